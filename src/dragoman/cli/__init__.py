@@ -1,0 +1,5 @@
+"""The `dragoman` command."""
+
+
+def main() -> None:
+    raise SystemExit(2)

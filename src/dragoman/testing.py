@@ -1,0 +1,1 @@
+"""Strict provider emulators for your own tests."""
