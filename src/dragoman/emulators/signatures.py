@@ -1,0 +1,75 @@
+"""Signatures and encrypted reasoning, minted and verified.
+
+A real signature is opaque to all but its maker. Ours says inside who made it, so that an emulator can refuse one
+that was made elsewhere, altered on the way or left empty, just as the real service does. It is valid base64 as a
+whole, since official SDKs decode and re-encode such values (with the URL-safe alphabet, or without padding).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from hashlib import blake2b
+
+_MAGIC = b"\x0adrgm\x01"
+_TAIL = b"\x01mgrd"
+_DIGEST = 16
+
+
+def mint(emulator: str, content: str) -> str:
+    """A signature of `emulator` over `content` (the reasoning text, a call's name and arguments, ...)."""
+    name = emulator.encode()
+    digest = _digest(content)
+    blob = _MAGIC + bytes([len(name)]) + name + digest + _seal(name, digest) + _TAIL
+    return base64.b64encode(blob).decode("ascii")
+
+
+def verdict(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:
+    """ "ok", "foreign" (another emulator's), "altered", "empty", or "unknown" (not ours; only where `strict`).
+
+    Given `content`, a good signature over something else counts as altered.
+    """
+    if not isinstance(value, str) or not value.strip():
+        return "empty"
+    blob = decoded(value)
+    if blob is None or not (blob.startswith(_MAGIC) or blob.endswith(_TAIL)):
+        return "unknown" if strict else "ok"
+    parts = _opened(blob)
+    if parts is None:
+        return "altered"
+    name, digest = parts
+    if name != emulator.encode():
+        return "foreign"
+    return "ok" if content is None or digest == _digest(content) else "altered"
+
+
+def decoded(value: str) -> bytes | None:
+    """The bytes of base64 text in either alphabet, padded or not; None if it is no base64."""
+    text = value.strip().replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def is_masked(identifier: object) -> bool:
+    """Recordings mask ids (`call_REDACTED_1`); a masked id says nothing about the form of the true one."""
+    return isinstance(identifier, str) and re.search("REDACTED", identifier) is not None
+
+
+def _opened(blob: bytes) -> tuple[bytes, bytes] | None:
+    if not (blob.startswith(_MAGIC) and blob.endswith(_TAIL)):
+        return None
+    inner = blob[len(_MAGIC) : -len(_TAIL)]
+    size = inner[0] if inner else 0
+    name, digest, seal = inner[1 : 1 + size], inner[1 + size : 1 + size + _DIGEST], inner[1 + size + _DIGEST :]
+    return (name, digest) if seal == _seal(name, digest) else None
+
+
+def _digest(content: str) -> bytes:
+    return blake2b(content.encode("utf-8", "replace"), digest_size=_DIGEST).digest()
+
+
+def _seal(name: bytes, digest: bytes) -> bytes:
+    return blake2b(name + b"\0" + digest, digest_size=_DIGEST, key=b"dragoman emulator").digest()
