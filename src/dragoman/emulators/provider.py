@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from dragoman.emulators.wire import compact
+
 
 class Operation(StrEnum):
     """What a path is for."""
@@ -31,7 +33,7 @@ class Operation(StrEnum):
 
 
 class FaultKind(StrEnum):
-    """Faults that every provider words for itself; the ones made of bytes and silence are the server's (`faults.py`)."""
+    """Faults that every provider words for itself; those made of bytes and silence are the server's."""
 
     AUTH = "auth"  # a bad key
     MODEL = "model"  # a model nobody has heard of
@@ -96,8 +98,6 @@ class Turn:
     def says(self) -> str:
         """The visible text, structured output included; empty where there is none."""
         if self.json is not None:
-            from dragoman.emulators.wire import compact
-
             return compact(self.json).decode()
         return self.text or ""
 
@@ -134,7 +134,7 @@ class Provider(Protocol):
     def read(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
     ) -> Received | Refused:
-        """The request taken apart, or the refusal of bytes that are no JSON object. Asked only where `owns` said yes."""
+        """The request taken apart, or the refusal of bytes that are no JSON object. Asked where `owns` said yes."""
         ...
 
     def judge(self, call: Received) -> Refused | None:

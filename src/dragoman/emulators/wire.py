@@ -45,7 +45,7 @@ def fragments(text: str, rhythm: tuple[int, ...] = RHYTHM) -> Iterator[str]:
 
 
 def cut(frames: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes in writes of `size`, across frames and across UTF-8 characters. A size of 0 leaves frames whole."""
+    """The same bytes in writes of `size`, across frames and across UTF-8 characters. Size 0 leaves frames whole."""
     if size <= 0:
         yield from frames
         return
