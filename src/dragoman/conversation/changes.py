@@ -1,0 +1,76 @@
+"""What a rule did to a conversation, and what must be undone in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Part
+
+
+class Loss(IntEnum):
+    """What a repair loses, in rising order of weight."""
+
+    NOTHING = 0
+    ORDER = 1
+    METADATA = 2
+    AUTHORITY = 3
+    CONTENT = 4
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A rule's own account of one repair. Where it happened is said by value: a message and part of the conversation,
+    or a top-level `key`; the engine turns that into a pointer into the client's request.
+
+    `before` and `after` are the values (or their JSON-able stand-ins) from which the digests are made.
+    """
+
+    did: str
+    message: Message | None = None
+    part: Part | None = None
+    key: str = ""
+    loses: Loss | None = None
+    adds: bool = False
+    before: Any = None
+    after: Any = None
+
+
+class Undo(msgspec.Struct, frozen=True):
+    """The target's names and ids → the client's."""
+
+    names: Mapping[str, str] = {}
+    ids: Mapping[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.ids)
+
+
+NOTHING_TO_UNDO = Undo()
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """What a rule returns: the conversation (the same object if nothing changed), its notes, and its undo."""
+
+    conversation: Conversation
+    notes: tuple[Note, ...] = ()
+    undo: Undo = NOTHING_TO_UNDO
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One entry of the report. `at` is a JSON pointer into the client's request."""
+
+    rule: str
+    at: str
+    did: str
+    loses: str
+    adds: bool
+    before: str | None
+    after: str | None

@@ -1,0 +1,69 @@
+"""The conversation: what every dialect is read into and written from, and every rule looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.settings import Settings
+from dragoman.conversation.tools import NativeTool, Tool
+
+SYSTEM_ROLES = (Role.SYSTEM, Role.DEVELOPER)
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """Messages in order, system texts among them where the client put them; tools; settings.
+
+    `extras` are top-level fields of the client's dialect that have no counterpart elsewhere. `hint` is a cache hint
+    for the whole request. `functions_legacy`: tools and calls were spelled the old Chat way.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool | NativeTool, ...] = ()
+    settings: Settings = Settings()
+    extras: Extras | None = None
+    hint: CacheHint | None = None
+    empty_tools: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        from dragoman.conversation.canonical import canonical
+
+        return isinstance(other, Conversation) and (self is other or canonical(self) == canonical(other))
+
+    def __hash__(self) -> int:
+        return hash((len(self.messages), len(self.tools)))
+
+    def but(self, **changes: Any) -> Conversation:
+        """The same conversation with some fields replaced."""
+        return msgspec.structs.replace(self, **changes)
+
+    @property
+    def opening(self) -> int:
+        """How many system and developer messages stand before the first turn."""
+        for index, message in enumerate(self.messages):
+            if message.role not in SYSTEM_ROLES:
+                return index
+        return len(self.messages)
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """A client's request, read once and compiled for every attempt.
+
+    `source` is the client's own text. `members` are its top-level members and `wire` the items of its message list,
+    both as raw JSON: what no rule touches is written from them.
+    """
+
+    dialect: str
+    model: str | None
+    stream: bool
+    conversation: Conversation
+    source: bytes
+    members: Mapping[str, Json]
+    wire: tuple[Json, ...]
+    headers: Mapping[str, str] = {}
+    repaired: tuple[str, ...] = ()
+    """What had to be repaired before the text could be read at all: sentences for the report."""

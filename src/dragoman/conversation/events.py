@@ -1,0 +1,140 @@
+"""An answer as it arrives.
+
+    Started (TextDelta | ReasoningDelta | Signed | CallStarted CallDelta* CallEnded | RefusalDelta | Cited | MediaDelta
+             | Kept)* Stopped* Used* (Ended | Failed)
+
+Each names its choice and its part. Parts of one choice are numbered from 0 in the order in which they begin; a part
+ends when the next one begins or its choice stops, but calls may run side by side and end with CallEnded. Texts are JSON
+literals: a delta is copied from one dialect to another and not decoded. Usage may come before or after the stop, and
+more than once: the last word counts, field by field. Ended or Failed is the last event of every stream.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
+from dragoman.conversation.replies import Stop, Usage
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """The root of all events."""
+
+
+class Started(Event, frozen=True, gc=False):
+    id: str = ""
+    model: str = ""
+    created: int | None = None
+    fingerprint: str | None = None
+    service_tier: str | None = None
+    extras: Extras | None = None
+
+
+class TextDelta(Event, frozen=True, gc=False):
+    """`literal` is a JSON string literal. `logprobs` ride on the delta they belong to."""
+
+    choice: int
+    part: int
+    literal: bytes
+    logprobs: Json | None = None
+
+
+class ReasoningDelta(Event, frozen=True, gc=False):
+    """`field` is the spelling it came in (`reasoning_content`, `reasoning`, `summary` …)."""
+
+    choice: int
+    part: int
+    literal: bytes
+    field: str = ""
+
+
+class Signed(Event, frozen=True, gc=False):
+    """Opaque state for a part: a reasoning part (which it opens if none is open), a text or a call."""
+
+    choice: int
+    part: int
+    state: Opaque
+    redacted: bool = False
+    field: str = ""
+
+
+class CallStarted(Event, frozen=True, gc=False):
+    choice: int
+    part: int
+    id: str
+    name: str
+    custom: bool = False
+    extras: Extras | None = None
+
+
+class CallDelta(Event, frozen=True, gc=False):
+    """A fragment of the arguments' text, as a JSON string literal."""
+
+    choice: int
+    part: int
+    literal: bytes
+
+
+class CallEnded(Event, frozen=True, gc=False):
+    choice: int
+    part: int
+
+
+class RefusalDelta(Event, frozen=True, gc=False):
+    choice: int
+    part: int
+    literal: bytes
+
+
+class Cited(Event, frozen=True, gc=False):
+    """A citation for the text part it names."""
+
+    choice: int
+    part: int
+    json: Json
+    origin: Origin
+
+
+class MediaDelta(Event, frozen=True, gc=False):
+    """A piece of a picture or sound. `data` is the JSON literal of base64 text; `transcript` too, of plain text."""
+
+    choice: int
+    part: int
+    kind: MediaKind
+    media_type: str
+    data: bytes
+    transcript: bytes | None = None
+    extras: Extras | None = None
+
+
+class Kept(Event, frozen=True, gc=False):
+    """A provider's own block, whole (server tools and their results)."""
+
+    choice: int
+    part: int
+    opaque: Opaque
+
+
+class Stopped(Event, frozen=True, gc=False):
+    """`said` is the provider's own word, `sequence` the stop string that was hit."""
+
+    choice: int
+    reason: Stop
+    said: str = ""
+    sequence: str | None = None
+    extras: Extras | None = None
+
+
+class Used(Event, frozen=True, gc=False):
+    usage: Usage
+
+
+class Ended(Event, frozen=True, gc=False):
+    """The stream came to its proper end."""
+
+
+class Failed(Event, frozen=True, gc=False):
+    """The stream broke, or the provider said so."""
+
+    failure: Failure

@@ -1,0 +1,60 @@
+"""A message: one role's words, calls or results, at a place of the client's request."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.parts import CacheHint, Extras, Part
+
+FIELD = -1
+"""The `at` of a system text that stood in a field of its own, not in the list of messages."""
+MADE = -2
+"""The `at` of a message that a rule made up."""
+
+
+class Role(StrEnum):
+    SYSTEM = "system"
+    DEVELOPER = "developer"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Message(msgspec.Struct, frozen=True):
+    """`at` is its index on the client's wire and `span` how many wire items it came from.
+
+    Two messages of one wire item share their `at` (a Claude user turn of results and text is TOOL + USER).
+
+    Spellings, which a rule may change and which take no part in equality: `listed`, content written as a list;
+    `inline`, a leading system text written among the messages of a dialect that has a field for it.
+
+    `prefill` marks a last assistant message that the client wants continued. `role_text` keeps a role that we do
+    not know (`role` is then USER).
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    at: int = MADE
+    span: int = 1
+    name: str | None = None
+    hint: CacheHint | None = None
+    extras: Extras | None = None
+    listed: bool = False
+    inline: bool = False
+    prefill: bool = False
+    role_text: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        from dragoman.conversation.canonical import canonical
+
+        return isinstance(other, Message) and (self is other or canonical(self) == canonical(other))
+
+    def __hash__(self) -> int:
+        return hash((self.role, len(self.parts)))
+
+    def but(self, **changes: Any) -> Message:
+        """The same message with some fields replaced."""
+        return msgspec.structs.replace(self, **changes)

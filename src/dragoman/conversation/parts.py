@@ -1,0 +1,160 @@
+"""What a message is made of.
+
+Parts are frozen values. A rule that leaves a part alone hands on the same object, and the writer of the client's own
+dialect knows by that identity that nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from dragoman.conversation import literals
+
+Json = bytes
+"""A JSON value as its text, kept as it was written."""
+
+
+class Origin(msgspec.Struct, frozen=True, gc=False):
+    """Who made a piece of opaque state. What is not known is empty."""
+
+    dialect: str
+    provider: str = ""
+    model: str = ""
+    account: str = ""
+
+
+class Extras(msgspec.Struct, frozen=True):
+    """Fields that are not ours to understand, with the dialect they came from. They are sent only to that dialect."""
+
+    dialect: str
+    fields: Mapping[str, Json]
+
+
+class CacheHint(msgspec.Struct, frozen=True, gc=False):
+    """The client's wish that the prompt be cached up to here."""
+
+    json: Json = b'{"type":"ephemeral"}'
+
+
+class Part(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What every part may carry."""
+
+    hint: CacheHint | None = None
+    extras: Extras | None = None
+
+
+class Opaque(Part, frozen=True, gc=False):
+    """A provider's own block or state, kept verbatim: server tools, signatures, encrypted reasoning."""
+
+    kind: str
+    json: Json
+    origin: Origin
+
+
+class Text(Part, frozen=True, gc=False):
+    """Words. `signature` is the state that some providers hang on a text."""
+
+    literal: bytes
+    signature: Opaque | None = None
+
+    @property
+    def text(self) -> str:
+        return literals.unquote(self.literal)
+
+    @property
+    def blank(self) -> bool:
+        return literals.blank(self.literal)
+
+
+class Call(Part, frozen=True, gc=False):
+    """The model calls a tool. `arguments` is a JSON object, or a JSON string where the text was no object.
+
+    A `custom` tool takes plain text: there `arguments` is always a string.
+    """
+
+    id: str
+    name: str
+    arguments: Json
+    signature: Opaque | None = None
+    custom: bool = False
+
+
+class Result(Part, frozen=True, gc=False):
+    """The answer to one call. `listed`: its content was spelled as a list of parts. `name`: the tool's, where given."""
+
+    call_id: str
+    parts: tuple[Part, ...]
+    is_error: bool = False
+    name: str | None = None
+    listed: bool = False
+    custom: bool = False
+
+
+class Reasoning(Part, frozen=True, gc=False):
+    """The model's thinking: its text, the state that proves it, or both. `field` is the spelling it came in."""
+
+    text: Text | None = None
+    state: Opaque | None = None
+    redacted: bool = False
+    field: str = ""
+
+
+class MediaKind(StrEnum):
+    IMAGE = "image"
+    AUDIO = "audio"
+    DOCUMENT = "document"
+    VIDEO = "video"
+
+
+class Inline(msgspec.Struct, frozen=True, gc=False):
+    """Bytes in the request. `data` is the JSON literal of their base64 text."""
+
+    media_type: str
+    data: bytes
+
+
+class Remote(msgspec.Struct, frozen=True, gc=False):
+    """A URL that the provider would have to fetch."""
+
+    url: str
+    media_type: str = ""
+
+
+class Stored(msgspec.Struct, frozen=True, gc=False):
+    """A file that was uploaded to a provider before: of use to that provider only."""
+
+    id: str
+    provider: str = ""
+    media_type: str = ""
+
+
+class Plain(msgspec.Struct, frozen=True, gc=False):
+    """A document given as its text."""
+
+    literal: bytes
+    media_type: str = "text/plain"
+
+
+class Media(Part, frozen=True, gc=False):
+    """An image, a sound, a document or a film. `detail` is a JSON literal, `title` the file's name."""
+
+    kind: MediaKind
+    source: Inline | Remote | Stored | Plain
+    title: str | None = None
+    detail: str | None = None
+
+
+class Refusal(Part, frozen=True, gc=False):
+    """The model's refusal, where the dialect tells it from other text."""
+
+    literal: bytes
+
+
+class Citation(Part, frozen=True, gc=False):
+    """A source that the text before it rests on, as the provider wrote it."""
+
+    json: Json
+    origin: Origin

@@ -1,0 +1,63 @@
+"""What a model answered, whole."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from dragoman.conversation.parts import Extras, Json, Part
+
+
+class Stop(StrEnum):
+    """Why the model stopped."""
+
+    END = "end"
+    STOP_SEQUENCE = "stop-sequence"
+    LENGTH = "length"
+    CONTEXT = "context"
+    CALLS = "calls"
+    FILTER = "filter"
+    REFUSAL = "refusal"
+    BROKEN_CALL = "broken-call"
+    PAUSE = "pause"
+    ERROR = "error"
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """Tokens. `input` holds all of them, cached and newly cached included; `output` all, reasoning included."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cache_written: int = 0
+    reasoning: int = 0
+    extras: Extras | None = None
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """One answer. `said` is the provider's own word for the stop, `sequence` the stop string that was hit."""
+
+    parts: tuple[Part, ...]
+    stop: Stop | None = None
+    said: str = ""
+    sequence: str | None = None
+    logprobs: Json | None = None
+    extras: Extras | None = None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A whole answer. `created` is in seconds since 1970."""
+
+    id: str = ""
+    model: str = ""
+    choices: tuple[Choice, ...] = ()
+    usage: Usage | None = None
+    created: int | None = None
+    fingerprint: str | None = None
+    service_tier: str | None = None
+    extras: Extras | None = None

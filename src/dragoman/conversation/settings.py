@@ -1,0 +1,115 @@
+"""How the model is asked to answer: one value per meaning, whatever the dialects call it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import ToolChoice
+
+Number = int | float
+
+
+class Effort(StrEnum):
+    """How hard to think, in rising order."""
+
+    NONE = "none"
+    MINIMAL = "minimal"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+    MAX = "max"
+
+
+BUDGETS: dict[Effort, int] = {
+    Effort.NONE: 0,
+    Effort.MINIMAL: 1_024,
+    Effort.LOW: 2_048,
+    Effort.MEDIUM: 8_192,
+    Effort.HIGH: 16_384,
+    Effort.XHIGH: 32_768,
+    Effort.MAX: 65_536,
+}
+"""What an effort is worth in tokens, where a target counts. MAX is cut to the token limit less one."""
+
+
+def effort_of(budget: int) -> Effort:
+    """The nearest effort that does not cost more than the budget."""
+    fitting = [effort for effort, cost in BUDGETS.items() if cost <= budget]
+    return fitting[-1] if fitting else Effort.NONE
+
+
+class Thinking(msgspec.Struct, frozen=True, gc=False):
+    """One reasoning intent. `on` is None where the client only named an effort or a budget.
+
+    `adaptive`: the model decides how much. `budget` -1: the provider decides. `visible`: show the thoughts.
+    `summary`: the kind of summary asked for. `spelled`: which of a dialect's ways it was written in. `fields`: members
+    of the dialect's own object that have no common meaning.
+    """
+
+    on: bool | None = None
+    adaptive: bool = False
+    effort: Effort | None = None
+    budget: int | None = None
+    visible: bool | None = None
+    summary: str | None = None
+    spelled: str = ""
+
+
+class FormatKind(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    SCHEMA = "schema"
+
+
+class ResponseFormat(msgspec.Struct, frozen=True, gc=False):
+    """The form of the answer: text, any JSON, or JSON by a schema."""
+
+    kind: FormatKind
+    schema: Json | None = None
+    name: str = ""
+    description: bytes | None = None
+    strict: bool | None = None
+    spelled: str = ""
+
+
+class Settings(msgspec.Struct, frozen=True, gc=False):
+    """`limit_as`: what the client called the token limit. `nulls`: top-level keys it wrote as null (their absence)."""
+
+    max_tokens: int | None = None
+    temperature: Number | None = None
+    top_p: Number | None = None
+    top_k: Number | None = None
+    min_p: Number | None = None
+    stop: tuple[bytes, ...] = ()
+    seed: int | None = None
+    frequency_penalty: Number | None = None
+    presence_penalty: Number | None = None
+    n: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    thinking: Thinking | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    verbosity: str | None = None
+    user: str | None = None
+    metadata: Json | None = None
+    service_tier: str | None = None
+    store: bool | None = None
+    prompt_cache_key: str | None = None
+    limit_as: str = ""
+    stop_listed: bool = True
+    nulls: tuple[str, ...] = ()
+
+    def but(self, **changes: Any) -> Settings:
+        """The same settings with some replaced."""
+        return msgspec.structs.replace(self, **changes)
+
+
+SPELLINGS = frozenset({"limit_as", "stop_listed", "nulls"})
+"""Fields of Settings that are spelling, not meaning."""

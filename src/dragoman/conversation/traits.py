@@ -1,0 +1,266 @@
+"""What is to be seen in a conversation, as one number from one walk.
+
+A rule says which traits it looks for and is not even called where none of them is there.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag, auto
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Reasoning, Refusal, Result, Text
+from dragoman.conversation.settings import Settings
+from dragoman.conversation.tools import NativeTool
+
+LEFTOVERS = frozenset({"done", "__stream_end__", "__internal__", "stream_end", "delta", "index", "finish_reason"})
+"""Fields of a stream that clients store with a message by mistake; no provider wants them."""
+
+
+class Trait(IntFlag):
+    ALWAYS = auto()
+    LEFTOVER = auto()
+    MESSAGE_EXTRAS = auto()
+    PART_EXTRAS = auto()
+    TOP_EXTRAS = auto()
+    UNKNOWN_ROLE = auto()
+    NO_PARTS = auto()
+    BLANK_TEXT = auto()
+    BAD_ARGUMENTS = auto()
+    NAMED = auto()
+    CALLS = auto()
+    CUSTOM_CALLS = auto()
+    UNPAIRED = auto()
+    DUPLICATE_ID = auto()
+    REASONING = auto()
+    SIGNED = auto()
+    SYSTEM = auto()
+    DEVELOPER = auto()
+    LATE_SYSTEM = auto()
+    MANY_SYSTEMS = auto()
+    INLINE_SYSTEM = auto()
+    LEADING_ASSISTANT = auto()
+    TRAILING_ASSISTANT = auto()
+    REPEATED_ROLE = auto()
+    USER_AFTER_TOOL = auto()
+    NO_USER_TURN = auto()
+    MIXED_PARTS = auto()
+    MEDIA = auto()
+    RESULT_PARTS = auto()
+    RESULT_ERROR = auto()
+    REFUSAL = auto()
+    CITATION = auto()
+    OPAQUE = auto()
+    LISTED = auto()
+    HINTS = auto()
+    TOOLS = auto()
+    NATIVE_TOOLS = auto()
+    EMPTY_TOOLS = auto()
+    SETTINGS = auto()
+    THINKING = auto()
+    NULLS = auto()
+
+
+# Plain numbers for the walk: an IntFlag's own arithmetic costs a microsecond each time.
+_NAMES = Trait.__members__
+(
+    _ALWAYS,
+    _LEFTOVER,
+    _MESSAGE_EXTRAS,
+    _PART_EXTRAS,
+    _TOP_EXTRAS,
+    _UNKNOWN_ROLE,
+    _NO_PARTS,
+    _BLANK_TEXT,
+    _BAD_ARGUMENTS,
+    _NAMED,
+    _CALLS,
+    _CUSTOM_CALLS,
+    _UNPAIRED,
+    _DUPLICATE_ID,
+    _REASONING,
+    _SIGNED,
+    _SYSTEM,
+    _DEVELOPER,
+    _LATE_SYSTEM,
+    _MANY_SYSTEMS,
+    _INLINE_SYSTEM,
+    _LEADING_ASSISTANT,
+    _TRAILING_ASSISTANT,
+    _REPEATED_ROLE,
+    _USER_AFTER_TOOL,
+    _NO_USER_TURN,
+    _MIXED_PARTS,
+    _MEDIA,
+    _RESULT_PARTS,
+    _RESULT_ERROR,
+    _REFUSAL,
+    _CITATION,
+    _OPAQUE,
+    _LISTED,
+    _HINTS,
+    _TOOLS,
+    _NATIVE_TOOLS,
+    _EMPTY_TOOLS,
+    _SETTINGS,
+    _THINKING,
+    _NULLS,
+) = (int(trait) for trait in _NAMES.values())
+
+_BLANK_HEADS = b' "\\'
+_NO_SETTINGS = Settings()
+_SIMPLE = {Media: _MEDIA, Refusal: _REFUSAL, Citation: _CITATION, Opaque: _OPAQUE, Reasoning: _REASONING}
+
+
+def observe(conversation: Conversation) -> int:
+    """The traits of a conversation."""
+    return _observe_messages(conversation.messages) | _observe_rest(conversation)
+
+
+def _observe_messages(messages: tuple[Message, ...]) -> int:
+    found = _ALWAYS
+    leading = 0
+    turns = 0
+    users = 0
+    before: Role | None = None
+    awaited: list[str] | None = None
+    ids: set[str] = set()
+    for message in messages:
+        role = message.role
+        if message.extras is not None:
+            found |= _extras_of(message)
+        if message.name is not None:
+            found |= _NAMED
+        if message.listed:
+            found |= _LISTED
+        if message.hint is not None:
+            found |= _HINTS
+        parts = message.parts
+        if not parts:
+            found |= _NO_PARTS
+        if role is Role.USER:
+            users += 1
+            if message.role_text:
+                found |= _UNKNOWN_ROLE
+            if before is Role.TOOL:
+                found |= _USER_AFTER_TOOL
+        elif role is Role.SYSTEM or role is Role.DEVELOPER:
+            found |= _SYSTEM if role is Role.SYSTEM else _DEVELOPER | _SYSTEM
+            if message.inline:
+                found |= _INLINE_SYSTEM
+            if turns:
+                found |= _LATE_SYSTEM
+            else:
+                leading += 1
+        if role is before and turns:
+            found |= _REPEATED_ROLE
+        calls: list[str] | None = None
+        results: list[str] = []
+        for part in parts:
+            kind = type(part)
+            if kind is Text:
+                if part.literal[1] in _BLANK_HEADS and part.blank:  # type: ignore[attr-defined]
+                    found |= _BLANK_TEXT
+                if calls is not None:
+                    found |= _MIXED_PARTS
+                if part.signature is not None:  # type: ignore[attr-defined]
+                    found |= _SIGNED
+            elif kind is Call:
+                if calls is None:
+                    calls = []
+                identity = part.id  # type: ignore[attr-defined]
+                calls.append(identity)
+                if identity in ids:
+                    found |= _DUPLICATE_ID
+                ids.add(identity)
+                found |= _call_traits(part)  # type: ignore[arg-type]
+            elif kind is Result:
+                results.append(part.call_id)  # type: ignore[attr-defined]
+                found |= _result_traits(part)  # type: ignore[arg-type]
+            else:
+                found |= _SIMPLE[kind]
+                if calls is not None:
+                    found |= _MIXED_PARTS
+                if kind is Reasoning and part.state is not None:  # type: ignore[attr-defined]
+                    found |= _SIGNED
+            if part.hint is not None:
+                found |= _HINTS
+            if part.extras is not None:
+                found |= _PART_EXTRAS
+        if role is Role.TOOL:
+            if results != awaited:
+                found |= _UNPAIRED
+            awaited = None
+        else:
+            if awaited is not None:
+                found |= _UNPAIRED
+            awaited = calls
+        if role is not Role.SYSTEM and role is not Role.DEVELOPER:
+            if not turns and role is not Role.USER:
+                found |= _LEADING_ASSISTANT
+            turns += 1
+        before = role
+    if awaited is not None:
+        found |= _UNPAIRED
+    if leading > 1:
+        found |= _MANY_SYSTEMS
+    if before is Role.ASSISTANT:
+        found |= _TRAILING_ASSISTANT
+    if not turns:
+        found |= _NO_USER_TURN
+    return found
+
+
+def _extras_of(message: Message) -> int:
+    fields = message.extras.fields  # type: ignore[union-attr]
+    return _MESSAGE_EXTRAS | (_LEFTOVER if not LEFTOVERS.isdisjoint(fields) else 0)
+
+
+def _call_traits(call: Call) -> int:
+    found = _CALLS
+    if call.custom:
+        found |= _CUSTOM_CALLS
+    elif call.arguments[:1] != b"{":
+        found |= _BAD_ARGUMENTS
+    if call.signature is not None:
+        found |= _SIGNED
+    return found
+
+
+def _result_traits(result: Result) -> int:
+    found = 0
+    parts: tuple[Part, ...] = result.parts
+    if len(parts) != 1 or type(parts[0]) is not Text:
+        found |= _RESULT_PARTS
+    if result.listed:
+        found |= _LISTED
+    if result.is_error:
+        found |= _RESULT_ERROR
+    for part in parts:
+        if part.hint is not None:
+            found |= _HINTS
+        if part.extras is not None:
+            found |= _PART_EXTRAS
+    return found
+
+
+def _observe_rest(conversation: Conversation) -> int:
+    found = 0
+    if conversation.extras is not None:
+        found |= _TOP_EXTRAS
+    if conversation.hint is not None:
+        found |= _HINTS
+    if conversation.empty_tools:
+        found |= _EMPTY_TOOLS
+    for tool in conversation.tools:
+        found |= _NATIVE_TOOLS if type(tool) is NativeTool else _TOOLS
+        if type(tool) is not NativeTool and tool.hint is not None:
+            found |= _HINTS
+    settings = conversation.settings
+    if settings != _NO_SETTINGS:
+        found |= _SETTINGS
+        if settings.thinking is not None:
+            found |= _THINKING
+        if settings.nulls:
+            found |= _NULLS
+    return found
