@@ -32,12 +32,14 @@ class Started(Event, frozen=True, gc=False):
 
 
 class TextDelta(Event, frozen=True, gc=False):
-    """`literal` is a JSON string literal. `logprobs` ride on the delta they belong to."""
+    """`literal` is a JSON string literal. `logprobs`, an array of tokens as OpenAI Chat writes them, ride on the delta
+    they belong to; `extras` of the part ride on its first one."""
 
     choice: int
     part: int
     literal: bytes
     logprobs: Json | None = None
+    extras: Extras | None = None
 
 
 class ReasoningDelta(Event, frozen=True, gc=False):
@@ -97,7 +99,8 @@ class Cited(Event, frozen=True, gc=False):
 
 
 class MediaDelta(Event, frozen=True, gc=False):
-    """A piece of a picture or sound. `data` is the JSON literal of base64 text; `transcript` too, of plain text."""
+    """A piece of a picture or sound. `data` is the JSON literal of base64 text; `transcript` too, of plain text. `url`
+    stands for the data where the provider gave an address."""
 
     choice: int
     part: int
@@ -105,6 +108,7 @@ class MediaDelta(Event, frozen=True, gc=False):
     media_type: str
     data: bytes
     transcript: bytes | None = None
+    url: str = ""
     extras: Extras | None = None
 
 

@@ -139,12 +139,14 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
 
 
 class Media(Part, frozen=True, gc=False):
-    """An image, a sound, a document or a film. `detail` is a JSON literal, `title` the file's name."""
+    """An image, a sound, a document or a film. `detail` is a JSON literal, `title` the file's name, `transcript` the
+    JSON literal of the words of a sound."""
 
     kind: MediaKind
     source: Inline | Remote | Stored | Plain
     title: str | None = None
     detail: str | None = None
+    transcript: bytes | None = None
 
 
 class Refusal(Part, frozen=True, gc=False):

@@ -1,0 +1,426 @@
+"""A reply folded from its events, and told as events again.
+
+`collect(tell(reply)) == reply`, and `tell(collect(events))` are the same events but for where the deltas are cut.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Remote,
+    Text,
+)
+from dragoman.conversation.replies import Choice, Reply, Usage
+
+UNFINISHED = Failure(FailureKind.BROKEN_STREAM, "The stream ended before the answer was complete.")
+
+_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def collect(events: Iterable[Event]) -> Reply | Failure:
+    """The whole reply, or the failure that ended it. Events that simply stop are a broken stream."""
+    folding = Folding()
+    for event in events:
+        folding.add(event)
+    return folding.result()
+
+
+def merged(before: Usage | None, after: Usage) -> Usage:
+    """Usage with the last word, field by field; a zero says nothing."""
+    if before is None:
+        return after
+    return Usage(
+        input=after.input or before.input,
+        output=after.output or before.output,
+        cached=after.cached or before.cached,
+        cache_written=after.cache_written or before.cache_written,
+        reasoning=after.reasoning or before.reasoning,
+        extras=_merged_extras(before.extras, after.extras),
+    )
+
+
+def arguments_of(text: str, custom: bool = False) -> Json:
+    """A call's arguments from their text: an object as it was written, anything else as a string, nothing as `{}`."""
+    if custom:
+        return quote(text)
+    if not text.strip():
+        return b"{}"
+    try:
+        _decode_object(text)
+    except msgspec.DecodeError:
+        return quote(text)
+    return text.encode()
+
+
+def text_of_arguments(call: Call) -> bytes:
+    """The literal of a call's arguments as text: what `arguments_of` was made from."""
+    arguments = call.arguments
+    return arguments if arguments[:1] == b'"' else quote(arguments.decode())
+
+
+class Folding:
+    """Events on their way to a reply. Usable piecemeal by whoever has to watch a stream as it goes by."""
+
+    __slots__ = ("_choices", "ended", "failure", "reply", "usage")
+
+    def __init__(self) -> None:
+        self.reply = Reply()
+        self.usage: Usage | None = None
+        self.failure: Failure | None = None
+        self.ended = False
+        self._choices: dict[int, _Folded] = {}
+
+    def add(self, event: Event) -> None:
+        _ADD[type(event)](self, event)
+
+    def result(self) -> Reply | Failure:
+        if self.failure is not None:
+            return self.failure
+        if not self.ended:
+            return UNFINISHED
+        choices = tuple(self._choices[index].choice() for index in sorted(self._choices))
+        return msgspec.structs.replace(self.reply, choices=choices, usage=self.usage)
+
+    def _choice(self, index: int) -> _Folded:
+        found = self._choices.get(index)
+        if found is None:
+            found = self._choices[index] = _Folded()
+        return found
+
+    def _started(self, event: Started) -> None:
+        self.reply = Reply(
+            id=event.id,
+            model=event.model,
+            created=event.created,
+            fingerprint=event.fingerprint,
+            service_tier=event.service_tier,
+            extras=event.extras,
+        )
+
+    def _text(self, event: TextDelta) -> None:
+        choice = self._choice(event.choice)
+        piece = choice.piece(event.part, Text)
+        piece.literals.append(event.literal)
+        if event.extras is not None:
+            piece.extras = event.extras
+        if event.logprobs is not None:
+            choice.logprobs.append(event.logprobs)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        piece = self._choice(event.choice).piece(event.part, Reasoning)
+        piece.literals.append(event.literal)
+        piece.field = event.field or piece.field
+
+    def _signed(self, event: Signed) -> None:
+        piece = self._choice(event.choice).piece(event.part, Reasoning)
+        piece.state = event.state
+        piece.redacted = event.redacted
+        piece.field = event.field or piece.field
+
+    def _call(self, event: CallStarted) -> None:
+        self._choice(event.choice).piece(event.part, Call).call = event
+
+    def _arguments(self, event: CallDelta) -> None:
+        self._choice(event.choice).piece(event.part, Call).literals.append(event.literal)
+
+    def _refusal(self, event: RefusalDelta) -> None:
+        self._choice(event.choice).piece(event.part, Refusal).literals.append(event.literal)
+
+    def _cited(self, event: Cited) -> None:
+        piece = self._choice(event.choice).piece(event.part, Citation)
+        piece.citations.append(Citation(json=event.json, origin=event.origin))
+
+    def _media(self, event: MediaDelta) -> None:
+        self._choice(event.choice).piece(event.part, Media).media.append(event)
+
+    def _kept(self, event: Kept) -> None:
+        self._choice(event.choice).piece(event.part, Opaque).state = event.opaque
+
+    def _stopped(self, event: Stopped) -> None:
+        self._choice(event.choice).stop = event
+
+    def _used(self, event: Used) -> None:
+        self.usage = merged(self.usage, event.usage)
+
+    def _ended(self, event: Event) -> None:
+        self.ended = True
+
+    def _failed(self, event: Failed) -> None:
+        self.failure = event.failure
+
+    def _nothing(self, event: Event) -> None:
+        pass
+
+
+_ADD: Mapping[type[Event], Callable[[Folding, Any], None]] = {
+    Started: Folding._started,
+    TextDelta: Folding._text,
+    ReasoningDelta: Folding._reasoning,
+    Signed: Folding._signed,
+    CallStarted: Folding._call,
+    CallDelta: Folding._arguments,
+    CallEnded: Folding._nothing,
+    RefusalDelta: Folding._refusal,
+    Cited: Folding._cited,
+    MediaDelta: Folding._media,
+    Kept: Folding._kept,
+    Stopped: Folding._stopped,
+    Used: Folding._used,
+    Ended: Folding._ended,
+    Failed: Folding._failed,
+}
+
+
+class _Piece:
+    """A part that is still growing."""
+
+    __slots__ = ("call", "citations", "extras", "field", "kind", "literals", "media", "redacted", "state")
+
+    def __init__(self, kind: type[Part]) -> None:
+        self.kind = kind
+        self.literals: list[bytes] = []
+        self.citations: list[Citation] = []
+        self.media: list[MediaDelta] = []
+        self.extras: Extras | None = None
+        self.call: CallStarted | None = None
+        self.state: Opaque | None = None
+        self.redacted = False
+        self.field = ""
+
+    def parts(self) -> Iterable[Part]:
+        yield from _FOLD[self.kind](self)
+        yield from self.citations
+
+
+class _Folded:
+    """A choice that is still growing."""
+
+    __slots__ = ("logprobs", "pieces", "stop")
+
+    def __init__(self) -> None:
+        self.pieces: dict[int, _Piece] = {}
+        self.logprobs: list[Json] = []
+        self.stop: Stopped | None = None
+
+    def piece(self, index: int, kind: type[Part]) -> _Piece:
+        found = self.pieces.get(index)
+        if found is None:
+            found = self.pieces[index] = _Piece(kind)
+        elif found.kind is Citation:
+            found.kind = kind
+        return found
+
+    def choice(self) -> Choice:
+        parts = tuple(part for index in sorted(self.pieces) for part in self.pieces[index].parts())
+        logprobs = _joined_arrays(self.logprobs) if self.logprobs else None
+        stop = self.stop
+        if stop is None:
+            return Choice(parts, logprobs=logprobs)
+        return Choice(parts, stop.reason, stop.said, stop.sequence, logprobs, stop.extras)
+
+
+def _fold_text(piece: _Piece) -> Iterable[Part]:
+    yield Text(literal=_joined(piece.literals), signature=piece.state, extras=piece.extras)
+
+
+def _fold_reasoning(piece: _Piece) -> Iterable[Part]:
+    text = Text(literal=_joined(piece.literals)) if piece.literals else None
+    yield Reasoning(text=text, state=piece.state, redacted=piece.redacted, field=piece.field)
+
+
+def _fold_call(piece: _Piece) -> Iterable[Part]:
+    call = piece.call or CallStarted(0, 0, "", "")
+    text = unquote(_joined(piece.literals))
+    yield Call(
+        id=call.id,
+        name=call.name,
+        arguments=arguments_of(text, call.custom),
+        signature=piece.state,
+        custom=call.custom,
+        extras=call.extras,
+    )
+
+
+def _fold_refusal(piece: _Piece) -> Iterable[Part]:
+    yield Refusal(literal=_joined(piece.literals))
+
+
+def _fold_media(piece: _Piece) -> Iterable[Part]:
+    deltas = piece.media
+    first = deltas[0]
+    media_type = next((delta.media_type for delta in deltas if delta.media_type), "")
+    source = (
+        Remote(first.url, media_type) if first.url else Inline(media_type, _joined_base64([d.data for d in deltas]))
+    )
+    words = [delta.transcript for delta in deltas if delta.transcript is not None]
+    extras: Extras | None = None
+    for delta in deltas:
+        extras = _merged_extras(extras, delta.extras)
+    yield Media(kind=first.kind, source=source, transcript=_joined(words) if words else None, extras=extras)
+
+
+def _fold_kept(piece: _Piece) -> Iterable[Part]:
+    if piece.state is not None:
+        yield piece.state
+
+
+def _fold_nothing(piece: _Piece) -> Iterable[Part]:
+    return ()
+
+
+_FOLD: Mapping[type[Part], Callable[[_Piece], Iterable[Part]]] = {
+    Text: _fold_text,
+    Reasoning: _fold_reasoning,
+    Call: _fold_call,
+    Refusal: _fold_refusal,
+    Citation: _fold_nothing,
+    Media: _fold_media,
+    Opaque: _fold_kept,
+}
+
+
+def _joined(literals: list[bytes]) -> bytes:
+    if len(literals) == 1:
+        return literals[0]
+    return b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"'
+
+
+def _joined_arrays(arrays: list[Json]) -> Json:
+    inner = [array.strip()[1:-1].strip() for array in arrays]
+    return b"[" + b",".join([items for items in inner if items]) + b"]"
+
+
+def _joined_base64(literals: list[bytes]) -> bytes:
+    """Pieces of base64 as one. Only a padded piece in the middle has to be decoded."""
+    literals = [literal for literal in literals if literal != EMPTY]
+    if not any(literal.endswith(b'="') for literal in literals[:-1]):
+        return _joined(literals) if literals else EMPTY
+    try:
+        return quote(b64encode(b"".join([b64decode(unquote(literal)) for literal in literals])).decode())
+    except ValueError:
+        return _joined(literals)
+
+
+def _merged_extras(before: Extras | None, after: Extras | None) -> Extras | None:
+    if before is None or after is None:
+        return after if before is None else before
+    return Extras(after.dialect, {**before.fields, **after.fields})
+
+
+def tell(reply: Reply) -> list[Event]:
+    """The reply as the events of a stream that arrived at once."""
+    events: list[Event] = [
+        Started(reply.id, reply.model, reply.created, reply.fingerprint, reply.service_tier, reply.extras)
+    ]
+    for index, choice in enumerate(reply.choices):
+        _tell_parts(index, choice, events)
+    for index, choice in enumerate(reply.choices):
+        if choice.stop is not None:
+            events.append(Stopped(index, choice.stop, choice.said, choice.sequence, choice.extras))
+    if reply.usage is not None:
+        events.append(Used(reply.usage))
+    events.append(Ended())
+    return events
+
+
+def _tell_parts(index: int, choice: Choice, events: list[Event]) -> None:
+    number = -1
+    logprobs = choice.logprobs
+    for part in choice.parts:
+        if type(part) is not Citation or number < 0:
+            number += 1
+        told = _TELL[type(part)](index, number, part)
+        if logprobs is not None and type(part) is Text:
+            told[0] = msgspec.structs.replace(told[0], logprobs=logprobs)
+            logprobs = None
+        events += told
+
+
+def _tell_text(choice: int, number: int, part: Text) -> list[Event]:
+    events: list[Event] = [TextDelta(choice, number, part.literal, None, part.extras)]
+    if part.signature is not None:
+        events.append(Signed(choice, number, part.signature))
+    return events
+
+
+def _tell_reasoning(choice: int, number: int, part: Reasoning) -> list[Event]:
+    events: list[Event] = []
+    if part.text is not None or part.state is None:
+        events.append(ReasoningDelta(choice, number, part.text.literal if part.text else EMPTY, part.field))
+    if part.state is not None:
+        events.append(Signed(choice, number, part.state, part.redacted, part.field))
+    return events
+
+
+def _tell_call(choice: int, number: int, part: Call) -> list[Event]:
+    events: list[Event] = [CallStarted(choice, number, part.id, part.name, part.custom, part.extras)]
+    if part.signature is not None:
+        events.append(Signed(choice, number, part.signature))
+    return [*events, CallDelta(choice, number, text_of_arguments(part)), CallEnded(choice, number)]
+
+
+def _tell_refusal(choice: int, number: int, part: Refusal) -> list[Event]:
+    return [RefusalDelta(choice, number, part.literal)]
+
+
+def _tell_citation(choice: int, number: int, part: Citation) -> list[Event]:
+    return [Cited(choice, number, part.json, part.origin)]
+
+
+def _tell_media(choice: int, number: int, part: Media) -> list[Event]:
+    source = part.source
+    data = source.data if isinstance(source, Inline) else EMPTY
+    url = source.url if isinstance(source, Remote) else ""
+    kind: MediaKind = part.kind
+    return [MediaDelta(choice, number, kind, source.media_type, data, part.transcript, url, part.extras)]
+
+
+def _tell_kept(choice: int, number: int, part: Opaque) -> list[Event]:
+    return [Kept(choice, number, part)]
+
+
+_TELL: Mapping[type[Part], Callable[[int, int, Any], list[Event]]] = {
+    Text: _tell_text,
+    Reasoning: _tell_reasoning,
+    Call: _tell_call,
+    Refusal: _tell_refusal,
+    Citation: _tell_citation,
+    Media: _tell_media,
+    Opaque: _tell_kept,
+}

@@ -1,0 +1,43 @@
+"""An envelope for opaque state that travels in another dialect's place for such state.
+
+A client gets a signature that its own provider never made, stores it as it stores all signatures, and sends it back.
+The envelope says who made it. As a whole it is valid base64, because a client may decode it and encode it again, in the
+URL alphabet or with other padding; only the bytes inside must survive.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+
+import msgspec
+
+from dragoman.conversation.parts import Opaque, Origin
+
+_MARK = b"dragoman1\0"
+# Nine bytes are twelve characters of base64, whatever follows them.
+_MARK_ENCODED = b64encode(_MARK[:9]).decode()
+_URL_ALPHABET = str.maketrans("-_", "+/")
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
+
+
+def seal(opaque: Opaque) -> str:
+    """The state with the name of its maker, as base64 text."""
+    origin = opaque.origin
+    label = _encode((opaque.kind, origin.dialect, origin.provider, origin.model, origin.account))
+    return b64encode(_MARK + label + b"\0" + opaque.json).decode()
+
+
+def unseal(text: str) -> Opaque | None:
+    """The state that was sealed, or None where the text is no envelope of ours."""
+    if not text.startswith(_MARK_ENCODED):
+        return None
+    plain = text.rstrip("=").translate(_URL_ALPHABET)
+    try:
+        content = b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        label, _, json = content[len(_MARK) :].partition(b"\0")
+        kind, dialect, provider, model, account = _decode(label)
+    except (ValueError, msgspec.DecodeError):
+        return None
+    return Opaque(kind=kind, json=json, origin=Origin(dialect, provider, model, account))

@@ -1,0 +1,41 @@
+"""One JSON value a line, as Ollama streams: bytes in any cut to lines."""
+
+from __future__ import annotations
+
+from dragoman.wire.sse import LIMIT
+
+
+class NdjsonDecoder:
+    """Turns bytes into lines that are not blank. `overflowed` is set when a line grows past the limit."""
+
+    __slots__ = ("_tail", "limit", "overflowed")
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.overflowed = False
+        self._tail = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that are complete with this chunk."""
+        if self.overflowed:
+            return []
+        self._tail += chunk
+        lines: list[bytes] = []
+        if b"\n" in chunk:
+            *lines, rest = bytes(self._tail).split(b"\n")
+            self._tail = bytearray(rest)
+        if len(self._tail) > self.limit:
+            self.overflowed = True
+            self._tail.clear()
+        return [line for line in map(bytes.strip, lines) if line]
+
+    def close(self) -> list[bytes]:
+        """The last line, where it had no end."""
+        rest = bytes(self._tail).strip()
+        self._tail.clear()
+        return [rest] if rest else []
+
+
+def line(json: bytes) -> bytes:
+    """A value as its line."""
+    return json + b"\n"

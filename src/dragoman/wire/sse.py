@@ -1,0 +1,174 @@
+"""Server-sent events: bytes in any cut to frames, and frames to bytes.
+
+A stream is read line by line as its standard says, but whole frames that arrive in one chunk, which is how they nearly
+always arrive, are split at once. The end marker of the OpenAI family is a frame that says so (`Frame.done`), never an
+object that could be mistaken for an answer.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+LIMIT = 32 * 1024 * 1024
+"""No frame may be longer. A picture in an answer is a few megabytes."""
+
+DONE_FRAME = b"data: [DONE]\n\n"
+
+_BOM = b"\xef\xbb\xbf"
+_STRAY_LIMIT = 64 * 1024
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """One event: its name, empty where none was given, and its data."""
+
+    event: bytes
+    data: bytes
+
+    @property
+    def done(self) -> bool:
+        """The end marker. Some servers put a space behind it."""
+        return self.data.startswith(b"[DONE]") and self.data.rstrip() == b"[DONE]"
+
+
+class SseDecoder:
+    """Turns bytes into frames, whatever the cut.
+
+    Holds only the unfinished line and the unfinished frame. When these grow past the limit, `overflowed` is set, what
+    was held is let go, and nothing more is read. `stray` is text that came before any frame and is no event stream: a
+    server may answer a stream request with a plain body.
+    """
+
+    __slots__ = ("_after_cr", "_begun", "_event", "_held", "_lines", "_tail", "limit", "overflowed", "stray")
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.overflowed = False
+        self.stray = bytearray()
+        self._tail = bytearray()
+        self._lines: list[bytes] = []
+        self._held = 0
+        self._event = b""
+        self._begun = False
+        self._after_cr = False
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that are complete with this chunk."""
+        if self.overflowed or not chunk:
+            return []
+        if not self._begun:
+            chunk = self._without_bom(chunk)
+        if self._after_cr or b"\r" in chunk:
+            chunk = self._unified(chunk)
+        frames: list[Frame] = []
+        if not self._lines and not self._event:
+            chunk = self._split(chunk, frames)
+        if chunk:
+            self._read_lines(chunk, frames)
+        return frames
+
+    def close(self) -> list[Frame]:
+        """The last frame, where the stream ended without a blank line."""
+        frames: list[Frame] = []
+        if self.overflowed:
+            return frames
+        if self._tail:
+            self._take_line(bytes(self._tail), frames)
+            self._tail.clear()
+        self._dispatch(frames)
+        return frames
+
+    def _split(self, chunk: bytes, frames: list[Frame]) -> bytes:
+        """Takes all whole frames off the front at once; the rest is left to the line reader."""
+        end = chunk.rfind(b"\n\n")
+        if end < 0:
+            return chunk
+        whole = chunk[:end]
+        if self._tail:
+            whole = bytes(self._tail) + whole
+            self._tail.clear()
+        blocks = whole.split(b"\n\n")
+        if len(whole) > self.limit and max(map(len, blocks)) > self.limit:
+            self._overflow()
+            return b""
+        for block in blocks:
+            if block.startswith(b"data: ") and b"\n" not in block:
+                frames.append(Frame(b"", block[6:]))
+            elif block:
+                self._take_block(block, frames)
+        return chunk[end + 2 :]
+
+    def _take_block(self, block: bytes, frames: list[Frame]) -> None:
+        if block.startswith(b"event: "):
+            name, _, rest = block[7:].partition(b"\n")
+            if rest.startswith(b"data: ") and b"\n" not in rest:
+                frames.append(Frame(name, rest[6:]))
+                return
+        for line in block.split(b"\n"):
+            self._take_line(line, frames)
+        self._dispatch(frames)
+
+    def _read_lines(self, chunk: bytes, frames: list[Frame]) -> None:
+        self._tail += chunk
+        if b"\n" in chunk:
+            *lines, rest = bytes(self._tail).split(b"\n")
+            self._tail = bytearray(rest)
+            for line in lines:
+                self._take_line(line, frames)
+        if len(self._tail) + self._held > self.limit:
+            self._overflow()
+
+    def _take_line(self, line: bytes, frames: list[Frame]) -> None:
+        if not line:
+            self._dispatch(frames)
+            return
+        if line.startswith(b":"):
+            return
+        name, _, value = line.partition(b":")
+        if value.startswith(b" "):
+            value = value[1:]
+        if name == b"data":
+            self._lines.append(value)
+            self._held += len(value) + 1
+        elif name == b"event":
+            self._event = value
+        elif name not in (b"id", b"retry") and len(self.stray) < _STRAY_LIMIT:
+            self.stray += line + b"\n"
+
+    def _dispatch(self, frames: list[Frame]) -> None:
+        if self._lines:
+            frames.append(Frame(self._event, b"\n".join(self._lines)))
+            self._lines.clear()
+            self._held = 0
+        self._event = b""
+
+    def _unified(self, chunk: bytes) -> bytes:
+        """All line ends as newlines; a pair that was cut in two counts once."""
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        self._after_cr = chunk.endswith(b"\r")
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _without_bom(self, chunk: bytes) -> bytes:
+        start = bytes(self._tail) + chunk
+        self._tail.clear()
+        if len(start) < len(_BOM) and _BOM.startswith(start):
+            self._tail += start
+            return b""
+        self._begun = True
+        return start[len(_BOM) :] if start.startswith(_BOM) else start
+
+    def _overflow(self) -> None:
+        self.overflowed = True
+        self._tail.clear()
+        self._lines.clear()
+        self._held = 0
+
+
+def data_frame(json: bytes) -> bytes:
+    """A frame without a name."""
+    return b"data: " + json + b"\n\n"
+
+
+def event_frame(name: bytes, json: bytes) -> bytes:
+    """A frame with a name."""
+    return b"event: " + name + b"\ndata: " + json + b"\n\n"
