@@ -1,0 +1,38 @@
+"""The user's file: one YAML, typed, with every mistake named by file, line and key.
+
+loaded = load(Path("dragoman.yaml"), known=Known(profiles=…, rules=…))
+loaded.config.models["smart"].target
+"""
+
+from dragoman.config.errors import ConfigError, Problem
+from dragoman.config.known import Known
+from dragoman.config.load import DEFAULT_FILE, Loaded, load, parse
+from dragoman.config.meaning import is_loopback, public_bind_refusal
+from dragoman.config.schema import Config, Key, Model, Provider
+from dragoman.config.secret import Secret
+from dragoman.config.targets import Place, Reason, fallbacks, place
+from dragoman.config.variables import Environment
+from dragoman.config.watch import ConfigFile
+
+__all__ = [
+    "DEFAULT_FILE",
+    "Config",
+    "ConfigError",
+    "ConfigFile",
+    "Environment",
+    "Key",
+    "Known",
+    "Loaded",
+    "Model",
+    "Place",
+    "Problem",
+    "Provider",
+    "Reason",
+    "Secret",
+    "fallbacks",
+    "is_loopback",
+    "load",
+    "parse",
+    "place",
+    "public_bind_refusal",
+]

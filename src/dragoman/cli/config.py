@@ -1,0 +1,92 @@
+"""`dragoman config`: check the file, see what is in force, feed an editor."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from dragoman.config import DEFAULT_FILE, ConfigError, Known, Loaded, load
+from dragoman.config.reference import json_schema
+from dragoman.config.show import as_plain, as_yaml
+
+config_option = click.option(
+    "--config",
+    "-c",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="DRAGOMAN_CONFIG",
+    help=f"The configuration file; by default {DEFAULT_FILE} where there is one.",
+)
+env_option = click.option(
+    "--env-file",
+    "env_files",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    help="A file of NAME=value lines; may be given several times.",
+)
+
+
+@click.group()
+def config() -> None:
+    """Check and show the configuration."""
+
+
+@config.command()
+@config_option
+@env_option
+@click.pass_context
+def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> None:
+    """Say whether the file may be used; every mistake is named with its line."""
+    loaded = loaded_or_exit(ctx, path, env_files)
+    found = loaded.config
+    counts = f"{len(found.providers)} providers, {len(found.models)} models, {len(found.keys)} keys"
+    click.echo(f"{loaded.file or 'environment'}: good ({counts})")
+
+
+@config.command()
+@config_option
+@env_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object: path → value and origin.")
+@click.pass_context
+def show(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], as_json: bool) -> None:
+    """Print what is in force, and where each value comes from; secrets are masked."""
+    loaded = loaded_or_exit(ctx, path, env_files)
+    click.echo(json.dumps(as_plain(loaded), indent=2) if as_json else as_yaml(loaded), nl=as_json)
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON Schema of the file, for editors."""
+    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+def loaded_or_exit(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> Loaded:
+    """The configuration with its warnings told; ends the command with status 1 where it is refused."""
+    try:
+        loaded = load(chosen_file(path), known=known_names(ctx), env_files=env_files)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    for warning in loaded.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    return loaded
+
+
+def chosen_file(path: Path | None) -> Path | None:
+    """The named file; else the default one where it exists; else none."""
+    if path is not None:
+        return path
+    default = Path(DEFAULT_FILE)
+    return default if default.is_file() else None
+
+
+def known_names(ctx: click.Context) -> Known:
+    """The names that the main command knows; run alone, names are not checked."""
+    return ctx.find_object(Known) or Known()
+
+
+if __name__ == "__main__":
+    config()

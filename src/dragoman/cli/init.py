@@ -1,0 +1,26 @@
+"""`dragoman init`: a commented file to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dragoman.config import DEFAULT_FILE
+from dragoman.config.edit import write_file
+from dragoman.config.example import example
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False), default=DEFAULT_FILE)
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+def init(path: Path, force: bool) -> None:
+    """Write an example configuration with every key explained."""
+    if path.exists() and not force:
+        raise click.ClickException(f"{path} is there already; --force overwrites it")
+    write_file(path, example())
+    click.echo(f"{path} written. Next: dragoman config check --config {path}", err=True)
+
+
+if __name__ == "__main__":
+    init()

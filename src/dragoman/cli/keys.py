@@ -1,0 +1,145 @@
+"""`dragoman keys`: clients that may use the gateway."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from dragoman.cli.config import known_names
+from dragoman.config import DEFAULT_FILE, ConfigError, Key, Loaded, parse
+from dragoman.config.edit import add_key, remove_key, write_file
+from dragoman.config.hashes import make_key, sha256_of
+from dragoman.config.variables import environment
+
+file_option = click.option(
+    "--config",
+    "-c",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="DRAGOMAN_CONFIG",
+    default=DEFAULT_FILE,
+    show_default=True,
+    help="The configuration file.",
+)
+
+
+@click.group()
+def keys() -> None:
+    """Make, list and revoke client keys. Only their hashes are stored."""
+
+
+@keys.command()
+@click.argument("name")
+@file_option
+@click.option("--models", multiple=True, help="A model it may ask for; may be given several times or with commas.")
+@click.option("--endpoints", multiple=True, help="A path it may call; may be given several times or with commas.")
+@click.option("--rpm", type=click.IntRange(min=1), help="Requests per minute.")
+@click.option("--tpm", type=click.IntRange(min=1), help="Tokens per minute.")
+@click.option("--concurrent", type=click.IntRange(min=1), help="Requests at the same time.")
+@click.option("--expires", help="A date or time from which on it is refused, e.g. 2030-01-01.")
+@click.option("--admin", is_flag=True, help="May see all reports.")
+@click.pass_context
+def create(ctx: click.Context, /, name: str, path: Path, **given: Any) -> None:
+    """Make a key, print it this once, and add its hash to the file."""
+    key = make_key()
+    entry = _entry(sha256_of(key), given)
+    text = path.read_text("utf-8") if path.exists() else ""
+    try:
+        changed = add_key(text, name, entry, path.name)
+        _accepted(ctx, changed, path)
+    except ConfigError as error:
+        _end(error)
+    write_file(path, changed)
+    click.echo(key)
+    click.echo(f'"{name}" is in {path}. The key above is shown only now: keep it.', err=True)
+
+
+@keys.command(name="list")
+@file_option
+@click.pass_context
+def list_keys(ctx: click.Context, path: Path) -> None:
+    """List the keys of the file with their limits."""
+    try:
+        loaded = _accepted(ctx, _text(path), path)
+    except ConfigError as error:
+        _end(error)
+    for name, key in loaded.config.keys.items():
+        click.echo(f"{name:<20} {key.sha256[:8]}…  {_limits(key)}")
+    if not loaded.config.keys:
+        click.echo("no keys; make one with: dragoman keys create NAME", err=True)
+
+
+@keys.command()
+@click.argument("name")
+@file_option
+@click.pass_context
+def revoke(ctx: click.Context, name: str, path: Path) -> None:
+    """Remove a key from the file; a running gateway refuses it from its next reload on."""
+    try:
+        changed = remove_key(_text(path), name, path.name)
+    except ConfigError as error:
+        _end(error)
+    write_file(path, changed)
+    click.echo(f'"{name}" is revoked', err=True)
+
+
+def _entry(sha256: str, given: dict[str, Any]) -> dict[str, Any]:
+    names = {
+        "allowed_models": _split(given["models"]),
+        "allowed_endpoints": _split(given["endpoints"]),
+        "requests_per_minute": given["rpm"],
+        "tokens_per_minute": given["tpm"],
+        "concurrent": given["concurrent"],
+        "expires": given["expires"],
+        "admin": given["admin"],
+    }
+    return {"sha256": sha256} | {name: value for name, value in names.items() if value}
+
+
+def _split(values: tuple[str, ...]) -> list[str]:
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def _accepted(ctx: click.Context, text: str, path: Path) -> Loaded:
+    """The text as the gateway would read it."""
+    beside = path.parent / ".env"
+    variables, _ = environment(os.environ, [beside] if beside.is_file() else [])
+    return parse(text, file=path.name, known=known_names(ctx), variables=variables)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _limits(key: Key) -> str:
+    said = (
+        f"models: {', '.join(key.allowed_models)}" if key.allowed_models else "all models",
+        f"endpoints: {', '.join(key.allowed_endpoints)}" if key.allowed_endpoints else "",
+        f"{key.requests_per_minute} requests/min" if key.requests_per_minute else "",
+        f"{key.tokens_per_minute} tokens/min" if key.tokens_per_minute else "",
+        f"{key.concurrent} at once" if key.concurrent else "",
+        _expiry(key.expires),
+        "admin" if key.admin else "",
+    )
+    return "; ".join(filter(None, said))
+
+
+def _expiry(expires: datetime | None) -> str:
+    return f"until {expires.isoformat()}" if expires else ""
+
+
+def _end(error: ConfigError) -> NoReturn:
+    click.echo(str(error), err=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    keys()

@@ -1,0 +1,77 @@
+"""The commented file that `dragoman init` writes, made from the schema so that it cannot rot."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from msgspec import inspect
+
+from dragoman.config.build import CONFIG
+from dragoman.config.reference import Row, bare, reference
+
+HEAD = """\
+# Dragoman: any conversation works on any model, and nothing is changed behind your back.
+#
+# Check this file:     dragoman config check
+# See what is in force: dragoman config show
+# ${VAR} and ${VAR:-default} are filled in from the environment and from .env beside this file.
+# A line that begins with "# " and a key shows its default or an example.
+
+providers:
+  claude: {profile: anthropic, api_key: "${ANTHROPIC_API_KEY}"}
+  router: {profile: openrouter, api_key: "${OPENROUTER_API_KEY}"}
+
+models:
+  smart: {target: claude/claude-sonnet-4-5, fallbacks: [router/google/gemini-2.5-pro]}
+  cheap: {target: router/google/gemini-2.5-flash, options: {temperature: 0.2}}
+
+# Everything else, with its meaning. Uncomment what you need.
+"""
+NAMES = {"providers": "example", "models": "example", "keys": "ci"}
+
+
+def example() -> str:
+    """The whole file."""
+    return HEAD + "".join(f"\n{section}" for section in _sections())
+
+
+def _sections() -> Iterator[str]:
+    rows = reference()
+    assert isinstance(CONFIG, inspect.StructType)
+    for field in CONFIG.fields:
+        name = field.encode_name
+        about = next(row for row in rows if row.path == name)
+        members = [row for row in rows if row.path.startswith(f"{name}.")]
+        named = isinstance(bare(field.type), inspect.DictType) and bool(members)
+        yield _section(about, members, named)
+
+
+def _section(about: Row, members: list[Row], named: bool) -> str:
+    if not members:
+        return f"# {about.meaning}\n{_line(about, 0)}\n"
+    entry = NAMES.get(about.path, "example")
+    lines = [f"# {about.meaning}", f"# {about.path}:", *([f"#   {entry}:"] if named else [])]
+    for row in members:
+        lines += _member(row)
+    return "\n".join(lines) + "\n"
+
+
+def _member(row: Row) -> list[str]:
+    depth = row.path.count(".")
+    meaning = [f"# {'  ' * depth}# {line}" for line in textwrap.wrap(row.meaning, 100 - 2 * depth)]
+    return [*meaning, _line(row, depth)]
+
+
+def _line(row: Row, depth: int) -> str:
+    key = row.path.rpartition(".")[2]
+    if row.type == "section":
+        return f"# {'  ' * depth}{key}:"
+    value = row.example or (row.default if row.default != "required" else "") or _nothing(row.type)
+    return f"# {'  ' * depth}{key}: {value}"
+
+
+def _nothing(type_name: str) -> str:
+    if type_name.startswith("list"):
+        return "[]"
+    return "{}" if type_name.startswith("name") else "null"

@@ -1,0 +1,101 @@
+"""A configuration, from file and environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.config.build import build_config
+from dragoman.config.discover import complete
+from dragoman.config.errors import ConfigError, Problem
+from dragoman.config.known import Known
+from dragoman.config.meaning import verify
+from dragoman.config.schema import Config, Provider
+from dragoman.config.tree import Node, read_tree
+from dragoman.config.variables import Environment, environment, substitute
+
+DEFAULT_FILE = "dragoman.yaml"
+
+
+class Loaded(Struct, frozen=True, kw_only=True):
+    """A configuration that may be used, where its values come from, and what its author may want to know."""
+
+    config: Config
+    origins: Mapping[str, str] = {}
+    warnings: tuple[str, ...] = ()
+    file: str | None = None
+
+
+def load(
+    path: Path | None,
+    *,
+    known: Known | None = None,
+    process: Mapping[str, str] | None = None,
+    env_files: Sequence[Path] = (),
+) -> Loaded:
+    """Read a file and the `.env` beside it; with no file, what the environment offers. Raises `ConfigError`."""
+    known = known or Known()
+    beside = (path.parent if path is not None else Path()) / ".env"
+    files = [*([beside] if beside.is_file() else []), *env_files]
+    variables, warnings = _environment(os.environ if process is None else process, files)
+    text = _read(path) if path is not None else ""
+    name = path.name if path is not None else None
+    loaded = parse(text, file=name or "environment", known=known, variables=variables)
+    return msgspec.structs.replace(loaded, file=name, warnings=(*warnings, *loaded.warnings))
+
+
+def parse(text: str, *, file: str = DEFAULT_FILE, known: Known, variables: Environment) -> Loaded:
+    """A configuration from its text: the pure heart of `load`."""
+    filled = substitute(read_tree(text, file), variables, file)
+    config, builder = build_config(filled.node, file)
+    if config is None:
+        raise ConfigError(builder.problems)
+    verdict = verify(config, known, builder.origins, file)
+    if verdict.problems:
+        raise ConfigError(verdict.problems)
+    completed = complete(_tidied(config), known, variables)
+    origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
+    warnings = (*filled.warnings, *verdict.warnings)
+    return Loaded(config=completed.config, origins=origins | completed.origins, warnings=warnings, file=file)
+
+
+def _origin(node: Node, file: str, variables: Environment) -> str:
+    if not node.variables:
+        return f"{file}:{node.line}"
+    unset = ", not set" if node.value is None else ""
+    return variables.origin(node.variables[0]) + unset
+
+
+def _tidied(config: Config) -> Config:
+    """One spelling where several mean the same: no slash at a base URL's end, hashes in small letters."""
+    providers = {name: _tidied_provider(provider) for name, provider in config.providers.items()}
+    keys = {name: msgspec.structs.replace(key, sha256=key.sha256.lower()) for name, key in config.keys.items()}
+    return msgspec.structs.replace(config, providers=providers, keys=keys)
+
+
+def _tidied_provider(provider: Provider) -> Provider:
+    url = provider.base_url
+    return provider if url is None else msgspec.structs.replace(provider, base_url=url.rstrip("/"))
+
+
+def _environment(process: Mapping[str, str], files: Sequence[Path]) -> tuple[Environment, list[str]]:
+    try:
+        return environment(process, files)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([_unreadable(Path(getattr(error, "filename", None) or files[-1]), error)]) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([_unreadable(path, error)]) from None
+
+
+def _unreadable(path: Path, error: Exception) -> Problem:
+    why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+    return Problem(f"cannot be read: {why}", path.name)

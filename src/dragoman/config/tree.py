@@ -1,0 +1,129 @@
+"""A YAML file as a tree that knows its lines.
+
+`Node` is what the file says before anyone has asked what it means: scalars, lists and mappings, each with the line
+it stands on. Duplicate keys are refused (the second would silently win), aliases are expanded under a bound (a few
+lines of nested anchors can name a billion values), and only plain data is read: no tag makes an object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from dragoman.config.errors import ConfigError, Problem
+
+MAX_BYTES = 2_000_000
+MAX_NODES = 100_000
+MAX_DEPTH = 64
+
+MERGE = "tag:yaml.org,2002:merge"
+PLAIN_TAGS = {
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One value of the file. `text` is a scalar as written; `quoted` tells `"8080"` from `8080`."""
+
+    value: Any
+    line: int
+    text: str | None = None
+    quoted: bool = False
+    variables: tuple[str, ...] = field(default=())
+
+    @property
+    def members(self) -> dict[str, Node]:
+        """The members of a mapping."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    def plain(self) -> Any:
+        """The value without lines."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value
+
+
+def read_tree(text: str, file: str) -> Node:
+    """Parse a YAML text; raises `ConfigError` with the line for anything that is no plain data."""
+    if len(text) > MAX_BYTES:
+        raise ConfigError([Problem(f"is larger than {MAX_BYTES} bytes", file)])
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        return _Reader(file).node(root, 0) if root is not None else Node({}, 1)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        says = " ".join(filter(None, (error.context, error.problem)))
+        raise ConfigError([Problem(f"is not YAML: {says}", file, mark.line + 1 if mark else 0)]) from None
+    except yaml.YAMLError as error:
+        raise ConfigError([Problem(f"is not YAML: {' '.join(str(error).split())}", file)]) from None
+    except (RecursionError, ValueError) as error:
+        # ValueError: a scalar that looks like a number or date and is none, e.g. 2026-13-45.
+        says = "is nested too deeply" if isinstance(error, RecursionError) else f"holds a bad value: {error}"
+        raise ConfigError([Problem(says, file)]) from None
+
+
+class _Reader:
+    """Turns composed YAML nodes into ours, counting as it goes."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.count = 0
+        self.scalars = yaml.constructor.SafeConstructor()
+
+    def node(self, node: yaml.Node, depth: int, line: int = 0) -> Node:
+        line = line or node.start_mark.line + 1
+        self.count += 1
+        if self.count > MAX_NODES or depth > MAX_DEPTH:
+            raise self.refusal("its aliases or nesting make more values than a configuration can need", line)
+        if node.tag not in PLAIN_TAGS:
+            raise self.refusal(f"{node.tag} is a tag that makes objects; only plain data is read", line)
+        if isinstance(node, yaml.MappingNode):
+            return Node(self.members(node, depth), line)
+        if isinstance(node, yaml.SequenceNode):
+            return Node([self.node(item, depth + 1) for item in node.value], line)
+        return self.scalar(node, line)
+
+    def scalar(self, node: yaml.Node, line: int) -> Node:
+        assert isinstance(node, yaml.ScalarNode)
+        # A date stays text: which fields are times is the schema's business.
+        dated = node.tag.endswith(":timestamp")
+        value = node.value if dated else self.scalars.construct_object(node)
+        return Node(value, line, node.value, node.style in ("'", '"', "|", ">"))
+
+    def members(self, node: yaml.MappingNode, depth: int) -> dict[str, Node]:
+        merged: dict[str, Node] = {}
+        own: dict[str, Node] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if key.tag == MERGE:
+                merged |= self.merge(value, depth, line)
+                continue
+            name = self.name(key, line)
+            if name in own:
+                raise self.refusal(f'"{name}" stands twice (first on line {own[name].line}); keep one', line)
+            own[name] = self.node(value, depth + 1, line)
+        return merged | own
+
+    def merge(self, value: yaml.Node, depth: int, line: int) -> dict[str, Node]:
+        """`<<: *other` or `<<: [*first, *second]`, where the first wins."""
+        sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        merged: dict[str, Node] = {}
+        for source in reversed(sources):
+            node = self.node(source, depth + 1)
+            if not isinstance(node.value, dict):
+                raise self.refusal("<< takes a mapping or a list of mappings", line)
+            merged |= node.value
+        return merged
+
+    def name(self, key: yaml.Node, line: int) -> str:
+        if not isinstance(key, yaml.ScalarNode):
+            raise self.refusal("a key must be a plain word", line)
+        return str(key.value)
+
+    def refusal(self, says: str, line: int) -> ConfigError:
+        return ConfigError([Problem(says, self.file, line)])

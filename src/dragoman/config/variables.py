@@ -1,0 +1,127 @@
+"""`${VAR}`, `${VAR:-default}` and `.env` files.
+
+A variable stands inside a value, never in a key or across lines, and is put in after the YAML was read: nothing
+that an environment holds can change the shape of the file. `$${` writes a literal `${`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+from msgspec import Struct
+
+from dragoman.config.tree import Node
+
+VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}")
+ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
+
+_resolver = yaml.SafeLoader("")
+_scalars = yaml.constructor.SafeConstructor()
+
+
+class Environment(Struct, frozen=True):
+    """Variables and where each comes from: the process first, then `--env-file`s, then `.env` beside the config."""
+
+    values: Mapping[str, str]
+    files: Mapping[str, str] = {}
+
+    def origin(self, name: str) -> str:
+        """`env NAME`, or `NAME of .env` for a variable that a file gave."""
+        return f"env {name} ({self.files[name]})" if name in self.files else f"env {name}"
+
+
+def environment(process: Mapping[str, str], env_files: Sequence[Path]) -> tuple[Environment, list[str]]:
+    """All variables, and a warning for every line of an env file that is no assignment. Later files win."""
+    values: dict[str, str] = {}
+    files: dict[str, str] = {}
+    warnings: list[str] = []
+    for path in env_files:
+        found, unread = read_env(path.read_text("utf-8"))
+        values |= found
+        files |= dict.fromkeys(found, path.name)
+        warnings += [f"{path.name}:{line}: is no NAME=value, skipped" for line in unread]
+    return Environment(values | dict(process), {k: v for k, v in files.items() if k not in process}), warnings
+
+
+def read_env(text: str) -> tuple[dict[str, str], list[int]]:
+    """The assignments of a `.env` text, and the numbers of lines that are none."""
+    found: dict[str, str] = {}
+    unread: list[int] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = ASSIGNMENT.match(line)
+        if match is None:
+            unread.append(number)
+            continue
+        found[match[1]] = _unquoted(match[2])
+    return found, unread
+
+
+def _unquoted(text: str) -> str:
+    if text[:1] == "'" and (end := text.find("'", 1)) > 0:
+        return text[1:end]
+    if quoted := re.match(r'"((?:[^"\\]|\\.)*)"', text):
+        return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), quoted[1])
+    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
+
+
+class Substituted(Struct, frozen=True):
+    node: Node
+    warnings: list[str]
+
+
+def substitute(root: Node, variables: Environment, file: str) -> Substituted:
+    """The tree with its variables put in. A value that is nothing but an unset variable becomes `null`."""
+    warnings: list[str] = []
+
+    def walk(node: Node, path: str) -> Node:
+        if isinstance(node.value, dict):
+            members = {key: walk(value, f"{path}.{key}" if path else key) for key, value in node.value.items()}
+            return replace(node, value=members)
+        if isinstance(node.value, list):
+            return replace(node, value=[walk(item, f"{path}[{i}]") for i, item in enumerate(node.value)])
+        if not isinstance(node.value, str) or "${" not in node.value:
+            return node
+        return _filled(node, path)
+
+    def _filled(node: Node, path: str) -> Node:
+        used: list[str] = []
+        unset: list[str] = []
+
+        def put(match: re.Match[str]) -> str:
+            name, default = match[1], match[2]
+            if name is None:
+                return "${"
+            value = variables.values.get(name, "")
+            if value:
+                used.append(name)
+                return value
+            if default is None:
+                unset.append(name)
+            return default or ""
+
+        text = VARIABLE.sub(put, node.value)
+        for name in unset:
+            warnings.append(f"{file}:{node.line}: {path} uses ${{{name}}}, which is not set")
+        if unset and not text:
+            return Node(None, node.line, variables=tuple(unset))
+        value = text if node.quoted else _resolved(text)
+        return Node(value, node.line, text, node.quoted, tuple(used))
+
+    return Substituted(walk(root, ""), warnings)
+
+
+def _resolved(text: str) -> object:
+    """What an unquoted `${PORT}` means once filled in: `8080` is a number."""
+    tag = _resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    if not tag.endswith((":int", ":float", ":bool")):
+        return text
+    try:
+        return _scalars.construct_object(yaml.ScalarNode(tag, text))
+    except ValueError:
+        return text
