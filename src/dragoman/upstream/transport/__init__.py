@@ -1,0 +1,53 @@
+"""A pooled HTTP/1.1 client over asyncio and httptools.
+
+    async with Transport() as transport:
+        answer = await transport.send(Outgoing("POST", url, headers, body), Timeouts(first_byte=60))
+        async for piece in answer:
+            ...
+
+`docs/decisions/own-http-client.md` says why it is our own and what it leaves out.
+"""
+
+from dragoman.upstream.transport.failures import (
+    BrokenResponse,
+    ConnectFailed,
+    Phase,
+    PoolFull,
+    ProxyFailed,
+    TimedOut,
+    TlsFailed,
+    TooLarge,
+    TransportClosed,
+    TransportFailure,
+    UnknownEncoding,
+    Unsendable,
+)
+from dragoman.upstream.transport.incoming import Incoming
+from dragoman.upstream.transport.limits import Limits, Stats, Timeouts
+from dragoman.upstream.transport.outgoing import Outgoing
+from dragoman.upstream.transport.proxy import Proxies
+from dragoman.upstream.transport.tls import Tls
+from dragoman.upstream.transport.transport import Transport
+
+__all__ = [
+    "BrokenResponse",
+    "ConnectFailed",
+    "Incoming",
+    "Limits",
+    "Outgoing",
+    "Phase",
+    "PoolFull",
+    "Proxies",
+    "ProxyFailed",
+    "Stats",
+    "TimedOut",
+    "Timeouts",
+    "Tls",
+    "TlsFailed",
+    "TooLarge",
+    "Transport",
+    "TransportClosed",
+    "TransportFailure",
+    "UnknownEncoding",
+    "Unsendable",
+]

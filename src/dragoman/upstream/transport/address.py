@@ -1,0 +1,78 @@
+"""A URL, taken apart once: where to connect and what to ask for there."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from dragoman.upstream.transport.failures import Unsendable
+
+PORTS = {"http": 80, "https": 443}
+_VISIBLE = re.compile(r"[!-~]+")
+_NAME = re.compile(r"[A-Za-z0-9._~-]+|[0-9A-Fa-f:.]+")
+
+
+class Origin(NamedTuple):
+    """Scheme, host and port: what a connection can be shared for."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def authority(self) -> str:
+        """The value of the `host` header: the port is left out where the scheme implies it."""
+        return self.bracketed if self.port == PORTS[self.scheme] else f"{self.bracketed}:{self.port}"
+
+    @property
+    def bracketed(self) -> str:
+        """The host as it stands in a URL."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def secure(self) -> bool:
+        return self.scheme == "https"
+
+
+class Address(msgspec.Struct, frozen=True):
+    """An origin and the request target on it."""
+
+    origin: Origin
+    target: str
+    host: str
+
+
+@lru_cache(maxsize=1024)
+def parse_address(url: str) -> Address:
+    """Take an absolute http or https URL apart; whatever could break the request line is refused."""
+    # urlsplit drops tabs and line ends without a word, so that they have to be found before it.
+    if _VISIBLE.fullmatch(url) is None:
+        raise _refusal("the URL holds a space, a control character or a letter beyond ASCII", "Percent-encode it")
+    try:
+        split = urlsplit(url)
+        port = split.port
+    except ValueError as error:
+        raise _refusal(f"the URL cannot be read ({error})", "Correct it") from None
+    origin = _origin(split, port)
+    path = split.path or "/"
+    return Address(origin, f"{path}?{split.query}" if split.query else path, origin.authority)
+
+
+def _origin(split: SplitResult, port: int | None) -> Origin:
+    if split.scheme not in PORTS:
+        raise _refusal(f"the URL's scheme is {split.scheme!r}", "Use an absolute http:// or https:// URL")
+    if "@" in split.netloc:
+        raise _refusal("the URL holds a user name or password", "Send credentials as a header")
+    host = split.hostname or ""
+    if _NAME.fullmatch(host) is None or port == 0:
+        raise _refusal("the URL's host or port is missing or malformed", "Correct it; write foreign names in punycode")
+    return Origin(split.scheme, host, port or PORTS[split.scheme])
+
+
+def _refusal(what: str, advice: str) -> Unsendable:
+    return Unsendable("request", what, advice)

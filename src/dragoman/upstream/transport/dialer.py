@@ -1,0 +1,116 @@
+"""Opening a connection: directly, through a proxy, with TLS or without."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from typing import TypeVar
+
+from dragoman.upstream.transport.address import Origin
+from dragoman.upstream.transport.connection import Connection
+from dragoman.upstream.transport.failures import ConnectFailed, ProxyFailed, TlsFailed, TransportFailure
+from dragoman.upstream.transport.proxy import Proxy, Tunnel
+from dragoman.upstream.transport.tls import Tls
+
+_P = TypeVar("_P", bound=asyncio.Protocol)
+_GOODBYE = 2.0
+# A model may think for minutes without a byte; firewalls on the way forget a silent connection sooner.
+_PROBES = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 30), ("TCP_KEEPCNT", 4))
+
+
+class Dialer:
+    """Knows whom to trust; made once, as reading the system's certificates takes a while."""
+
+    def __init__(self, tls: Tls) -> None:
+        self._tls = tls
+        self._context: ssl.SSLContext | None = None
+
+    async def dial(self, origin: Origin, proxy: Proxy | None, make: Callable[[], Connection]) -> Connection:
+        """Connect; every way in which that can fail comes out as a `ConnectFailed` that says what to do."""
+        try:
+            if proxy is None:
+                _, connection = await self._reach(origin, make)
+            elif origin.secure:
+                connection = await self._tunnelled(origin, proxy, make)
+            else:
+                _, connection = await self._reach_proxy(origin, proxy, make)
+        except TransportFailure:
+            raise
+        except (OSError, ssl.SSLError) as error:
+            raise _failure(origin, error) from error
+        return connection
+
+    async def _reach(self, origin: Origin, make: Callable[[], _P]) -> tuple[asyncio.Transport, _P]:
+        loop = asyncio.get_running_loop()
+        if origin.secure:
+            transport, protocol = await loop.create_connection(
+                make,
+                origin.host,
+                origin.port,
+                ssl=self._trust(),
+                server_hostname=origin.host,
+                ssl_shutdown_timeout=_GOODBYE,
+            )
+        else:
+            transport, protocol = await loop.create_connection(make, origin.host, origin.port)
+        _keep_alive(transport)
+        return transport, protocol
+
+    async def _reach_proxy(self, origin: Origin, proxy: Proxy, make: Callable[[], _P]) -> tuple[asyncio.Transport, _P]:
+        try:
+            return await self._reach(proxy.origin, make)
+        except OSError as error:
+            where = f"proxy {proxy.origin} for {origin}"
+            raise ProxyFailed(where, f"it cannot be reached ({_reason(error)})", "Check HTTP(S)_PROXY") from error
+
+    async def _tunnelled(self, origin: Origin, proxy: Proxy, make: Callable[[], Connection]) -> Connection:
+        raw, tunnel = await self._reach_proxy(origin, proxy, lambda: Tunnel(proxy, origin))
+        try:
+            await tunnel.opened
+            connection = make()
+            secured = await asyncio.get_running_loop().start_tls(
+                raw, connection, self._trust(), server_hostname=origin.host, ssl_shutdown_timeout=_GOODBYE
+            )
+        except BaseException:
+            raw.abort()
+            raise
+        if secured is None:
+            raise ProxyFailed(f"proxy {proxy.origin} for {origin}", "the tunnel broke during TLS", "Try again")
+        connection.connection_made(secured)
+        return connection
+
+    def _trust(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = self._tls.context()
+        return self._context
+
+
+def _keep_alive(transport: asyncio.BaseTransport) -> None:
+    sock: socket.socket | None = transport.get_extra_info("socket")
+    if sock is None:
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES:
+        option: int | None = getattr(socket, name, None)
+        if option is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _failure(origin: Origin, error: Exception) -> ConnectFailed:
+    where = str(origin)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        what = f"its certificate is not trusted ({error.verify_message})"
+        return TlsFailed(where, what, "If it is your own server, name its authority in tls.ca_file")
+    if isinstance(error, ssl.SSLError):
+        return TlsFailed(where, f"no TLS came about ({error.reason or error})", "Check scheme and port")
+    if isinstance(error, ConnectionAbortedError | ConnectionResetError) and origin.secure:
+        return TlsFailed(where, f"it hung up during TLS ({_reason(error)})", "Check scheme and port")
+    if isinstance(error, socket.gaierror):
+        return ConnectFailed(where, f"its name is not known ({_reason(error)})", "Check the host, or the name service")
+    return ConnectFailed(where, f"it cannot be reached ({_reason(error)})", "Check that it runs and can be reached")
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)

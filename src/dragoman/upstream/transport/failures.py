@@ -1,0 +1,110 @@
+"""What can go wrong between us and an upstream server.
+
+    TransportFailure
+    ├── Unsendable          the request itself cannot be written as HTTP/1.1
+    ├── PoolFull            too many requests wait for this origin already
+    ├── TransportClosed     the transport was shut down
+    ├── ConnectFailed       no connection: name, route, refusal
+    │   ├── TlsFailed       a connection, but no trust
+    │   └── ProxyFailed     the proxy did not let us through
+    ├── TimedOut            `phase` says which patience ran out
+    ├── BrokenResponse      the answer is cut, malformed or contradicts itself
+    │   └── UnknownEncoding the answer is compressed in a way we did not ask for and cannot read
+    └── TooLarge            headers or body beyond the limit that was set
+
+Each names the place (an origin, never a path or a query, which may hold a key), what happened and what to do.
+`sent` tells whether the server may have seen the request: where it is False, sending again is always safe.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Phase(StrEnum):
+    """The stretches of an exchange that have a patience of their own."""
+
+    QUEUE = "queue"
+    CONNECT = "connect"
+    SEND = "send"
+    FIRST_BYTE = "first_byte"
+    IDLE = "idle"
+    TOTAL = "total"
+
+
+class TransportFailure(Exception):
+    """An exchange that gave no usable answer."""
+
+    sent: ClassVar[bool] = True
+
+    def __init__(self, where: str, what: str, advice: str) -> None:
+        super().__init__(f"{where}: {what}. {advice}")
+        self.where = where
+        self.what = what
+        self.advice = advice
+
+
+class Unsendable(TransportFailure):
+    """The request cannot be written without breaking HTTP, or without letting a value pose as a header."""
+
+    sent = False
+
+
+class PoolFull(TransportFailure):
+    """The queue for this origin is as long as it may get."""
+
+    sent = False
+
+
+class TransportClosed(TransportFailure):
+    """The transport was shut down before the exchange was over."""
+
+
+class ConnectFailed(TransportFailure):
+    """No connection came about."""
+
+    sent = False
+
+
+class TlsFailed(ConnectFailed):
+    """The server answered, but did not prove who it is, or spoke no TLS."""
+
+
+class ProxyFailed(ConnectFailed):
+    """The proxy on the way refused, or cannot be used."""
+
+
+class TimedOut(TransportFailure):
+    """A patience ran out; `phase` names it, and with it the setting to raise."""
+
+    _SAYS: ClassVar[dict[Phase, str]] = {
+        Phase.QUEUE: "no connection became free within {} s",
+        Phase.CONNECT: "no connection within {} s",
+        Phase.SEND: "the server took no more of the request for {} s",
+        Phase.FIRST_BYTE: "no answer began within {} s",
+        Phase.IDLE: "the answer stood still for {} s",
+        Phase.TOTAL: "the exchange was not over within {} s",
+    }
+
+    def __init__(self, where: str, phase: Phase, seconds: float | None) -> None:
+        setting = Phase.IDLE if phase is Phase.SEND else phase
+        shown = "its" if seconds is None else f"{seconds:g}"
+        super().__init__(where, self._SAYS[phase].format(shown), f"Raise the {setting} timeout if that was too short")
+        self.phase = phase
+        self.seconds = seconds
+
+    @property
+    def before_sending(self) -> bool:
+        """True where the request had not begun to leave."""
+        return self.phase in (Phase.QUEUE, Phase.CONNECT)
+
+
+class BrokenResponse(TransportFailure):
+    """The answer ended too early or is not the HTTP it claims to be."""
+
+
+class UnknownEncoding(BrokenResponse):
+    """The body is compressed with something other than gzip or deflate."""
+
+
+class TooLarge(TransportFailure):
+    """The answer went over a limit."""

@@ -1,0 +1,33 @@
+"""Trust: whose certificates we believe."""
+
+import ssl
+
+import msgspec
+
+from dragoman.upstream.transport.failures import TlsFailed
+
+
+class Tls(msgspec.Struct, frozen=True):
+    """The system's authorities, and those of `ca_file` besides; `verify=False` believes everybody."""
+
+    ca_file: str | None = None
+    verify: bool = True
+
+    def context(self) -> ssl.SSLContext:
+        """A client context that checks chain and host name and offers HTTP/1.1 only."""
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        if self.ca_file is not None:
+            self._trust(context, self.ca_file)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    @staticmethod
+    def _trust(context: ssl.SSLContext, ca_file: str) -> None:
+        try:
+            context.load_verify_locations(cafile=ca_file)
+        except (OSError, ssl.SSLError) as error:
+            advice = "Name a readable PEM file of certificates"
+            raise TlsFailed(f"tls.ca_file {ca_file}", f"cannot be read ({error})", advice) from error
