@@ -1,0 +1,226 @@
+"""What providers call their refusals: codes, exception names and sentences, and the kind that each one means.
+
+A code or a type says more than a status: an unknown model is a 400 in six places, a bad key a 400 in two. Sentences
+decide where the code is silent. Numbers come with the context-length sentences alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from dragoman.conversation.failures import FailureKind as Kind
+
+CODES: Mapping[str, Kind] = {
+    "invalid_api_key": Kind.AUTH,
+    "authentication_error": Kind.AUTH,
+    "unauthenticated": Kind.AUTH,
+    "unauthorized": Kind.AUTH,
+    "api_key_invalid": Kind.AUTH,
+    "access_token_expired": Kind.AUTH,
+    "unrecognizedclientexception": Kind.AUTH,
+    "expiredtokenexception": Kind.AUTH,
+    "invalidsignatureexception": Kind.AUTH,
+    "missingauthenticationtokenexception": Kind.AUTH,
+    "incompletesignatureexception": Kind.AUTH,
+    "permission_error": Kind.PERMISSION,
+    "permission_denied": Kind.PERMISSION,
+    "permission_denied_error": Kind.PERMISSION,
+    "accessdeniedexception": Kind.PERMISSION,
+    "forbidden": Kind.PERMISSION,
+    "unsupported_country_region_territory": Kind.PERMISSION,
+    "model_not_found": Kind.NOT_FOUND,
+    "not_found_error": Kind.NOT_FOUND,
+    "not_found": Kind.NOT_FOUND,
+    "notfounderror": Kind.NOT_FOUND,
+    "invalid_model": Kind.NOT_FOUND,
+    "deploymentnotfound": Kind.NOT_FOUND,
+    "resourcenotfoundexception": Kind.NOT_FOUND,
+    "insufficient_quota": Kind.QUOTA,
+    "billing_error": Kind.QUOTA,
+    "billing_hard_limit_reached": Kind.QUOTA,
+    "billing_not_active": Kind.QUOTA,
+    "usage_limit_reached": Kind.QUOTA,
+    "insufficient_credits": Kind.QUOTA,
+    "payment_required": Kind.QUOTA,
+    "servicequotaexceededexception": Kind.QUOTA,
+    "rate_limit_exceeded": Kind.RATE_LIMIT,
+    "rate_limit_error": Kind.RATE_LIMIT,
+    "rate_limit_reached_error": Kind.RATE_LIMIT,
+    "ratelimitreached": Kind.RATE_LIMIT,
+    "too_many_requests": Kind.RATE_LIMIT,
+    "resource_exhausted": Kind.RATE_LIMIT,
+    "throttlingexception": Kind.RATE_LIMIT,
+    "tokens": Kind.RATE_LIMIT,
+    "requests": Kind.RATE_LIMIT,
+    "overloaded_error": Kind.OVERLOADED,
+    "overloaded": Kind.OVERLOADED,
+    "engine_overloaded": Kind.OVERLOADED,
+    "engine_overloaded_error": Kind.OVERLOADED,
+    "server_is_overloaded": Kind.OVERLOADED,
+    "slow_down": Kind.OVERLOADED,
+    "unavailable": Kind.OVERLOADED,
+    "unavailable_error": Kind.OVERLOADED,
+    "serviceunavailableexception": Kind.OVERLOADED,
+    "modelnotreadyexception": Kind.OVERLOADED,
+    "context_length_exceeded": Kind.CONTEXT_LENGTH,
+    "context_window_exceeded": Kind.CONTEXT_LENGTH,
+    "exceed_context_size_error": Kind.CONTEXT_LENGTH,
+    "too_many_prompt_tokens": Kind.CONTEXT_LENGTH,
+    "too_many_tokens": Kind.CONTEXT_LENGTH,
+    "content_filter": Kind.CONTENT_FILTER,
+    "content_policy_violation": Kind.CONTENT_FILTER,
+    "content_policy": Kind.CONTENT_FILTER,
+    "responsibleaipolicyviolation": Kind.CONTENT_FILTER,
+    "moderation_blocked": Kind.CONTENT_FILTER,
+    "image_content_policy_violation": Kind.CONTENT_FILTER,
+    "invalid_prompt": Kind.CONTENT_FILTER,
+    "data_inspection_failed": Kind.CONTENT_FILTER,
+    "request_too_large": Kind.TOO_LARGE,
+    "payload_too_large": Kind.TOO_LARGE,
+    "timeout": Kind.TIMEOUT,
+    "timeout_error": Kind.TIMEOUT,
+    "request_timeout": Kind.TIMEOUT,
+    "deadline_exceeded": Kind.TIMEOUT,
+    "modeltimeoutexception": Kind.TIMEOUT,
+}
+"""Codes, types and exception names that mean one thing wherever they stand, in lower case."""
+
+WEAK_CODES: Mapping[str, Kind] = {
+    "server_error": Kind.SERVER,
+    "api_error": Kind.SERVER,
+    "internal": Kind.SERVER,
+    "internal_error": Kind.SERVER,
+    "internal_server_error": Kind.SERVER,
+    "internalserverexception": Kind.SERVER,
+    "modelerrorexception": Kind.SERVER,
+    "modelstreamerrorexception": Kind.SERVER,
+    "unknown": Kind.SERVER,
+    "invalid_request_error": Kind.BAD_REQUEST,
+    "invalid_argument": Kind.BAD_REQUEST,
+    "failed_precondition": Kind.BAD_REQUEST,
+    "bad_request": Kind.BAD_REQUEST,
+    "badrequesterror": Kind.BAD_REQUEST,
+    "validationexception": Kind.BAD_REQUEST,
+    "tool_use_failed": Kind.BAD_REQUEST,
+    "previous_response_not_found": Kind.BAD_REQUEST,
+}
+"""Names that some providers give to everything: they speak only where no status does."""
+
+STATUSES: Mapping[int, Kind] = {
+    401: Kind.AUTH,
+    402: Kind.QUOTA,
+    403: Kind.PERMISSION,
+    404: Kind.NOT_FOUND,
+    408: Kind.TIMEOUT,
+    413: Kind.TOO_LARGE,
+    429: Kind.RATE_LIMIT,
+    503: Kind.OVERLOADED,
+    504: Kind.TIMEOUT,
+    529: Kind.OVERLOADED,
+}
+
+
+def _words(*sentences: str) -> re.Pattern[str]:
+    return re.compile("|".join(sentences), re.IGNORECASE)
+
+
+AUTH_SENTENCE = _words(
+    r"incorrect api key",
+    r"invalid api key",
+    r"api key not valid",
+    r"api key is invalid",
+    r"invalid x-api-key",
+    r"authentication fails",
+    r"no cookie auth",
+    r"missing authentication header",
+    r"security token included in the request",
+    r"unregistered callers",
+    r"invalid subscription key",
+    r"no api key (?:found|provided)",
+    r"you didn't provide an api key",
+)
+"""A missing key is "permission denied" to some."""
+
+SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (AUTH_SENTENCE, Kind.AUTH),
+    (
+        _words(
+            r"credit balance is too low",
+            r"requires more credits",
+            r"insufficient (?:credits|balance|quota|funds)",
+            r"exceeded your current quota",
+            r"spending limit",
+        ),
+        Kind.QUOTA,
+    ),
+    (_words(r"rate limit", r"too many requests", r"tokens per minute", r"requests per minute"), Kind.RATE_LIMIT),
+    (
+        _words(
+            r"\bmodel\b.{0,200}? does not exist",
+            r"is not a valid model",
+            r"\bmodel not found",
+            r"\bmodel '[^']*' (?:not found|was removed)",
+            r"^invalid model: ",
+            r"provided model identifier is invalid",
+            r"supported api model names are",
+            r"^models/\S+ is not found",
+            r"end of its life",
+            r"has been deprecated, learn more",
+        ),
+        Kind.NOT_FOUND,
+    ),
+    (
+        _words(
+            r"content management policy",
+            r"content[ _-]filter",
+            r"flagged (?:as|by|for)",
+            r"safety (?:system|policies|settings)",
+            r"output blocked by",
+            r"usage policy",
+        ),
+        Kind.CONTENT_FILTER,
+    ),
+    (_words(r"\boverloaded\b", r"at capacity", r"no (?:healthy|available) (?:upstream|provider)"), Kind.OVERLOADED),
+    (_words(r"(?:image|audio|video) input is not supported"), Kind.BAD_REQUEST),
+    (_words(r"request (?:entity |body )?(?:is )?too large", r"payload too large"), Kind.TOO_LARGE),
+    (_words(r"\btimed? ?out\b"), Kind.TIMEOUT),
+)
+"""Sentences in the order in which they are tried."""
+
+_N = r"(?P<tokens>[\d,]+)"
+_L = r"(?P<limit>[\d,]+)"
+
+CONTEXT: tuple[re.Pattern[str], ...] = tuple(
+    re.compile(sentence, re.IGNORECASE | re.DOTALL)
+    for sentence in (
+        rf"prompt is too long: {_N} tokens > {_L} maximum",
+        rf"maximum context length is {_L} tokens.{{0,80}}?(?:resulted in|requested)(?: about)? {_N}",
+        rf"input token count \(?{_N}\)? exceeds the maximum number of tokens allowed \(?{_L}",
+        rf"input token count exceeds the maximum number of tokens allowed \(?{_L}",
+        rf"request \({_N} tokens\) exceeds the available context size \({_L} tokens",
+        rf"maximum prompt length is {_L} but the request contains {_N} tokens",
+        rf"exceeded model token limit: {_L} \(requested: {_N}\)",
+        rf"current length is {_N} while limit is {_L}",
+        rf"input length and `max_tokens` exceed context limit: {_N} \+ [\d,]+ > {_L}",
+        rf"maximum context length (?:is|of) {_L}",
+        r"prompt is too long",
+        r"prompt too long; exceeded max context length",
+        r"exceeds? the context window",
+        r"context window exceeds limit",
+        r"input is too long for requested model",
+        r"input tokens exceeded",
+        r"too many tokens: size limit exceeded",
+        r"total length of all messages is too long",
+        r"reduce the length of the (?:messages|prompt|input)",
+        r"greater than the context length",
+        r"exceeds? (?:the )?(?:maximum|max|available) context",
+    )
+)
+"""Sentences of a conversation that is too long; the first ones tell how long."""
+
+RETRY = re.compile(
+    r"(?:retry|try again)(?: again)? (?:in|after) (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?"
+    r"(?:(?P<s>\d+(?:\.\d+)?)\s?(?:s\b|sec))?(?:(?P<ms>\d+(?:\.\d+)?)\s?ms)?",
+    re.IGNORECASE,
+)
