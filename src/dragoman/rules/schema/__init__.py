@@ -1,0 +1,31 @@
+"""The schema compiler: any JSON Schema, in the dialect a target reads.
+
+    compiled = compile_schema(schema, FORMS["gemini-proto"])
+    compiled.json    # what to send; the caller's own bytes when nothing had to change
+    compiled.notes   # what was done, where, and what it costs
+
+`SchemaForm` describes a dialect as data, `FORMS` has the known ones. `to_strict` and `from_strict` translate between
+optional fields and nullable ones.
+"""
+
+from .arguments import renamed_arguments
+from .compiled import Compiled, Loses, Note
+from .compiler import compile_schema
+from .form import Nullable, SchemaForm, Strictness, Typing
+from .forms import FORMS
+from .strict import from_strict, to_strict
+
+__all__ = [
+    "FORMS",
+    "Compiled",
+    "Loses",
+    "Note",
+    "Nullable",
+    "SchemaForm",
+    "Strictness",
+    "Typing",
+    "compile_schema",
+    "from_strict",
+    "renamed_arguments",
+    "to_strict",
+]

@@ -1,0 +1,27 @@
+"""Arguments of a call, between a tool's own property names and those the target was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+def renamed_arguments(arguments: bytes, names: Mapping[str, str]) -> bytes:
+    """The arguments with property names exchanged, at any depth; the same bytes when none occurs.
+
+    With `dict(compiled.names)` it turns what the model sent into what the tool expects; with the pairs turned round, a
+    call of the history into what the target was told. Renamed properties have names that nothing else in the schema
+    has, so that one flat table serves.
+    """
+    if not any(msgspec.json.encode(name)[1:-1] in arguments for name in names):
+        return arguments
+    value = msgspec.json.decode(arguments)
+    return msgspec.json.encode(_renamed(value, names))
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
+    return [_renamed(each, names) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,38 @@
+"""What the compiler hands back: the schema, and one note for each thing it did."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Loses = Literal["nothing", "order", "metadata", "content"]
+WEIGHT: dict[Loses, int] = {"nothing": 0, "order": 1, "metadata": 2, "content": 3}
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One change: where (a JSON pointer inside the schema), what was done, what it costs.
+
+    `nothing`: means the same, spelled otherwise. `order`: the order of things. `metadata`: a constraint became words
+    in the description, or a remark was left out. `content`: the schema now allows or forbids other values.
+    """
+
+    at: str
+    did: str
+    loses: Loses = "nothing"
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """A schema in its target's form. Nothing to change means the caller's own bytes and no notes.
+
+    `names` pairs each renamed property with its own name, (new, own): arguments that come back speak the new one.
+    """
+
+    json: bytes
+    notes: tuple[Note, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def loses(self) -> Loses:
+        """The heaviest loss among the notes."""
+        return max((note.loses for note in self.notes), key=WEIGHT.__getitem__, default="nothing")

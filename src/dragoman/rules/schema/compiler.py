@@ -1,0 +1,194 @@
+"""Any JSON Schema, made to fit a target's form.
+
+A schema is walked from the root down; at each node the steps run in order, then its subschemas have their turn. The
+walk is repeated until nothing is left to change, so a compiled schema compiles to itself. What nothing had to be done
+to comes back as the bytes it came in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from .choices import chosen
+from .compiled import Compiled, Note
+from .conjunction import merged
+from .contents import const_as_enum, filled, plain_enum, plain_format
+from .form import SchemaForm, Typing
+from .inlining import inlined
+from .keywords import known_only
+from .objects import possible, required, strict, well_named
+from .place import Place, Walk
+from .references import References
+from .root import rooted
+from .spelling import WRONG, checked, is_proto, spelled, type_name
+from .types import nullable, one_type, typed
+from .vocabulary import LISTS, MAPS, OPEN_OR_CLOSED, SINGLES, SUBSCHEMAS, Schema, child
+from .words import described
+
+MAX_NESTING = 200  # JSON levels that are read at all
+MAX_LEVELS = 64  # schemas inside schemas that are written
+MAX_PASSES = 8
+MEMOISED_UP_TO = 256 * 1024
+
+Step = Callable[[Schema, Place], Schema]
+
+STEPS: tuple[Step, ...] = (
+    inlined,
+    spelled,
+    checked,
+    merged,
+    chosen,
+    const_as_enum,
+    rooted,
+    one_type,
+    nullable,
+    plain_enum,
+    typed,
+    plain_format,
+    filled,
+    possible,
+    well_named,
+    required,
+    strict,
+    known_only,
+)
+
+
+def compile_schema(schema: bytes, form: SchemaForm) -> Compiled:
+    """The schema in a form's dialect, with a note for each change; the same bytes when there is none.
+
+    Never raises: what cannot be read becomes an object without properties, and a note says so.
+    """
+    return _remembered(schema, form) if len(schema) <= MEMOISED_UP_TO else _compiled(schema, form)
+
+
+def _compiled(schema: bytes, form: SchemaForm) -> Compiled:
+    try:
+        deep = nesting(schema)
+        value = msgspec.json.decode(schema) if deep <= MAX_NESTING else None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _unreadable(f"is not JSON that can be read ({error})")
+    if deep > MAX_NESTING:
+        return _unreadable(f"is nested {deep} levels deep, {MAX_NESTING} are read")
+    return _settled(schema, value, form)
+
+
+_remembered = lru_cache(maxsize=512)(_compiled)
+
+
+def _unreadable(why: str) -> Compiled:
+    note = Note("", f"put an object without properties in place of the schema, which {why}", "content")
+    return Compiled(b'{"type":"object","properties":{}}', (note,))
+
+
+def _settled(schema: bytes, value: Any, form: SchemaForm) -> Compiled:
+    notes: list[Note] = []
+    names: dict[str, str] = {}
+    for _ in range(MAX_PASSES):
+        walk = _walk(value, form)
+        after = _root(value, walk)
+        if not walk.notes:
+            break
+        value = after
+        notes += walk.report()
+        names |= {new: names.get(own, own) for own, new in walk.names.items()}
+    if not notes:
+        return Compiled(schema)
+    return Compiled(msgspec.json.encode(value), tuple(notes), tuple(names.items()))
+
+
+def _walk(value: Any, form: SchemaForm) -> Walk:
+    references = References(value)
+    inline = not form.refs or (not form.recursion and references.any_recursive())
+    return Walk(form, value, references, inline=inline, proto=not form.upper_types and is_proto(value))
+
+
+def _root(value: Any, walk: Walk) -> Any:
+    """The whole schema; parameters that are no object at all are those of a tool that takes none."""
+    place = Place(walk, trail=frozenset({"#"}))
+    if isinstance(value, dict):
+        return compile_node(value, place)
+    if isinstance(value, bool) and walk.form.typing is Typing.FREE:
+        return value
+    lost = value is not None and value is not True
+    place.note("put an object without properties in place of what is no schema", "content" if lost else "nothing")
+    return compile_node({"type": "object", "properties": {}}, place)
+
+
+def compile_node(node: Any, place: Place) -> Any:
+    """One schema and all inside it."""
+    if not isinstance(node, dict):
+        node = _as_schema(node, place)
+    if not isinstance(node, dict):
+        return node
+    for step in STEPS:
+        node = step(node, place)
+    if place.level >= MAX_LEVELS:
+        return _cut(node, place)
+    return _with_children(node, place)
+
+
+def _as_schema(value: Any, place: Place) -> Any:
+    """What stands in the place of a schema and is no object: true, false, a type's name, or a mistake."""
+    if isinstance(value, bool):
+        if place.form.boolean_schemas or place.guest:
+            return value
+        told: Schema = {} if value else {"description": "No value fits."}
+        return place.changed(told, f"wrote the schema {str(value).lower()} out", "nothing" if value else "metadata")
+    if not place.form.checked:
+        return value
+    kind = type_name(value)
+    if kind is WRONG:
+        return place.changed({}, "put an empty schema in place of what is no schema", "metadata")
+    return place.changed({"type": kind.lower()}, "wrote the name of a type as a schema")
+
+
+def _cut(node: Schema, place: Place) -> Schema:
+    deeper = [key for key in node if key in SUBSCHEMAS and node[key] not in ({}, [], True, False)]
+    deeper = [key for key in deeper if node[key] != {"type": "string"}]
+    if not deeper:
+        return node
+    kept = {key: value for key, value in node.items() if key not in deeper and key != "required"}
+    told = described(kept, "Goes on below.")
+    return place.changed(told, f"cut what is nested deeper than {MAX_LEVELS} schemas", "content")
+
+
+def _with_children(node: Schema, place: Place) -> Schema:
+    """The node with its subschemas compiled: only keywords that hold schemas are entered."""
+    out = node
+    for key, value in node.items():
+        if key in MAPS and isinstance(value, dict):
+            after: Any = {name: _inner(each, place, key, name) for name, each in value.items()}
+        elif key in LISTS and isinstance(value, list):
+            after = [_inner(each, place, key, index) for index, each in enumerate(value)]
+        elif key in SINGLES and isinstance(value, dict | bool):
+            after = _inner(value, place, key)
+        else:
+            continue
+        out = {**out, key: after}
+    return out
+
+
+def _inner(value: Any, place: Place, *steps: str | int) -> Any:
+    at = child(place.at, *steps)
+    return compile_node(value, Place(place.walk, at, place.level + 1, place.trail, steps[0] in OPEN_OR_CLOSED))
+
+
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+BRACKET = re.compile(rb"[\[\]{}]")
+
+
+def nesting(document: bytes) -> int:
+    """How deep a JSON document is nested, without building it."""
+    if document.count(b"[") + document.count(b"{") <= MAX_NESTING:
+        return 0
+    deep = deepest = 0
+    for bracket in BRACKET.findall(STRING.sub(b"", document)):
+        deep += 1 if bracket in b"[{" else -1
+        deepest = max(deep, deepest)
+    return deepest

@@ -1,0 +1,75 @@
+"""Which values: `const`, `enum`, `format`, and what an array holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .place import Place
+from .types import type_of
+from .vocabulary import Schema, kinds, listing, renamed, without
+from .words import described, sentence
+
+
+def const_as_enum(node: Schema, place: Place) -> Schema:
+    """One allowed value as a list of one, where `const` is not read."""
+    if place.form.const or "const" not in node:
+        return node
+    out = {**renamed(node, "const", "enum"), "enum": [node["const"]]}
+    return place.changed(out, "wrote const as an enum of one value")
+
+
+def plain_enum(node: Schema, place: Place) -> Schema:
+    """An enum of non-empty strings, where no other is read; other values go into the description."""
+    values = listing(node, "enum")
+    if not place.form.string_enums or not values:
+        return node
+    if not all(isinstance(value, str) for value in values) or kinds(node) not in ((), ("string",)):
+        return _in_words(node, values, place)
+    kept = [value for value in values if value]
+    if len(kept) == len(values):
+        return node
+    out = {**node, "enum": kept} if kept else without(node, "enum")
+    return place.changed(
+        described(out, 'May be "".'), "moved the empty string from enum into the description", "metadata"
+    )
+
+
+def _in_words(node: Schema, values: list[Any], place: Place) -> Schema:
+    rest = described(without(node, "enum"), sentence("enum", values))
+    found = {type_of(value) for value in values}
+    if "type" not in rest and len(found) == 1:
+        rest = {"type": found.pop(), **rest}
+    return place.changed(rest, "moved enum into the description: only strings can be listed", "metadata")
+
+
+def plain_format(node: Schema, place: Place) -> Schema:
+    """The node without a format its type does not have here."""
+    name = node.get("format")
+    if not isinstance(name, str) or place.form.reads_format(kinds(node), name):
+        return node
+    told = described(without(node, "format"), sentence("format", name))
+    return place.changed(told, f"moved the format {name} into the description", "metadata")
+
+
+def filled(node: Schema, place: Place) -> Schema:
+    """The node with `items` if it is an array and the form wants them."""
+    wants = place.form.array_items
+    if wants is None or "array" not in kinds(node) or isinstance(node.get("items"), dict):
+        return node
+    if "prefixItems" in node and not place.form.knows("prefixItems"):
+        return _of_prefix(node, listing(node, "prefixItems"), place)
+    if wants == "any":
+        return place.changed({**node, "items": {}}, "added items to an array that had none")
+    out = {**node, "items": {"type": "string"}}
+    return place.changed(out, "added items of type string to an array that had none", "content")
+
+
+def _of_prefix(node: Schema, prefix: list[Any], place: Place) -> Schema:
+    """Items that each follow one of those that stood in order."""
+    different: list[Any] = []
+    for each in prefix:
+        if isinstance(each, dict) and each not in different:
+            different.append(each)
+    items = {"anyOf": different} if len(different) > 1 else different[0] if different else {}
+    told = described({**without(node, "prefixItems", "items"), "items": items}, sentence("prefixItems", prefix))
+    return place.changed(told, "wrote prefixItems as items of any of their kinds", "metadata")

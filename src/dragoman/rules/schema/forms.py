@@ -1,0 +1,173 @@
+"""The schema dialects we know, by name. Evidence and reasons: docs/decisions/schema-compiler.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec.structs import replace
+
+from .form import Nullable, SchemaForm, Strictness, Typing
+
+ANYTHING = SchemaForm(foreign_refs=True, checked=False)
+
+# An object at the root and values of the right type: what any server that validates schemas asks for.
+OBJECT = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
+
+OPENAI = SchemaForm(
+    typing=Typing.ROOT,
+    root_unions=False,
+    root_refused=frozenset({"enum", "not", "const"}),
+    root_properties=True,
+    array_items="any",
+)
+
+OPENAI_STRICT = replace(
+    OPENAI,
+    typing=Typing.ALWAYS,
+    nullable=Nullable.TYPE_LIST,
+    strict=Strictness.ALL,
+    unions=frozenset({"anyOf"}),
+    ref_siblings=False,
+    boolean_schemas=False,
+    required_exist=True,
+    formats=(
+        (
+            "string",
+            frozenset(
+                {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
+            ),
+        ),
+    ),
+    refused=frozenset(
+        {
+            "not",
+            "if",
+            "then",
+            "else",
+            "dependentRequired",
+            "dependentSchemas",
+            "dependencies",
+            "patternProperties",
+            "propertyNames",
+            "unevaluatedProperties",
+            "unevaluatedItems",
+            "minProperties",
+            "maxProperties",
+            "contains",
+            "minContains",
+            "maxContains",
+            "uniqueItems",
+            "prefixItems",
+            "propertyOrdering",
+        }
+    ),
+)
+
+ANTHROPIC = SchemaForm(
+    typing=Typing.ROOT,
+    root_unions=False,
+    nullable=Nullable.TYPE_LIST,
+    property_names=r"^[a-zA-Z0-9_.-]{1,64}$",
+)
+
+ANTHROPIC_STRICT = replace(
+    ANTHROPIC,
+    strict=Strictness.CLOSED,
+    unions=frozenset({"anyOf", "allOf"}),
+    recursion=False,
+    boolean_schemas=False,
+)
+
+ANTHROPIC_COMPATIBLE = replace(
+    ANTHROPIC,
+    refused=frozenset({"default", "examples", "additionalProperties"}),
+    empty_required=False,
+    required_exist=True,
+)
+
+GEMINI_JSON = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
+
+GEMINI_PROTO = SchemaForm(
+    keywords=frozenset(
+        {
+            "type",
+            "format",
+            "title",
+            "description",
+            "nullable",
+            "default",
+            "items",
+            "minItems",
+            "maxItems",
+            "enum",
+            "properties",
+            "propertyOrdering",
+            "required",
+            "minProperties",
+            "maxProperties",
+            "minimum",
+            "maximum",
+            "minLength",
+            "maxLength",
+            "pattern",
+            "example",
+            "anyOf",
+        }
+    ),
+    refs=False,
+    recursion=False,
+    unions=frozenset({"anyOf"}),
+    root_unions=False,
+    union_alone=True,
+    typing=Typing.ALWAYS,
+    type_lists=False,
+    const=False,
+    nullable=Nullable.KEYWORD,
+    string_enums=True,
+    formats=(
+        ("string", frozenset({"enum", "date-time"})),
+        ("number", frozenset({"float", "double"})),
+        ("integer", frozenset({"int32", "int64"})),
+    ),
+    array_items="string",
+    boolean_schemas=False,
+    required_exist=True,
+    upper_types=True,
+)
+
+MINIMAL = SchemaForm(
+    keywords=frozenset({"type", "description", "properties", "required", "items", "enum"}),
+    refs=False,
+    recursion=False,
+    unions=frozenset(),
+    root_unions=False,
+    typing=Typing.ALWAYS,
+    type_lists=False,
+    const=False,
+    nullable=Nullable.WORDS,
+    formats=(),
+    array_items="string",
+    boolean_schemas=False,
+    property_names=r"^[a-zA-Z0-9_.-]{1,64}$",
+    required_exist=True,
+    empty_required=False,
+    root_properties=True,
+)
+
+FORMS: Mapping[str, SchemaForm] = MappingProxyType(
+    {
+        "json-schema": ANYTHING,
+        "object": OBJECT,
+        "openai": OPENAI,
+        "openai-strict": OPENAI_STRICT,
+        "anthropic": ANTHROPIC,
+        "anthropic-strict": ANTHROPIC_STRICT,
+        "anthropic-compatible": ANTHROPIC_COMPATIBLE,
+        "gemini-json": GEMINI_JSON,
+        "gemini-proto": GEMINI_PROTO,
+        "mistral": OBJECT,
+        "bedrock": OBJECT,
+        "minimal": MINIMAL,
+    }
+)

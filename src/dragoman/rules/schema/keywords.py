@@ -1,0 +1,33 @@
+"""Keywords the form does not know: left out, and said in words where they constrain anything."""
+
+from __future__ import annotations
+
+from .compiled import Loses
+from .place import Place
+from .vocabulary import ANNOTATIONS, DEFINITIONS, Schema, without
+from .words import described, sentence
+
+
+def known_only(node: Schema, place: Place) -> Schema:
+    """The node with the form's keywords alone."""
+    for key in [key for key in node if _refused(key, place)]:
+        rest = without(node, key)
+        if key in DEFINITIONS:
+            node = place.changed(rest, f"left out {key}, each definition is written where it is used")
+            continue
+        told = described(rest, sentence(key, node[key]))
+        did = f"left out {key}" if told is rest else f"moved {key} into the description"
+        node = place.changed(told, did, _loss(key, said=told is not rest, value=node[key]))
+    return node
+
+
+def _refused(key: str, place: Place) -> bool:
+    if key in DEFINITIONS:
+        return place.walk.inline
+    if key == "$ref":
+        return not place.form.refs
+    return not place.form.knows(key) or (place.is_root and key in place.form.root_refused)
+
+
+def _loss(key: str, *, said: bool, value: object) -> Loses:
+    return "metadata" if said or key in ANNOTATIONS or not isinstance(value, dict) else "content"

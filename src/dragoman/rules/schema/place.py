@@ -1,0 +1,79 @@
+"""Where the compiler stands, and what it has seen and spent on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .compiled import WEIGHT, Loses, Note
+from .form import SchemaForm
+from .references import References
+from .vocabulary import Schema
+
+MAX_NOTES = 200
+MAX_GROWTH = 512 * 1024
+
+
+@dataclass(slots=True)
+class Walk:
+    """One pass over one schema: the form to reach, the notes so far, what copying may still cost (in bytes)."""
+
+    form: SchemaForm
+    root: Any
+    references: References
+    inline: bool = False
+    proto: bool = False
+    notes: list[Note] = field(default_factory=list)
+    unsaid: list[Loses] = field(default_factory=list)
+    growth: int = MAX_GROWTH
+    names: dict[str, str] = field(default_factory=dict)
+    taken: set[str] | None = None
+
+    def note(self, at: str, did: str, loses: Loses) -> None:
+        """Remember a change; past the limit only that it happened, so that a bomb cannot fill the report."""
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(Note(at, did, loses))
+        else:
+            self.unsaid.append(loses)
+
+    def report(self) -> tuple[Note, ...]:
+        """All notes, the unsaid ones as one."""
+        if not self.unsaid:
+            return tuple(self.notes)
+        heaviest = max(self.unsaid, key=WEIGHT.__getitem__)
+        return (*self.notes, Note("", f"and {len(self.unsaid)} changes more", heaviest))
+
+    def pay(self, size: int) -> bool:
+        """Whether so many more bytes may be copied."""
+        if size > self.growth:
+            return False
+        self.growth -= size
+        return True
+
+
+@dataclass(slots=True)
+class Place:
+    """One node: its pointer, its depth, and the references opened on the way to it."""
+
+    walk: Walk
+    at: str = ""
+    level: int = 0
+    trail: frozenset[str] = frozenset()
+    guest: bool = False  # stands where a boolean is as good as a schema
+
+    @property
+    def form(self) -> SchemaForm:
+        return self.walk.form
+
+    @property
+    def is_root(self) -> bool:
+        return self.level == 0
+
+    def note(self, did: str, loses: Loses = "nothing") -> None:
+        """Remember a change made here."""
+        self.walk.note(self.at, did, loses)
+
+    def changed(self, node: Schema, did: str, loses: Loses = "nothing") -> Schema:
+        """Remember a change and hand on its outcome."""
+        self.note(did, loses)
+        return node

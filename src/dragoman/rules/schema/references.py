@@ -1,0 +1,122 @@
+"""Local references: what a `$ref` names, and which definitions reach themselves.
+
+A pointer is read against the schema as it came. References that leave the schema are not followed: compiling a
+schema never fetches anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+
+MISSING = object()
+
+
+def values(value: Any) -> Iterator[dict[str, Any]]:
+    """Every JSON object inside a value, itself included, without recursion."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
+
+class References:
+    """The references of one schema, resolved on demand and remembered."""
+
+    __slots__ = ("_anchors", "_found", "_recursive", "_root", "_sizes")
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._found: dict[str, Any] = {}
+        self._recursive: frozenset[str] | None = None
+        self._sizes: dict[str, int] = {}
+        self._anchors: dict[str, Any] | None = None
+
+    def target(self, ref: str) -> Any:
+        """What a reference names, or MISSING."""
+        if ref not in self._found:
+            self._found[ref] = self._resolved(ref)
+        return self._found[ref]
+
+    def size(self, ref: str) -> int:
+        """How many bytes a copy of the target takes."""
+        if ref not in self._sizes:
+            self._sizes[ref] = len(msgspec.json.encode(self.target(ref)))
+        return self._sizes[ref]
+
+    def is_recursive(self, ref: str) -> bool:
+        """Whether following the references inside the target leads back to it (or stands between two that do)."""
+        return ref in self._circles()
+
+    def any_recursive(self) -> bool:
+        """Whether any reference of the schema is recursive."""
+        return bool(self._circles())
+
+    def _circles(self) -> frozenset[str]:
+        if self._recursive is None:
+            links = {ref: _refs(self.target(ref)) for ref in _refs(self._root)}
+            self._recursive = frozenset(_trimmed(_turned(_trimmed(links))))
+        return self._recursive
+
+    def _resolved(self, ref: str) -> Any:
+        if ref == "#":
+            return self._root
+        if ref.startswith("#/"):
+            return _followed(self._root, ref[2:])
+        if ref.startswith("#"):
+            return self._anchored().get(ref[1:], MISSING)
+        return MISSING
+
+    def _anchored(self) -> dict[str, Any]:
+        if self._anchors is None:
+            self._anchors = {
+                node["$anchor"]: node for node in values(self._root) if isinstance(node.get("$anchor"), str)
+            }
+        return self._anchors
+
+
+def _refs(value: Any) -> set[str]:
+    return {node["$ref"] for node in values(value) if isinstance(node.get("$ref"), str)}
+
+
+def _turned(links: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The same graph with every arrow reversed."""
+    back: dict[str, set[str]] = {ref: set() for ref in links}
+    for ref, further in links.items():
+        for each in further & links.keys():
+            back[each].add(ref)
+    return back
+
+
+def _trimmed(links: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The graph less all that leads to an end: what remains leads into a circle."""
+    back = _turned(links)
+    left = {ref: len(further & links.keys()) for ref, further in links.items()}
+    ends = [ref for ref, count in left.items() if not count]
+    while ends:
+        end = ends.pop()
+        del left[end]
+        for ref in back[end]:
+            left[ref] -= 1
+            if not left[ref]:
+                ends.append(ref)
+    return {ref: links[ref] & left.keys() for ref in left}
+
+
+def _followed(value: Any, pointer: str) -> Any:
+    for raw in pointer.split("/"):
+        step = unquote(raw).replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(value):
+            value = value[int(step[:9])]
+        else:
+            return MISSING
+    return value if isinstance(value, dict | bool) else MISSING
