@@ -17,7 +17,7 @@ from dragoman.emulators.provider import Options, Provider
 _COMMON = ("strict", "models", "signatures")
 
 
-class UnknownEmulator(ValueError):
+class UnknownEmulatorError(ValueError):
     """No emulator of that name, or an option it does not know."""
 
 
@@ -51,7 +51,7 @@ def _compatible(manner: str) -> Entry:
     return Entry("compatible", preset={"manner": manner}, takes=_MANNERS)
 
 
-def _template(server: str, template: str = "system-first") -> Entry:
+def _template(server: str, template: str = "open") -> Entry:
     return Entry("template", preset={"server": server, "template": template}, takes=_TEMPLATE)
 
 
@@ -84,11 +84,11 @@ ENTRIES: Mapping[str, Entry] = {
             "zai",
         )
     },
-    "template": _template("plain"),
-    "llamacpp": _template("llamacpp", "open"),
+    "template": _template("plain", "system-first"),
+    "llamacpp": _template("llamacpp"),
     "vllm": _template("vllm"),
     "sglang": _template("sglang"),
-    "ollama": _template("ollama", "open"),
+    "ollama": _template("ollama"),
     "lmstudio": _template("lmstudio"),
 }
 
@@ -99,10 +99,10 @@ def names() -> tuple[str, ...]:
 
 
 def provider(name: str, **options: Any) -> Provider:
-    """The emulator of that name, set up. Raises `UnknownEmulator` with a hint where name or option is unknown."""
+    """The emulator of that name, set up. Raises `UnknownEmulatorError` with a hint where name or option is unknown."""
     entry = ENTRIES.get(name)
     if entry is None:
-        raise UnknownEmulator(f'no emulator is named "{name}"; {_hint(name, names())}')
+        raise UnknownEmulatorError(f'no emulator is named "{name}"; {_hint(name, names())}')
     _check_options(name, entry, options)
     common = {key: value for key, value in options.items() if key in _COMMON}
     if common.get("models") is not None:
@@ -117,7 +117,7 @@ def _check_options(name: str, entry: Entry, options: Mapping[str, Any]) -> None:
     known = (*_COMMON, *entry.takes)
     for option in options:
         if option not in known:
-            raise UnknownEmulator(f'emulator "{name}" has no option "{option}"; {_hint(option, known)}')
+            raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}"; {_hint(option, known)}')
 
 
 def _hint(word: str, known: tuple[str, ...]) -> str:

@@ -123,9 +123,18 @@ class Options:
 class Provider(Protocol):
     """One emulated service. Pure: no sockets, no clock, no randomness; same request and turn, same bytes."""
 
-    name: str
-    stream_type: str  # content type of a stream, e.g. "text/event-stream; charset=utf-8"
-    example: tuple[str, Any]  # path and JSON body of a small valid request, for `curl` and for smoke tests
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def stream_type(self) -> str:
+        """Content type of a stream, e.g. "text/event-stream; charset=utf-8"."""
+        ...
+
+    @property
+    def example(self) -> tuple[str, Any]:
+        """Path and JSON body of a small valid request, for `curl` and for smoke tests."""
+        ...
 
     def owns(self, method: str, path: str) -> Operation | None:
         """What the path is for, from the vendor's own root; None if it is not a path of this provider."""
