@@ -62,7 +62,7 @@ def _key_variable(profile: str, known: Known, variables: Environment) -> str | N
 
 def _with_key(name: str, provider: Provider, known: Known, variables: Environment, origins: dict[str, str]) -> Provider:
     variable = _key_variable(provider.profile or name, known, variables)
-    if provider.keys() or provider.base_url is not None or variable is None:
+    if provider.key_pool() or provider.base_url is not None or variable is None:
         return provider
     origins[f"providers.{name}.api_key"] = variables.origin(variable)
     return msgspec.structs.replace(provider, api_key=Secret(variables.values[variable].strip()))
@@ -79,7 +79,7 @@ def _gateway(providers: dict[str, Provider], known: Known, variables: Environmen
         found = msgspec.structs.replace(found, profile=known.gateway_profile)
     origins[f"providers.{GATEWAY}.base_url"] = variables.origin(GATEWAY_URL)
     key = variables.values.get(GATEWAY_KEY)
-    if key and not found.keys():
+    if key and not found.key_pool():
         found = msgspec.structs.replace(found, api_key=Secret(key.strip()))
         origins[f"providers.{GATEWAY}.api_key"] = variables.origin(GATEWAY_KEY)
     providers[GATEWAY] = found

@@ -62,7 +62,7 @@ def _provider(path: str, name: str, provider: Provider, known: Known) -> Iterato
         yield f"{path}.api_keys", f"{path} has both api_key and api_keys; keep one"
     yield from _base_url(f"{path}.base_url", provider.base_url)
     yield from _headers(f"{path}.headers", provider.headers)
-    for i, key in enumerate(provider.keys()):
+    for i, key in enumerate(provider.key_pool()):
         if not key.reveal().isprintable() or not key.reveal().isascii():
             where = f"{path}.api_keys[{i}]" if provider.api_keys else f"{path}.api_key"
             yield where, f"{where} holds characters that no header can carry; is a line break in it?"

@@ -155,7 +155,7 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tuple[str, ...], Meta(description="Unknown message fields that it takes and that are left in place.")
     ] = ()
 
-    def keys(self) -> tuple[Secret, ...]:
+    def key_pool(self) -> tuple[Secret, ...]:
         """The pool: all keys that may be tried, in order."""
         return self.api_keys or ((self.api_key,) if self.api_key else ())
 

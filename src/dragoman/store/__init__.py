@@ -1,0 +1,39 @@
+"""State that outlives a request: ledger, vault, counters, lessons, pins and the file of refusals."""
+
+from dragoman.store.entry import By, Caller, Entry, Totals
+from dragoman.store.failures import Failure, Failures, read_failure, read_failures, timestamp
+from dragoman.store.memory import MemoryStore
+from dragoman.store.opening import open_store, workers_need_sqlite
+from dragoman.store.redact import Redactor
+from dragoman.store.shelf import Shelf, pin_key
+from dragoman.store.sqlite import SqliteStore
+from dragoman.store.store import Health, Store
+from dragoman.store.tables import StoreError
+from dragoman.store.vault import Kept
+from dragoman.store.windows import Allowed, Limited, Limits
+
+__all__ = [
+    "Allowed",
+    "By",
+    "Caller",
+    "Entry",
+    "Failure",
+    "Failures",
+    "Health",
+    "Kept",
+    "Limited",
+    "Limits",
+    "MemoryStore",
+    "Redactor",
+    "Shelf",
+    "SqliteStore",
+    "Store",
+    "StoreError",
+    "Totals",
+    "open_store",
+    "pin_key",
+    "read_failure",
+    "read_failures",
+    "timestamp",
+    "workers_need_sqlite",
+]

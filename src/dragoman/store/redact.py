@@ -1,0 +1,175 @@
+"""The one place where secrets are taken out of what is written down.
+
+Three nets, one behind the other: the secrets that we know (the configured keys, wherever they turn up), fields and
+headers whose name says that they hold one, and texts that look like one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.config.schema import Config
+from dragoman.config.secret import is_secret_name
+
+REDACTED = "[REDACTED]"
+MAX_DEPTH = 200
+SHORTEST = 6  # a shorter configured key would blacken ordinary words
+
+_NAMES = (
+    r"api[-_]?key|x-api-key|x-goog-api-key|(?:proxy-)?authorization|access[-_]token|auth[-_]token|"
+    r"client[-_]secret|password|master[-_]key"
+)
+PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{6,}"), rf"\1\2{REDACTED}"),
+    (re.compile(r"(?i)([?&](?:key|api[-_]?key|access_token|token|sig|signature)=)[^&\s\"'#\\]+"), rf"\1{REDACTED}"),
+    (
+        re.compile(
+            rf"(?i)((?:{_NAMES})(?:\\?[\"'])?\s*[:=]\s*(?:\\?[\"'])?)(?!\[REDACTED|bearer\b|basic\b)[^\s\"'\\,;&}}]+"
+        ),
+        rf"\1{REDACTED}",
+    ),
+    (re.compile(r"\b(?:sk|rk|xai|pplx|csk|nvapi)-[A-Za-z0-9_-]{8,}"), REDACTED),
+    (re.compile(r"\bdm-[0-9A-Za-z]{40}\b|\bnnp-v1-[0-9A-Fa-f]{8,}"), REDACTED),
+    (re.compile(r"\b(?:gsk|hf|ghp|github_pat|r8)_[A-Za-z0-9_]{16,}"), REDACTED),
+    (re.compile(r"\bAIza[0-9A-Za-z_-]{20,}|\bya29\.[0-9A-Za-z_-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"), REDACTED),
+)
+
+# Strings that give a request its shape and say nothing of what was talked about.
+STRUCTURE = frozenset(
+    [
+        "role",
+        "type",
+        "id",
+        "call_id",
+        "tool_call_id",
+        "tool_use_id",
+        "name",
+        "model",
+        "object",
+        "status",
+        "finish_reason",
+        "stop_reason",
+        "media_type",
+        "mime_type",
+        "mimeType",
+        "detail",
+        "format",
+        "effort",
+        "mode",
+        "kind",
+        "phase",
+        "signature",
+        "thoughtSignature",
+        "encrypted_content",
+        "responseMimeType",
+        "service_tier",
+        "truncation",
+        "verbosity",
+        "summary_type",
+        "reasoning_effort",
+        "tool_choice",
+    ]
+)
+DEFINITIONS = frozenset(
+    [
+        "tools",
+        "functions",
+        "parameters",
+        "input_schema",
+        "response_format",
+        "json_schema",
+        "responseSchema",
+        "parametersJsonSchema",
+        "tool_choice",
+        "toolConfig",
+        "tool_config",
+    ]
+)
+PAYLOADS = frozenset({"input", "args", "arguments", "response", "output"})
+
+
+class Redactor:
+    """Knows the configured secrets besides what any secret looks like."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+
+    @classmethod
+    def of(cls, config: Config) -> Redactor:
+        """All secrets of a configuration."""
+        keys = [key.reveal() for provider in config.providers.values() for key in provider.key_pool()]
+        headers = [
+            value
+            for provider in config.providers.values()
+            for name, value in provider.headers.items()
+            if is_secret_name(name)
+        ]
+        return cls([*keys, *headers])
+
+    def text(self, text: str) -> str:
+        """A text without secrets."""
+        if self._known is not None:
+            text = self._known.sub(REDACTED, text)
+        for pattern, instead in PATTERNS:
+            text = pattern.sub(instead, text)
+        return text
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """JSON data without secrets, at any depth."""
+        if isinstance(value, str):
+            return self.text(value)
+        if depth > MAX_DEPTH:
+            return "[TOO DEEP]"
+        if isinstance(value, Mapping):
+            return {self.text(str(key)): self._member(str(key), item, depth) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item, depth + 1) for item in value]
+        return value
+
+    def body(self, body: bytes) -> bytes:
+        """A body without secrets: as JSON where it is JSON, as text otherwise."""
+        parsed = parsed_body(body)
+        if isinstance(parsed, str):
+            return self.text(parsed).encode()
+        return msgspec.json.encode(self.value(parsed))
+
+    def _member(self, key: str, item: Any, depth: int) -> Any:
+        if is_secret_name(key) and isinstance(item, str | list | tuple):
+            return REDACTED
+        return self.value(item, depth + 1)
+
+
+def parsed_body(body: bytes) -> Any:
+    """The JSON of a body, or its text."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return body.decode("utf-8", "replace")
+
+
+def without_content(value: Any, key: str = "", depth: int = 0, *, words: bool = False) -> Any:
+    """A request with its shape kept and its words gone: every text is as many `x` as it had characters.
+
+    Roles, ids, names and tool definitions stay: those are what providers refuse, so the request can still be replayed.
+    Inside the arguments and results of calls (`words`) every text goes, whatever its field is called.
+    """
+    if depth > MAX_DEPTH:
+        return "[TOO DEEP]"
+    if isinstance(value, Mapping):
+        inside = words or key in PAYLOADS
+        return {
+            k: v if k in DEFINITIONS and not inside else without_content(v, k, depth + 1, words=inside)
+            for k, v in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [without_content(item, key, depth + 1, words=words) for item in value]
+    if not isinstance(value, str) or (key in STRUCTURE and not words):
+        return value
+    # Arguments of a call are JSON inside a string; what replaces them must be JSON too.
+    return "{}" if key == "arguments" else "x" * len(value)
