@@ -1,0 +1,69 @@
+"""Anthropic's errors: the status, type and wording that its SDK and its agents look for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.answering import Answering
+from dragoman.wire.failures import read_failure
+
+_KINDS: Mapping[FailureKind, tuple[int, str]] = {
+    FailureKind.AUTH: (401, "authentication_error"),
+    FailureKind.PERMISSION: (403, "permission_error"),
+    FailureKind.NOT_FOUND: (404, "not_found_error"),
+    FailureKind.QUOTA: (402, "billing_error"),
+    FailureKind.RATE_LIMIT: (429, "rate_limit_error"),
+    FailureKind.OVERLOADED: (529, "overloaded_error"),
+    FailureKind.CONTEXT_LENGTH: (400, "invalid_request_error"),
+    FailureKind.CONTENT_FILTER: (400, "invalid_request_error"),
+    FailureKind.BAD_REQUEST: (400, "invalid_request_error"),
+    FailureKind.TOO_LARGE: (413, "request_too_large"),
+    FailureKind.TIMEOUT: (504, "timeout_error"),
+    FailureKind.NETWORK: (502, "api_error"),
+    FailureKind.BROKEN_STREAM: (502, "api_error"),
+    FailureKind.SERVER: (500, "api_error"),
+}
+
+_TOO_LONG = "prompt is too long"
+_encode = msgspec.json.Encoder().encode
+
+
+def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """A refusal, or an error told in a stream (status 200), as a failure."""
+    return read_failure(status, headers, body, "anthropic")
+
+
+def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    status, body = error_body(failure, answering)
+    headers = {"content-type": "application/json"}
+    if answering.id:
+        headers["request-id"] = answering.id
+    if failure.retry_after is not None:
+        headers["retry-after"] = str(math.ceil(failure.retry_after))
+    if status in (400, 402):
+        headers["x-should-retry"] = "false"
+    return status, headers, body
+
+
+def error_body(failure: Failure, answering: Answering) -> tuple[int, bytes]:
+    """The body alone, which is also the last event of a stream that failed."""
+    status, kind = _KINDS[failure.kind]
+    body = {
+        "type": "error",
+        "error": {"type": kind, "message": _message(failure)},
+        "request_id": answering.id or None,
+    }
+    return status, _encode(body)
+
+
+def _message(failure: Failure) -> str:
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
+        return failure.message
+    if failure.tokens is None or failure.limit is None:
+        return f"{_TOO_LONG}: {failure.message or 'the provider gave no numbers.'}"
+    return f"{_TOO_LONG}: {failure.tokens} tokens > {failure.limit} maximum ({failure.message})"

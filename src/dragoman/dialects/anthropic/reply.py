@@ -1,0 +1,145 @@
+"""Claude's whole reply: read as a stream that arrived at once, and written by the same order of blocks."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.collect import tell
+from dragoman.conversation.events import Event, Failed, Started
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import joined, quote, unquote
+from dragoman.conversation.parts import Json, Origin
+from dragoman.conversation.replies import Reply
+from dragoman.dialects.answering import Answering
+from dragoman.dialects.anthropic.blocks import TEXT, THINKING, TOOL, Blocks, late_fields, own_fields
+from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.dialects.anthropic.reader import AT_THE_END, Reader
+from dragoman.dialects.anthropic.stops import DIALECT, render_usage
+from dragoman.wire.json import mend_surrogates, write_list, write_object
+
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_items = msgspec.json.Decoder(list[Raw]).decode
+
+
+def parse_reply(body: bytes, origin: Origin | None = None) -> list[Event]:
+    """The reply as events. A body that is no reply gives one event, the failure."""
+    reader = Reader(origin or Origin(DIALECT))
+    out: list[Event] = []
+    try:
+        message = _readable(body)
+        if "error" in message or "content" not in message:
+            return [Failed(parse_error(200, {}, body))]
+        blocks = _items(message["content"]) if bytes(message["content"]) != b"null" else []
+        reader.start({key: raw for key, raw in message.items() if key not in AT_THE_END}, out)
+        for index, block in enumerate(blocks):
+            reader.open_block(index, bytes(block), out)
+            reader.shut_block(index, out)
+        reader.stop({key: raw for key, raw in message.items() if key in AT_THE_END}, {}, out)
+        reader.use(message.get("usage"), out)
+        reader.end(out)
+    except msgspec.DecodeError:
+        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
+    return out
+
+
+def _readable(body: bytes) -> dict[str, Raw]:
+    if not body.isascii():
+        body = body.decode("utf-8", "replace").encode()
+    try:
+        return _members(body)
+    except msgspec.DecodeError:
+        return _members(mend_surrogates(body))
+
+
+def render_reply(reply: Reply, answering: Answering) -> bytes:
+    """The reply as one message."""
+    whole = _Whole(answering)
+    for event in tell(reply):
+        whole.take(event)
+    return whole.body
+
+
+class _Whole(Blocks):
+    """Blocks as the list of a whole message."""
+
+    __slots__ = (
+        "_answering",
+        "_blocks",
+        "_citations",
+        "_kind_open",
+        "_literals",
+        "_opened",
+        "_signature",
+        "_start",
+        "body",
+    )
+
+    def __init__(self, answering: Answering) -> None:
+        super().__init__()
+        self._answering = answering
+        self._start = Started()
+        self._blocks: list[bytes] = []
+        self._opened = b""
+        self._kind_open = b""
+        self._literals: list[bytes] = []
+        self._citations: list[bytes] = []
+        self._signature = b'""'
+        self.body = b""
+
+    def begin(self, event: Started) -> None:
+        self._start = event
+
+    def open_block(self, kind: bytes, block: Json) -> None:
+        self._opened, self._kind_open = block, kind
+        self._literals, self._citations, self._signature = [], [], b'""'
+
+    def write(self, kind: bytes, literal: bytes) -> None:
+        self._literals.append(literal)
+
+    def sign(self, literal: bytes) -> None:
+        self._signature = literal
+
+    def cite(self, json: Json) -> None:
+        self._citations.append(json)
+
+    def shut_block(self) -> None:
+        self._blocks.append(self._written())
+
+    def _written(self) -> bytes:
+        text = joined("", self._literals)
+        if self._kind_open is TEXT:
+            cited = b',"citations":' + write_list(self._citations) if self._citations else b""
+            return b'{"type":"text","text":%b%b}' % (text, cited)
+        if self._kind_open is THINKING:
+            return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
+        if self._kind_open is TOOL:
+            fields = _members(self._opened)
+            return write_object({**fields, "input": _input(text)})
+        return self._opened
+
+    def finish(self) -> None:
+        self.body = write_object(
+            {
+                "id": quote(self._start.id or self._answering.id),
+                "type": b'"message"',
+                "role": b'"assistant"',
+                "model": quote(self._answering.model or self._start.model),
+                "content": write_list(self._blocks),
+                **late_fields(self),
+                "usage": render_usage(self.usage),
+                **own_fields(self._start.extras),
+            }
+        )
+
+
+def _input(literal: bytes) -> bytes:
+    """Arguments as an object: what is no object is kept under a name of its own."""
+    text = unquote(literal).strip()
+    if not text:
+        return b"{}"
+    try:
+        _members(text)
+    except msgspec.DecodeError:
+        return b'{"arguments":%b}' % literal
+    return text.encode()

@@ -1,0 +1,117 @@
+"""Why Claude stopped, and how its usage counts: this dialect's words and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.wire.json import write_object
+
+DIALECT = "anthropic"
+
+STOPS: Mapping[str, Stop] = {
+    "end_turn": Stop.END,
+    "max_tokens": Stop.LENGTH,
+    "stop_sequence": Stop.STOP_SEQUENCE,
+    "tool_use": Stop.CALLS,
+    "pause_turn": Stop.PAUSE,
+    "compaction": Stop.PAUSE,
+    "refusal": Stop.REFUSAL,
+    "model_context_window_exceeded": Stop.CONTEXT,
+}
+
+WORDS: Mapping[Stop, str] = {
+    Stop.END: "end_turn",
+    Stop.LENGTH: "max_tokens",
+    Stop.STOP_SEQUENCE: "stop_sequence",
+    Stop.CALLS: "tool_use",
+    Stop.PAUSE: "pause_turn",
+    Stop.REFUSAL: "refusal",
+    Stop.FILTER: "refusal",
+    # This dialect has no word for a model that broke down. A refusal is the one stop that nobody takes for success.
+    Stop.BROKEN_CALL: "refusal",
+    Stop.ERROR: "refusal",
+    Stop.CONTEXT: "model_context_window_exceeded",
+}
+
+_BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
+_COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def reason_of(said: str, called: bool) -> Stop:
+    """Our word for a stop. A turn that calls a tool has not simply ended, whatever a server says."""
+    reason = STOPS.get(said, Stop.END)
+    return Stop.CALLS if called and reason is Stop.END else reason
+
+
+def word_of(reason: Stop, said: str) -> str:
+    """This dialect's word: the provider's own where it is one and means the same."""
+    return said if STOPS.get(said) is reason else WORDS[reason]
+
+
+def details_of(reason: Stop, said: str) -> Json | None:
+    """`stop_details` for a breakdown that came from elsewhere: the provider's word for it."""
+    if reason not in _BREAKDOWNS:
+        return None
+    explanation = f"The model broke off: {said or reason.value}."
+    return _encode({"type": "refusal", "category": None, "explanation": explanation})
+
+
+class Counter:
+    """Usage as it is told piece by piece: what a later piece leaves out still holds."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+
+    def add(self, raw: bytes) -> bool:
+        """Take one `usage` object; False where it says nothing."""
+        try:
+            told = _decode(raw)
+        except msgspec.DecodeError:
+            return False
+        told = {key: value for key, value in told.items() if value is not None}
+        self._fields.update(told)
+        return bool(told)
+
+    def usage(self) -> Usage:
+        fields = self._fields
+        fresh, output, written, cached = (_count(fields.get(name)) for name in _COUNTS[:2] + _COUNTS[2:])
+        details = fields.get("output_tokens_details")
+        reasoning = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+        extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTS}
+        return Usage(
+            input=fresh + written + cached,
+            output=output,
+            cached=cached,
+            cache_written=written,
+            reasoning=reasoning,
+            extras=Extras(DIALECT, extras) if extras else None,
+        )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def render_usage(usage: Usage | None) -> Json:
+    """Fresh input apart from what was cached, as this dialect counts."""
+    usage = usage or Usage()
+    fields: dict[str, bytes] = {
+        "input_tokens": b"%d" % max(usage.input - usage.cached - usage.cache_written, 0),
+        "cache_creation_input_tokens": b"%d" % usage.cache_written,
+        "cache_read_input_tokens": b"%d" % usage.cached,
+        "output_tokens": b"%d" % usage.output,
+    }
+    if usage.reasoning:
+        fields["output_tokens_details"] = b'{"thinking_tokens":%d}' % usage.reasoning
+    if usage.extras is not None and usage.extras.dialect == DIALECT:
+        fields.update(usage.extras.fields)
+    return write_object(fields)
