@@ -20,6 +20,7 @@ SPELLING = frozenset(
         "nulls",
         "prefill",
         "schema_as",
+        "seed_as",
         "span",
         "spelled",
         "stop_listed",
@@ -65,7 +66,9 @@ def _canonical_struct(value: msgspec.Struct) -> dict[str, Any]:
         content = getattr(value, field.name)
         if field.name in skipped or content == field.default:
             continue
-        plain[field.name] = canonical(content)
+        meant = canonical(content)
+        if meant != canonical(field.default):
+            plain[field.name] = meant
     return plain
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.parts import CacheHint, Extras
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
 
@@ -19,7 +19,7 @@ class Conversation(msgspec.Struct, frozen=True):
     """Messages in order, system texts among them where the client put them; tools; settings.
 
     `extras` are top-level fields of the client's dialect that have no counterpart elsewhere. `hint` is a cache hint
-    for the whole request. `functions_legacy`: tools and calls were spelled the old Chat way.
+    for the whole request. `empty_tools`: the client sent an empty list of tools.
     """
 
     messages: tuple[Message, ...]
@@ -53,8 +53,9 @@ class Conversation(msgspec.Struct, frozen=True):
 class Ask(msgspec.Struct, frozen=True):
     """A client's request, read once and compiled for every attempt.
 
-    `source` is the client's own text. `members` are its top-level members and `wire` the items of its message list,
-    both as raw JSON: what no rule touches is written from them.
+    `source` is the client's own text and `members` its top-level members as raw JSON: what no rule touches is written
+    from them. `include_usage` is Chat's wish for a usage chunk. `repairs` are sentences about what had to be mended
+    before the text could be read at all.
     """
 
     dialect: str
@@ -62,8 +63,7 @@ class Ask(msgspec.Struct, frozen=True):
     stream: bool
     conversation: Conversation
     source: bytes
-    members: Mapping[str, Json]
-    wire: tuple[Json, ...]
+    members: Mapping[str, bytes | msgspec.Raw] = {}
     headers: Mapping[str, str] = {}
-    repaired: tuple[str, ...] = ()
-    """What had to be repaired before the text could be read at all: sentences for the report."""
+    include_usage: bool = False
+    repairs: tuple[str, ...] = ()

@@ -72,7 +72,8 @@ class Text(Part, frozen=True, gc=False):
 class Call(Part, frozen=True, gc=False):
     """The model calls a tool. `arguments` is a JSON object, or a JSON string where the text was no object.
 
-    A `custom` tool takes plain text: there `arguments` is always a string.
+    A `custom` tool takes plain text: there `arguments` is always a string. `spelled`: an older or shorter form that the
+    call came in, where its id is one that we made up.
     """
 
     id: str
@@ -80,6 +81,7 @@ class Call(Part, frozen=True, gc=False):
     arguments: Json
     signature: Opaque | None = None
     custom: bool = False
+    spelled: str = ""
 
 
 class Result(Part, frozen=True, gc=False):
@@ -91,6 +93,7 @@ class Result(Part, frozen=True, gc=False):
     name: str | None = None
     listed: bool = False
     custom: bool = False
+    spelled: str = ""
 
 
 class Reasoning(Part, frozen=True, gc=False):

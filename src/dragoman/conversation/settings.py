@@ -47,8 +47,7 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
     """One reasoning intent. `on` is None where the client only named an effort or a budget.
 
     `adaptive`: the model decides how much. `budget` -1: the provider decides. `visible`: show the thoughts.
-    `summary`: the kind of summary asked for. `spelled`: which of a dialect's ways it was written in. `fields`: members
-    of the dialect's own object that have no common meaning.
+    `summary`: the kind of summary asked for. `spelled`: which of a dialect's ways it was written in.
     """
 
     on: bool | None = None
@@ -103,6 +102,7 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
     store: bool | None = None
     prompt_cache_key: str | None = None
     limit_as: str = ""
+    seed_as: str = ""
     stop_listed: bool = True
     nulls: tuple[str, ...] = ()
 
@@ -111,5 +111,5 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, **changes)
 
 
-SPELLINGS = frozenset({"limit_as", "stop_listed", "nulls"})
+SPELLINGS = frozenset({"limit_as", "nulls", "seed_as", "stop_listed"})
 """Fields of Settings that are spelling, not meaning."""

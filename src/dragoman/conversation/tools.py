@@ -57,3 +57,4 @@ class ToolChoice(msgspec.Struct, frozen=True, gc=False):
     must: bool = False
     json: Json | None = None
     origin: Origin | None = None
+    spelled: str = ""

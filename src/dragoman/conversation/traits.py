@@ -253,9 +253,10 @@ def _observe_rest(conversation: Conversation) -> int:
     if conversation.empty_tools:
         found |= _EMPTY_TOOLS
     for tool in conversation.tools:
-        found |= _NATIVE_TOOLS if type(tool) is NativeTool else _TOOLS
-        if type(tool) is not NativeTool and tool.hint is not None:
-            found |= _HINTS
+        if isinstance(tool, NativeTool):
+            found |= _NATIVE_TOOLS
+        else:
+            found |= _TOOLS if tool.hint is None else _TOOLS | _HINTS
     settings = conversation.settings
     if settings != _NO_SETTINGS:
         found |= _SETTINGS

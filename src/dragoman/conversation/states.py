@@ -1,0 +1,12 @@
+"""The kinds of opaque reasoning state, each the JSON string that its provider handed out (a detail: the whole object)."""
+
+SIGNATURE = "signature"
+"""Anthropic: proves a thinking block."""
+REDACTED = "redacted_thinking"
+"""Anthropic: a thinking block that only the provider can read."""
+ENCRYPTED = "encrypted_content"
+"""OpenAI Responses: a reasoning item that only the provider can read."""
+THOUGHT = "thought_signature"
+"""Gemini: hangs on a call, a text or a thought."""
+DETAIL = "reasoning_details"
+"""Chat as OpenRouter speaks it: one entry of the list, verbatim."""

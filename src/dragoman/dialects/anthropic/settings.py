@@ -1,0 +1,336 @@
+"""Anthropic's top-level members: settings, tools and tool choice, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.dialects.anthropic.read import DIALECT, ORIGIN
+from dragoman.dialects.anthropic.write import write_system
+from dragoman.dialects.reading import extras_of
+from dragoman.dialects.writing import Wanted, put
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json import items, malformed, members, write_object
+
+_number = msgspec.json.Decoder(Number).decode
+_whole = msgspec.json.Decoder(int).decode
+_flag = msgspec.json.Decoder(bool).decode
+_word = msgspec.json.Decoder(str).decode
+
+PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "max_tokens": ("max_tokens", _whole),
+    "temperature": ("temperature", _number),
+    "top_p": ("top_p", _number),
+    "top_k": ("top_k", _number),
+    "service_tier": ("service_tier", _word),
+}
+SKIPPED = frozenset({"model", "messages", "system", "stream", "tools", "cache_control"})
+UNSPOKEN = (
+    "min_p",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "n",
+    "logprobs",
+    "top_logprobs",
+    "verbosity",
+    "metadata",
+    "store",
+    "prompt_cache_key",
+)
+"""Settings that Anthropic has no word for."""
+
+
+class Top(msgspec.Struct):
+    settings: Settings
+    tools: tuple[Tool | NativeTool, ...]
+    extras: Extras | None
+    hint: CacheHint | None
+    empty_tools: bool
+
+
+def read_top(source: Mapping[str, Raw]) -> Top:
+    found: dict[str, Any] = {}
+    extras: dict[str, Json] = {}
+    nulls: list[str] = []
+    for key, value in source.items():
+        raw = bytes(value)
+        if raw == b"null":
+            nulls.append(key)
+            continue
+        if key in SKIPPED:
+            continue
+        if key in PLAIN:
+            _read_plain(key, raw, found)
+        elif key in READERS:
+            _read_special(key, raw, found, extras)
+        else:
+            extras[key] = raw
+    if nulls:
+        found["nulls"] = tuple(nulls)
+    tools = tuple([_read_tool(bytes(item), at) for at, item in enumerate(_tool_items(source))])
+    empty = bytes(source.get("tools", b"")).strip(b"[] \n") == b"" and bytes(source.get("tools", b""))[:1] == b"["
+    return Top(_settings(found), tools, extras_of(DIALECT, extras), _hint(source.get("cache_control")), empty)
+
+
+def _settings(found: dict[str, Any]) -> Settings:
+    thinking = found.pop("thinking", {})
+    if thinking:
+        found["thinking"] = Thinking(**thinking)
+    return Settings(**found)
+
+
+def _read_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
+    field, decode = PLAIN[key]
+    try:
+        found[field] = decode(raw)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, f"/{key}") from None
+
+
+def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+    try:
+        content, rest = READERS[key](raw)
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError):
+        extras[key] = raw
+        return
+    thinking = content.pop("thinking", None)
+    if thinking:
+        found.setdefault("thinking", {}).update(thinking)
+    found |= content
+    extras |= {f"{key}.{name}": value for name, value in rest.items()}
+
+
+Read = tuple[dict[str, Any], dict[str, Json]]
+
+
+def _read_stop(raw: bytes) -> Read:
+    texts = tuple(bytes(item) for item in items(raw, "/stop_sequences"))
+    if any(text[:1] != b'"' for text in texts):
+        raise MalformedRequest("a stop sequence that is not a string", at="/stop_sequences")
+    return {"stop": texts}, {}
+
+
+def _read_thinking(raw: bytes) -> Read:
+    wire = members(raw, "/thinking")
+    kind = unquote(bytes(wire.pop("type")))
+    content: dict[str, Any] = {"on": kind != "disabled"}
+    if kind == "adaptive":
+        content["adaptive"] = True
+    elif kind == "enabled":
+        content["budget"] = _whole(wire.pop("budget_tokens"))
+    elif kind != "disabled":
+        raise ValueError(kind)
+    return {"thinking": content}, {key: bytes(value) for key, value in wire.items()}
+
+
+def _read_output(raw: bytes) -> Read:
+    wire = members(raw, "/output_config")
+    content: dict[str, Any] = {}
+    effort = wire.pop("effort", None)
+    if effort is not None and bytes(effort) != b"null":
+        content["thinking"] = {"effort": Effort(unquote(bytes(effort)))}
+    form = wire.pop("format", None)
+    if form is not None and bytes(form) != b"null":
+        content["response_format"] = _format(members(form, "/output_config/format"))
+    return content, {key: bytes(value) for key, value in wire.items()}
+
+
+def _format(wire: Mapping[str, Raw]) -> ResponseFormat:
+    if bytes(wire["type"]) != b'"json_schema"' or wire.keys() - {"type", "schema"}:
+        raise ValueError("format")
+    return ResponseFormat(FormatKind.SCHEMA, bytes(wire["schema"]))
+
+
+def _read_choice(raw: bytes) -> Read:
+    wire = msgspec.json.decode(raw)
+    content: dict[str, Any] = {}
+    disable = wire.pop("disable_parallel_tool_use", None)
+    if disable is not None:
+        content["parallel_tool_calls"] = not disable
+    match wire:
+        case {"type": "tool", "name": name}:
+            content["tool_choice"] = ToolChoice(ChoiceMode.NAMED, (name,))
+        case {"type": kind} if kind in _MODES:
+            content["tool_choice"] = ToolChoice(_MODES[kind])
+        case _:
+            content["tool_choice"] = ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
+    return content, {}
+
+
+_MODES = {"auto": ChoiceMode.AUTO, "any": ChoiceMode.REQUIRED, "none": ChoiceMode.NONE}
+_KINDS = {mode: kind for kind, mode in _MODES.items()}
+
+
+def _read_metadata(raw: bytes) -> Read:
+    wire = members(raw, "/metadata")
+    content: dict[str, Any] = {}
+    user = wire.pop("user_id", None)
+    if user is not None and bytes(user)[:1] == b'"':
+        content["user"] = unquote(bytes(user))
+    return content, {key: bytes(value) for key, value in wire.items()}
+
+
+READERS: dict[str, Callable[[bytes], Read]] = {
+    "stop_sequences": _read_stop,
+    "thinking": _read_thinking,
+    "output_config": _read_output,
+    "tool_choice": _read_choice,
+    "metadata": _read_metadata,
+}
+
+
+def _tool_items(source: Mapping[str, Raw]) -> list[Raw]:
+    raw = bytes(source.get("tools", b""))
+    return items(raw, "/tools") if raw not in (b"", b"null") else []
+
+
+def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
+    wire = members(raw, f"/tools/{at}")
+    kind = bytes(wire.pop("type", Raw(b'"custom"')))
+    if kind not in (b'"custom"', b"null"):
+        return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
+    if "name" not in wire:
+        raise MalformedRequest("a tool without a name", at=f"/tools/{at}/name")
+    name = unquote(bytes(wire.pop("name")))
+    description = bytes(wire.pop("description", b""))
+    schema = bytes(wire.pop("input_schema", b""))
+    strict = bytes(wire.pop("strict", b"null"))
+    hint = _hint(wire.pop("cache_control", None))
+    return Tool(
+        name,
+        description if description[:1] == b'"' else None,
+        schema if schema not in (b"", b"null") else None,
+        None if strict == b"null" else strict == b"true",
+        hint=hint,
+        extras=extras_of(DIALECT, {key: bytes(value) for key, value in wire.items()}),
+        at=at,
+    )
+
+
+def _hint(raw: Raw | None) -> CacheHint | None:
+    text = bytes(raw) if raw is not None else b""
+    return None if text in (b"", b"null") else CacheHint(text)
+
+
+def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+    settings = conversation.settings
+    _check(settings)
+    extras = _extras(conversation)
+    out: dict[str, Json] = {"model": quote(wanted.model)}
+    system = write_system(conversation.messages)
+    if system is not None:
+        out["system"] = system
+    if conversation.tools or conversation.empty_tools:
+        out["tools"] = b"[" + b",".join([write_tool(tool) for tool in conversation.tools]) + b"]"
+    for key, (field, _) in PLAIN.items():
+        put(out, key, getattr(settings, field))
+    if settings.stop:
+        out["stop_sequences"] = b"[" + b",".join(settings.stop) + b"]"
+    _write_thinking(settings, out, extras)
+    _write_choice(settings, out)
+    if settings.user is not None or any(key.startswith("metadata.") for key in extras):
+        user = {"user_id": quote(settings.user)} if settings.user is not None else {}
+        out["metadata"] = write_object(user | _inside("metadata", extras))
+    if conversation.hint is not None:
+        out["cache_control"] = conversation.hint.json
+    if wanted.stream:
+        out["stream"] = b"true"
+    out |= {key: value for key, value in extras.items() if "." not in key}
+    return out
+
+
+def _check(settings: Settings) -> None:
+    for name in UNSPOKEN:
+        if getattr(settings, name) is not None:
+            raise Unrepresentable(f"{name} in an Anthropic request", at=f"/{name}")
+
+
+def _extras(conversation: Conversation) -> Mapping[str, Json]:
+    extras = conversation.extras
+    if extras is None:
+        return {}
+    if extras.dialect != DIALECT:
+        raise Unrepresentable(f"fields of {extras.dialect} in an Anthropic request: {', '.join(extras.fields)}")
+    return extras.fields
+
+
+def _inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
+    """The extras that stood inside a member we know."""
+    head = key + "."
+    return {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
+
+
+def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[str, Json]) -> None:
+    output: dict[str, Json] = {}
+    thinking = settings.thinking
+    if thinking is not None:
+        if thinking.on is False:
+            wire: dict[str, Json] = {"type": b'"disabled"'}
+        elif thinking.budget is not None:
+            wire = {"type": b'"enabled"', "budget_tokens": b"%d" % thinking.budget}
+        else:
+            wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
+        if wire:
+            out["thinking"] = write_object(wire | _inside("thinking", extras))
+        if thinking.effort is not None:
+            output["effort"] = quote(thinking.effort)
+    form = settings.response_format
+    if form is not None:
+        if form.kind is not FormatKind.SCHEMA or form.schema is None:
+            raise Unrepresentable(f"a response format of kind {form.kind.value}", at="/response_format")
+        output["format"] = b'{"type":"json_schema","schema":' + form.schema + b"}"
+    output |= _inside("output_config", extras)
+    if output:
+        out["output_config"] = write_object(output)
+
+
+def _write_choice(settings: Settings, out: dict[str, Json]) -> None:
+    choice, parallel = settings.tool_choice, settings.parallel_tool_calls
+    if choice is None and parallel is None:
+        return
+    mode = choice.mode if choice is not None else ChoiceMode.AUTO
+    wire: dict[str, Json]
+    if choice is not None and mode is ChoiceMode.NATIVE:
+        if choice.origin is None or choice.origin.dialect != DIALECT or choice.json is None:
+            raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
+        out["tool_choice"] = choice.json
+        return
+    if choice is not None and mode is ChoiceMode.NAMED:
+        wire = {"type": b'"tool"', "name": quote(choice.names[0])}
+    elif mode in _KINDS:
+        wire = {"type": quote(_KINDS[mode])}
+    else:
+        raise Unrepresentable(f"a tool choice of kind {mode.value}", at="/tool_choice")
+    if parallel is not None and mode is not ChoiceMode.NONE:
+        wire["disable_parallel_tool_use"] = b"false" if parallel else b"true"
+    out["tool_choice"] = write_object(wire)
+
+
+def write_tool(tool: Tool | NativeTool) -> Json:
+    if isinstance(tool, NativeTool):
+        if tool.origin.dialect != DIALECT:
+            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in an Anthropic request")
+        return tool.json
+    if tool.custom:
+        raise Unrepresentable(f"the custom tool {tool.name} in an Anthropic request")
+    wire: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    wire["input_schema"] = tool.schema if tool.schema is not None else b'{"type":"object"}'
+    put(wire, "strict", tool.strict)
+    if tool.hint is not None:
+        wire["cache_control"] = tool.hint.json
+    if tool.extras is not None:
+        if tool.extras.dialect != DIALECT:
+            raise Unrepresentable(f"fields of {tool.extras.dialect} in an Anthropic tool")
+        wire |= tool.extras.fields
+    return write_object(wire)

@@ -1,0 +1,192 @@
+"""Our messages to Anthropic's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dragoman.conversation import states
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import (
+    Call,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Plain,
+    Reasoning,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.anthropic.read import DIALECT
+from dragoman.dialects.writing import Pieces
+from dragoman.errors import Unrepresentable
+
+_HEADS = {
+    Role.USER: b',{"role":"user","content":',
+    Role.ASSISTANT: b',{"role":"assistant","content":',
+    Role.SYSTEM: b',{"role":"system","content":',
+    Role.TOOL: b',{"role":"user","content":',
+}
+
+
+def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """messages[start:stop] as items. Results and the user's words after them are one turn.
+
+    Leading system messages belong to the field of that name (`write_system`), unless they were spelled inline.
+    """
+    index = start
+    while index < stop:
+        message = messages[index]
+        index += 1
+        role = message.role
+        if role is Role.DEVELOPER:
+            raise Unrepresentable("a developer message in an Anthropic request", at=f"/messages/{message.at}")
+        if role is Role.SYSTEM and _in_field(messages, index - 1):
+            continue
+        parts = message.parts
+        out.append(_HEADS[role] if not message.role_text else b',{"role":%b,"content":' % quote(message.role_text))
+        if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
+            out += (parts[0].literal, b"}") if parts[0].extras is None else (write_list(parts), b"}")
+            continue
+        if role is Role.TOOL and index < stop and messages[index].role is Role.USER:
+            parts += messages[index].parts
+            index += 1
+        out += (write_list(parts), b"}")
+
+
+def _in_field(messages: Sequence[Message], index: int) -> bool:
+    """A system message goes to the field if nothing but others of its kind stand before it."""
+    return all(message.role is Role.SYSTEM and not message.inline for message in messages[: index + 1])
+
+
+def write_system(messages: Sequence[Message]) -> Json | None:
+    """The `system` field: one string where it can be, else blocks."""
+    leading: list[Message] = []
+    for message in messages:
+        if message.role is not Role.SYSTEM or message.inline:
+            break
+        leading.append(message)
+    if not leading:
+        return None
+    if len(leading) > 1:
+        raise Unrepresentable("several system messages for one system field", at=f"/messages/{leading[1].at}")
+    message = leading[0]
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
+        return parts[0].literal
+    return write_list(parts)
+
+
+def write_list(parts: Sequence[Part]) -> bytes:
+    out: Pieces = []
+    for part in parts:
+        out.append(b",")
+        write_block(part, out)
+    if out:
+        out[0] = b"["
+        out.append(b"]")
+        return b"".join(out)
+    return b"[]"
+
+
+def write_block(part: Part, out: Pieces) -> None:
+    kind = type(part)
+    if kind is Text and part.hint is None and part.extras is None:
+        out += (b'{"type":"text","text":', part.literal, b"}")  # type: ignore[attr-defined]
+        return
+    if kind is Opaque:
+        _write_opaque(part, out)  # type: ignore[arg-type]
+        return
+    writer = WRITERS.get(kind)
+    if writer is None:
+        raise Unrepresentable(f"a part of kind {kind.__name__} in Anthropic content")
+    writer(part, out)
+    if part.hint is not None:
+        out += (b',"cache_control":', part.hint.json)
+    _extras(part, out)
+    out.append(b"}")
+
+
+def _extras(part: Part, out: Pieces) -> None:
+    if part.extras is None:
+        return
+    if part.extras.dialect != DIALECT:
+        raise Unrepresentable(f"fields of {part.extras.dialect} in an Anthropic block: {', '.join(part.extras.fields)}")
+    for key, value in part.extras.fields.items():
+        out += (b",", quote(key), b":", value)
+
+
+def _write_text(part: Text, out: Pieces) -> None:
+    out += (b'{"type":"text","text":', part.literal)
+
+
+def _write_call(part: Call, out: Pieces) -> None:
+    if part.arguments[:1] != b"{":
+        raise Unrepresentable(f"arguments of {part.name} that are no object")
+    out += (b'{"type":"tool_use","id":', quote(part.id), b',"name":', quote(part.name), b',"input":', part.arguments)
+
+
+def _write_result(part: Result, out: Pieces) -> None:
+    out += (b'{"type":"tool_result","tool_use_id":', quote(part.call_id))
+    parts = part.parts
+    if len(parts) == 1 and type(parts[0]) is Text and not part.listed and parts[0].hint is None:
+        out += (b',"content":', parts[0].literal)
+    elif parts:
+        out += (b',"content":', write_list(parts))
+    if part.is_error:
+        out.append(b',"is_error":true')
+
+
+def _write_reasoning(part: Reasoning, out: Pieces) -> None:
+    held = part.state
+    if held is not None and held.kind == states.REDACTED and held.origin.dialect == DIALECT:
+        out += (b'{"type":"redacted_thinking","data":', held.json)
+        return
+    out += (b'{"type":"thinking","thinking":', part.text.literal if part.text is not None else EMPTY)
+    if held is not None:
+        own = held.kind == states.SIGNATURE and held.origin.dialect == DIALECT
+        out += (b',"signature":', held.json if own else quote(seal(held)))
+
+
+def _write_opaque(part: Opaque, out: Pieces) -> None:
+    if part.origin.dialect != DIALECT:
+        raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in Anthropic content")
+    out.append(part.json)
+
+
+def _write_media(part: Media, out: Pieces) -> None:
+    if part.kind not in _BLOCKS:
+        raise Unrepresentable(f"{part.kind.value} in Anthropic content")
+    out += (b'{"type":', _BLOCKS[part.kind], b',"source":', _source(part))
+    if part.title is not None and part.kind is MediaKind.DOCUMENT:
+        out += (b',"title":', quote(part.title))
+
+
+_BLOCKS = {MediaKind.IMAGE: b'"image"', MediaKind.DOCUMENT: b'"document"'}
+
+
+def _source(part: Media) -> bytes:
+    match part.source:
+        case Inline(media_type, data):
+            return b'{"type":"base64","media_type":%b,"data":%b}' % (quote(media_type), data)
+        case Remote(url):
+            return b'{"type":"url","url":%b}' % quote(url)
+        case Stored(file_id):
+            return b'{"type":"file","file_id":%b}' % quote(file_id)
+        case Plain(literal):
+            return b'{"type":"text","media_type":"text/plain","data":%b}' % literal
+
+
+WRITERS: dict[type[Part], Callable[..., None]] = {
+    Text: _write_text,
+    Call: _write_call,
+    Result: _write_result,
+    Reasoning: _write_reasoning,
+    Media: _write_media,
+}

@@ -1,0 +1,474 @@
+"""Chat messages to ours.
+
+One strict typed decode for the whole list. Only where that refuses, each message is read again with the fields we do
+not know put aside as extras.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import states
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import (
+    CacheHint,
+    Call,
+    Citation,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Origin,
+    Part,
+    Reasoning,
+    Refusal,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.reading import extras_of, link, made_id, state
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json import items, members, salvage
+
+DIALECT = "openai-chat"
+ORIGIN = Origin(DIALECT)
+LEGACY = "function_call"
+_NONE = Raw()
+_NOTHING = (b"", b"null")
+
+
+class WireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str
+    arguments: Raw = _NONE
+
+
+class WireCustom(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str
+    input: Raw = _NONE
+
+
+class WireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    id: str | None = None
+    type: str | None = "function"
+    function: WireFunction | None = None
+    custom: WireCustom | None = None
+    extra_content: Raw = _NONE
+    cache_control: Raw = _NONE
+
+
+class WireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: str
+    content: Raw = _NONE
+    name: str | None = None
+    tool_calls: list[WireCall] | None = None
+    tool_call_id: str | None = None
+    refusal: Raw = _NONE
+    reasoning_content: Raw = _NONE
+    reasoning: Raw = _NONE
+    reasoning_details: Raw = _NONE
+    function_call: WireFunction | None = None
+    audio: Raw = _NONE
+    annotations: Raw = _NONE
+    cache_control: Raw = _NONE
+    prefix: bool | None = None
+
+
+class WirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: str
+    text: Raw = _NONE
+    refusal: Raw = _NONE
+    image_url: Raw = _NONE
+    input_audio: Raw = _NONE
+    file: Raw = _NONE
+    video_url: Raw = _NONE
+    document_url: Raw = _NONE
+    cache_control: Raw = _NONE
+
+
+_messages = msgspec.json.Decoder(list[WireMessage]).decode
+_message = msgspec.json.Decoder(WireMessage)
+_part = msgspec.json.Decoder(WirePart)
+_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_text = msgspec.json.Decoder(str).decode
+
+ExtraFields = Mapping[str, Mapping[str, Json]]
+_NO_EXTRAS: ExtraFields = {}
+
+
+def read_messages(raw: bytes | Raw) -> tuple[Message, ...]:
+    """The list of messages. Consecutive tool messages become one TOOL message."""
+    try:
+        wire = _messages(raw)
+    except msgspec.DecodeError:
+        return _read_salvaged(raw)
+    reader = Reader()
+    for message in wire:
+        reader.read(message, _NO_EXTRAS)
+    return reader.messages()
+
+
+def _read_salvaged(raw: bytes | Raw) -> tuple[Message, ...]:
+    reader = Reader()
+    for index, item in enumerate(items(raw, "/messages")):
+        salvaged = salvage(item, _message, f"/messages/{index}")
+        reader.read(salvaged.value, salvaged.extras)
+    return reader.messages()
+
+
+class Reader:
+    """Holds the results of the tool turn that is being read, and counts calls for those without an id."""
+
+    def __init__(self) -> None:
+        self._done: list[Message] = []
+        self._results: list[Part] = []
+        self._since = 0
+        self._index = -1
+        self._calls = 0
+        self._legacy: str = ""
+
+    def read(self, wire: WireMessage, extras: ExtraFields) -> None:
+        self._index += 1
+        role = wire.role
+        if role == "tool" or role == "function":
+            if not self._results:
+                self._since = self._index
+            self._results.append(self._result(wire, extras))
+            return
+        if self._results:
+            self._flush()
+        if role == "user":
+            self._done.append(self._plain(Role.USER, wire, extras))
+        elif role == "assistant":
+            self._done.append(self._assistant(wire, extras))
+        elif role == "system":
+            self._done.append(self._plain(Role.SYSTEM, wire, extras))
+        elif role == "developer":
+            self._done.append(self._plain(Role.DEVELOPER, wire, extras))
+        else:
+            self._done.append(self._plain(Role.USER, wire, extras, role))
+
+    def messages(self) -> tuple[Message, ...]:
+        if self._results:
+            self._flush()
+        return tuple(self._done)
+
+    def _flush(self) -> None:
+        results = tuple(self._results)
+        self._done.append(Message(Role.TOOL, results, self._since, len(results)))
+        self._results = []
+
+    def _plain(self, role: Role, wire: WireMessage, extras: ExtraFields, role_text: str = "") -> Message:
+        content = bytes(wire.content)
+        if content[:1] == b'"':
+            if not extras and wire.name is None and wire.cache_control is _NONE and not role_text:
+                return Message(role, (Text(content),), self._index)
+            parts: tuple[Part, ...] = (Text(content),)
+        else:
+            parts = self._content(content)
+        return Message(
+            role,
+            parts,
+            self._index,
+            name=wire.name,
+            hint=_hint(wire.cache_control),
+            extras=self._extras(wire, extras, _FOREIGN_TO_PLAIN),
+            listed=content[:1] == b"[",
+            role_text=role_text,
+        )
+
+    def _assistant(self, wire: WireMessage, extras: ExtraFields) -> Message:
+        content = bytes(wire.content)
+        parts: list[Part] = []
+        if wire.reasoning_content is not _NONE or wire.reasoning is not _NONE or wire.reasoning_details is not _NONE:
+            parts += self._reasoning(wire)
+        calls = wire.tool_calls
+        if content[:1] == b'"':
+            if content != EMPTY or not (calls or wire.function_call):
+                parts.append(Text(content))
+        elif content not in _NOTHING:
+            parts += self._content(content)
+        if wire.refusal is not _NONE or wire.audio is not _NONE or wire.annotations is not _NONE:
+            parts += self._asides(wire)
+        if calls:
+            parts += [self._call(call, number, extras) for number, call in enumerate(calls)]
+        if wire.function_call is not None:
+            parts.append(self._legacy_call(wire.function_call))
+        plain = wire.name is None and wire.prefix is None and content[:1] != b"[" and wire.cache_control is _NONE
+        if plain and not extras:
+            return Message(Role.ASSISTANT, tuple(parts), self._index)
+        return Message(
+            Role.ASSISTANT,
+            tuple(parts),
+            self._index,
+            name=wire.name,
+            hint=_hint(wire.cache_control),
+            extras=self._extras(wire, extras, ()),
+            listed=content[:1] == b"[",
+            prefill=bool(wire.prefix),
+        )
+
+    def _reasoning(self, wire: WireMessage) -> list[Part]:
+        parts: list[Part] = []
+        for field in ("reasoning_content", "reasoning"):
+            literal = bytes(getattr(wire, field))
+            if literal[:1] == b'"':
+                parts.append(Reasoning(text=Text(literal), field=field))
+        details = bytes(wire.reasoning_details)
+        if details[:1] == b"[":
+            parts += [_detail(bytes(item)) for item in items(details)]
+        return parts
+
+    def _asides(self, wire: WireMessage) -> list[Part]:
+        parts: list[Part] = []
+        refusal = bytes(wire.refusal)
+        if refusal[:1] == b'"':
+            parts.append(Refusal(refusal))
+        audio = bytes(wire.audio)
+        if audio[:1] == b"{":
+            parts.append(Opaque(kind="audio", json=audio, origin=ORIGIN))
+        annotations = bytes(wire.annotations)
+        if annotations[:1] == b"[":
+            parts += [Citation(json=bytes(item), origin=ORIGIN) for item in items(annotations)]
+        return parts
+
+    def _call(self, wire: WireCall, number: int, extras: ExtraFields) -> Call:
+        self._calls += 1
+        if wire.custom is not None:
+            name, arguments, custom = wire.custom.name, _custom_input(wire.custom.input), True
+        elif wire.function is not None:
+            name, arguments, custom = wire.function.name, read_arguments(bytes(wire.function.arguments)), False
+        else:
+            raise MalformedRequest(
+                "a tool call without its function", at=f"/messages/{self._index}/tool_calls/{number}/function"
+            )
+        identity = wire.id or made_id(self._calls, name)
+        if not extras and wire.extra_content is _NONE and wire.cache_control is _NONE:
+            return Call(identity, name, arguments, None, custom)
+        at = f"$.tool_calls[{number}]"
+        fields = {**extras.get(at, {}), **extras.get(at + ".function", {})}
+        signature = _signature(bytes(wire.extra_content), fields)
+        return Call(
+            identity,
+            name,
+            arguments,
+            signature,
+            custom,
+            hint=_hint(wire.cache_control),
+            extras=extras_of(DIALECT, fields),
+        )
+
+    def _legacy_call(self, function: WireFunction) -> Call:
+        self._calls += 1
+        self._legacy = made_id(self._calls, function.name)
+        return Call(self._legacy, function.name, read_arguments(bytes(function.arguments)), spelled=LEGACY)
+
+    def _result(self, wire: WireMessage, extras: ExtraFields) -> Result:
+        content = bytes(wire.content)
+        legacy = wire.role == "function"
+        call_id = self._legacy if legacy else wire.tool_call_id
+        if call_id is None:
+            raise MalformedRequest(
+                "a tool message without the id of its call",
+                at=f"/messages/{self._index}/tool_call_id",
+                hint="repeat the id of the tool call it answers",
+            )
+        if content[:1] == b'"':
+            if not extras and not legacy and wire.name is None and wire.cache_control is _NONE:
+                return Result(call_id, (Text(content),))
+            parts: tuple[Part, ...] = (Text(content),)
+        else:
+            parts = self._content(content)
+        return Result(
+            call_id,
+            parts,
+            name=wire.name,
+            listed=content[:1] == b"[",
+            spelled=LEGACY if legacy else "",
+            hint=_hint(wire.cache_control),
+            extras=self._extras(wire, extras, ()),
+        )
+
+    def _content(self, content: bytes) -> tuple[Part, ...]:
+        if content in _NOTHING:
+            return ()
+        at = f"/messages/{self._index}/content"
+        if content[:1] != b"[":
+            raise MalformedRequest("content is neither a string nor a list of parts", at=at)
+        return tuple([read_part(bytes(item), f"{at}/{index}") for index, item in enumerate(items(content, at))])
+
+    def _extras(self, wire: WireMessage, extras: ExtraFields, foreign: tuple[str, ...]) -> Extras | None:
+        """Unknown fields, and known ones that mean nothing on this role."""
+        fields = dict(extras.get("$", {}))
+        for name in foreign:
+            value = getattr(wire, name)
+            if isinstance(value, Raw):
+                text = bytes(value)
+            elif value is None:
+                continue
+            else:
+                text = msgspec.json.encode(value)
+            if text not in _NOTHING and text != b"[]":
+                fields[name] = text
+        return extras_of(DIALECT, fields)
+
+
+_FOREIGN_TO_PLAIN = (
+    "tool_calls",
+    "tool_call_id",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "function_call",
+    "audio",
+    "annotations",
+    "prefix",
+)
+
+
+def read_arguments(raw: bytes) -> Json:
+    """An argument string decoded and checked: a JSON object, or the string as it was where it holds none."""
+    if raw[:1] != b'"':
+        return b"{}" if raw in _NOTHING else raw
+    text = _text(raw).encode()
+    try:
+        _object(text)
+    except (msgspec.DecodeError, RecursionError):
+        return raw if text.strip() else b"{}"
+    return text.strip()
+
+
+def _custom_input(raw: Raw) -> Json:
+    return bytes(raw) or EMPTY
+
+
+def _hint(raw: Raw) -> CacheHint | None:
+    text = bytes(raw)
+    return None if text in _NOTHING else CacheHint(text)
+
+
+def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
+    """Gemini's signature, where its compatible endpoint puts it. Whatever else stands there is kept as extras."""
+    if extra_content[:1] != b"{":
+        return None
+    try:
+        found = msgspec.json.decode(extra_content)["google"]["thought_signature"]
+    except (KeyError, TypeError):
+        found = None
+    if not isinstance(found, str):
+        fields["extra_content"] = extra_content
+        return None
+    return state(states.THOUGHT, quote(found), ORIGIN)
+
+
+def _detail(raw: bytes) -> Reasoning:
+    """One entry of `reasoning_details`. Sealed state in it is ours, handed out before."""
+    entry = members(raw) if raw[:1] == b"{" else {}
+    literal = bytes(entry.get("text") or entry.get("summary") or b"")
+    text = Text(literal) if literal[:1] == b'"' else None
+    for key in ("signature", "data"):
+        value = bytes(entry.get(key, b""))
+        if value[:1] == b'"':
+            found = state(states.DETAIL, value, ORIGIN)
+            if found.origin is not ORIGIN:
+                return Reasoning(text=text, state=found, redacted=found.kind == states.REDACTED, field=states.DETAIL)
+    return Reasoning(text=text, state=Opaque(kind=states.DETAIL, json=raw, origin=ORIGIN), field=states.DETAIL)
+
+
+def read_part(raw: bytes, at: str) -> Part:
+    """One content part. A type that we do not know is kept verbatim."""
+    if raw[:1] != b"{":
+        raise MalformedRequest("a content part that is not an object", at=at)
+    try:
+        wire = _part.decode(raw)
+        extras = None
+    except msgspec.DecodeError:
+        known = msgspec.json.decode(raw).get("type")
+        if known not in PART_READERS:
+            return Opaque(kind=str(known), json=raw, origin=ORIGIN)
+        salvaged = salvage(raw, _part, at)
+        wire, extras = salvaged.value, extras_of(DIALECT, salvaged.extras.get("$", {}))
+    reader = PART_READERS.get(wire.type)
+    part = reader(wire, _hint(wire.cache_control), extras) if reader is not None else None
+    return Opaque(kind=wire.type, json=raw, origin=ORIGIN) if part is None else part
+
+
+def _read_text(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    literal = bytes(wire.text)
+    return Text(literal, hint=hint, extras=extras) if literal[:1] == b'"' else None
+
+
+def _read_refusal(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    literal = bytes(wire.refusal)
+    return Refusal(literal, hint=hint, extras=extras) if literal[:1] == b'"' else None
+
+
+def _read_image(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    return _read_link(MediaKind.IMAGE, wire.image_url, hint, extras)
+
+
+def _read_video(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    return _read_link(MediaKind.VIDEO, wire.video_url, hint, extras)
+
+
+def _read_document(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    return _read_link(MediaKind.DOCUMENT, wire.document_url, hint, extras)
+
+
+def _read_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    content = _loose(raw)
+    if isinstance(content, str):
+        return Media(kind, link(content), hint=hint, extras=extras)
+    if not isinstance(content, dict) or not isinstance(content.get("url"), str) or content.keys() - {"url", "detail"}:
+        return None
+    return Media(kind, link(content["url"]), detail=content.get("detail"), hint=hint, extras=extras)
+
+
+def _read_audio(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    content = _loose(wire.input_audio)
+    if not isinstance(content, dict) or not isinstance(content.get("data"), str) or content.keys() - {"data", "format"}:
+        return None
+    source = Inline(
+        "audio/" + _AUDIO_TYPES.get(content.get("format", ""), content.get("format", "")), quote(content["data"])
+    )
+    return Media(MediaKind.AUDIO, source, hint=hint, extras=extras)
+
+
+def _read_file(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    content = _loose(wire.file)
+    if not isinstance(content, dict) or content.keys() - {"file_data", "filename", "file_id"}:
+        return None
+    source: Inline | Remote | Stored
+    if isinstance(content.get("file_id"), str):
+        source = Stored(content["file_id"])
+    elif isinstance(content.get("file_data"), str):
+        source = link(content["file_data"])
+    else:
+        return None
+    return Media(MediaKind.DOCUMENT, source, title=content.get("filename"), hint=hint, extras=extras)
+
+
+def _loose(raw: Raw) -> Any:
+    text = bytes(raw)
+    return msgspec.json.decode(text) if text else None
+
+
+_AUDIO_TYPES = {"mp3": "mpeg"}
+
+PART_READERS: dict[str, Callable[[WirePart, CacheHint | None, Extras | None], Part | None]] = {
+    "text": _read_text,
+    "refusal": _read_refusal,
+    "image_url": _read_image,
+    "input_audio": _read_audio,
+    "file": _read_file,
+    "video_url": _read_video,
+    "document_url": _read_document,
+}

@@ -1,0 +1,541 @@
+"""Chat's top-level members: settings, tools, tool choice and response format, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, ORIGIN
+from dragoman.dialects.reading import extras_of
+from dragoman.dialects.writing import Wanted, put, put_text
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json import items, malformed, members, write_object
+
+_number = msgspec.json.Decoder(Number).decode
+_whole = msgspec.json.Decoder(int).decode
+_flag = msgspec.json.Decoder(bool).decode
+_word = msgspec.json.Decoder(str).decode
+_raw = bytes
+
+PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "temperature": ("temperature", _number),
+    "top_p": ("top_p", _number),
+    "top_k": ("top_k", _number),
+    "min_p": ("min_p", _number),
+    "seed": ("seed", _whole),
+    "random_seed": ("seed", _whole),
+    "frequency_penalty": ("frequency_penalty", _number),
+    "presence_penalty": ("presence_penalty", _number),
+    "n": ("n", _whole),
+    "logprobs": ("logprobs", _flag),
+    "top_logprobs": ("top_logprobs", _whole),
+    "max_completion_tokens": ("max_tokens", _whole),
+    "max_tokens": ("max_tokens", _whole),
+    "parallel_tool_calls": ("parallel_tool_calls", _flag),
+    "verbosity": ("verbosity", _word),
+    "user": ("user", _word),
+    "metadata": ("metadata", _raw),
+    "service_tier": ("service_tier", _word),
+    "store": ("store", _flag),
+    "prompt_cache_key": ("prompt_cache_key", _word),
+}
+"""Wire name → our field and its decoder."""
+
+SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "functions"})
+"""Members that are read elsewhere."""
+
+THINKING = ("reasoning_effort", "reasoning", "thinking")
+
+
+class Top(msgspec.Struct):
+    """What the top level says besides the messages."""
+
+    settings: Settings
+    tools: tuple[Tool | NativeTool, ...]
+    extras: Extras | None
+    empty_tools: bool
+    include_usage: bool
+
+
+def read_top(source: Mapping[str, Raw]) -> Top:
+    """Settings, tools and the fields we do not know."""
+    found: dict[str, Any] = {}
+    extras: dict[str, Json] = {}
+    nulls: list[str] = []
+    thinking: dict[str, bytes] = {}
+    for key, value in source.items():
+        if key in SKIPPED:
+            continue
+        raw = bytes(value)
+        if raw == b"null":
+            nulls.append(key)
+            continue
+        plain = PLAIN.get(key)
+        if plain is not None:
+            _read_plain(key, raw, plain, found, extras)
+        elif key in THINKING:
+            thinking[key] = raw
+        elif key in READERS:
+            _read_special(key, raw, found, extras)
+        else:
+            extras[key] = raw
+    if thinking:
+        _read_thinking(thinking, found, extras)
+    if nulls:
+        found["nulls"] = tuple(nulls)
+    tools, empty = _read_tools(source, extras)
+    return Top(Settings(**found), tools, extras_of(DIALECT, extras), empty, _include_usage(source))
+
+
+def _read_plain(
+    key: str, raw: bytes, plain: tuple[str, Callable[[Any], Any]], found: dict[str, Any], extras: dict[str, Json]
+) -> None:
+    field, decode = plain
+    if field in found:
+        extras[key] = raw
+        return
+    try:
+        found[field] = decode(raw)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, f"/{key}") from None
+    if field == "max_tokens":
+        found["limit_as"] = key
+    elif key == "random_seed":
+        found["seed_as"] = key
+
+
+def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+    """A member with a form of its own. What has another form than we know is kept as it is."""
+    try:
+        content = READERS[key](raw)
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        content = None
+    if content is None:
+        extras[key] = raw
+    else:
+        found |= content
+
+
+def _read_stop(raw: bytes) -> dict[str, Any]:
+    if raw[:1] == b'"':
+        return {"stop": (raw,), "stop_listed": False}
+    texts = tuple(bytes(item) for item in items(raw, "/stop"))
+    if any(text[:1] != b'"' for text in texts):
+        raise MalformedRequest("a stop sequence that is not a string", at="/stop")
+    return {"stop": texts}
+
+
+def _read_choice(raw: bytes) -> dict[str, Any]:
+    if raw[:1] == b'"':
+        mode = _MODES.get(unquote(raw))
+        choice = ToolChoice(mode) if mode else ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
+        return {"tool_choice": choice}
+    return {"tool_choice": _named_choice(raw, msgspec.json.decode(raw))}
+
+
+_MODES = {"auto": ChoiceMode.AUTO, "none": ChoiceMode.NONE, "required": ChoiceMode.REQUIRED}
+
+
+def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
+    kind = wire.get("type", "function")
+    if kind == "function" and isinstance(wire.get("function"), dict):
+        return ToolChoice(ChoiceMode.NAMED, (wire["function"]["name"],))
+    if kind == "allowed_tools":
+        allowed = wire["allowed_tools"]
+        if all(tool.get("type") == "function" for tool in allowed["tools"]):
+            names = tuple(tool["function"]["name"] for tool in allowed["tools"])
+            return ToolChoice(ChoiceMode.ALLOWED, names, allowed.get("mode") == "required")
+    return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
+
+
+def _read_legacy_choice(raw: bytes) -> dict[str, Any]:
+    if raw[:1] == b'"':
+        return {"tool_choice": ToolChoice(ChoiceMode(unquote(raw)), spelled=LEGACY)}
+    return {"tool_choice": ToolChoice(ChoiceMode.NAMED, (msgspec.json.decode(raw)["name"],), spelled=LEGACY)}
+
+
+def _read_format(raw: bytes) -> dict[str, Any] | None:
+    wire = members(raw, "/response_format")
+    kind = _FORMATS.get(unquote(bytes(wire["type"])))
+    if kind is None or wire.keys() - {"type", "json_schema"}:
+        return None
+    if kind is not FormatKind.SCHEMA:
+        return {"response_format": ResponseFormat(kind)}
+    schema = members(wire["json_schema"], "/response_format/json_schema")
+    if schema.keys() - {"name", "description", "schema", "strict"}:
+        return None
+    strict = bytes(schema.get("strict", b"null"))
+    return {
+        "response_format": ResponseFormat(
+            kind,
+            bytes(schema["schema"]) if "schema" in schema else None,
+            unquote(bytes(schema.get("name", b'""'))),
+            _literal(schema.get("description")),
+            None if strict == b"null" else _flag(strict),
+        )
+    }
+
+
+_FORMATS = {"text": FormatKind.TEXT, "json_object": FormatKind.JSON, "json_schema": FormatKind.SCHEMA}
+
+READERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
+    "stop": _read_stop,
+    "tool_choice": _read_choice,
+    "function_call": _read_legacy_choice,
+    "response_format": _read_format,
+}
+
+
+def _read_thinking(wire: dict[str, bytes], found: dict[str, Any], extras: dict[str, Json]) -> None:
+    """`reasoning_effort`, OpenRouter's `reasoning` and DeepSeek's `thinking` are one intent."""
+    fields: dict[str, Any] = {}
+    spelled: list[str] = []
+    for key, raw in wire.items():
+        try:
+            content = _THINKING_READERS[key](raw)
+        except (msgspec.DecodeError, ValueError, TypeError):
+            content = None
+        if content is None or fields.keys() & content.keys():
+            extras[key] = raw
+            continue
+        fields |= content
+        spelled.append(key)
+    if spelled:
+        found["thinking"] = Thinking(**fields, spelled=" ".join(spelled))
+
+
+def _effort(raw: bytes) -> dict[str, Any]:
+    return {"effort": Effort(unquote(raw))}
+
+
+def _openrouter_reasoning(raw: bytes) -> dict[str, Any] | None:
+    wire = msgspec.json.decode(raw)
+    if wire.keys() - {"effort", "max_tokens", "exclude", "enabled"} or not wire:
+        return None
+    found: dict[str, Any] = {}
+    if wire.get("effort") is not None:
+        found["effort"] = Effort(wire["effort"])
+    if wire.get("max_tokens") is not None:
+        found["budget"] = int(wire["max_tokens"])
+    if wire.get("exclude") is not None:
+        found["visible"] = not wire["exclude"]
+    if wire.get("enabled") is not None:
+        found["on"] = bool(wire["enabled"])
+    return found or None
+
+
+def _switch(raw: bytes) -> dict[str, Any] | None:
+    wire = msgspec.json.decode(raw)
+    if wire == {"type": "enabled"} or wire == {"type": "disabled"}:
+        return {"on": wire["type"] == "enabled"}
+    return None
+
+
+_THINKING_READERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
+    "reasoning_effort": _effort,
+    "reasoning": _openrouter_reasoning,
+    "thinking": _switch,
+}
+
+
+def _include_usage(source: Mapping[str, Raw]) -> bool:
+    raw = bytes(source.get("stream_options", b""))
+    if raw[:1] != b"{":
+        return False
+    return bytes(members(raw, "/stream_options").get("include_usage", b"")) == b"true"
+
+
+class _WireFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    name: str
+    description: Raw = Raw()
+    parameters: Raw = Raw()
+    strict: bool | None = None
+
+
+class _WireTool(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    type: str = ""
+    function: _WireFunction | None = None
+    cache_control: Raw = Raw()
+
+
+_tool = msgspec.json.Decoder(_WireTool).decode
+_function = msgspec.json.Decoder(_WireFunction).decode
+
+
+def _read_tools(source: Mapping[str, Raw], extras: dict[str, Json]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+    found: list[Tool | NativeTool] = []
+    empty = False
+    for key in ("tools", "functions"):
+        raw = bytes(source.get(key, b""))
+        if raw in (b"", b"null"):
+            continue
+        if raw[:1] != b"[":
+            raise MalformedRequest("tools are not a list", at=f"/{key}")
+        entries = items(raw, f"/{key}")
+        empty = empty or not entries
+        for index, item in enumerate(entries):
+            found += _read_legacy(bytes(item), index) if key == "functions" else read_tool(bytes(item), index)
+    return tuple(found), empty
+
+
+def _read_legacy(raw: bytes, at: int) -> list[Tool]:
+    return [_bare(raw, at, "functions")]
+
+
+def read_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
+    """One entry: Chat's own shape, or one of the shapes that clients mix in (C13)."""
+    try:
+        wire = _tool(raw)
+    except msgspec.DecodeError:
+        return _read_odd(raw, at)
+    function = wire.function
+    if function is None or wire.type not in ("function", ""):
+        return _read_odd(raw, at)
+    return [
+        Tool(
+            function.name,
+            _literal(function.description),
+            _schema(function.parameters),
+            function.strict,
+            hint=_hint(wire.cache_control),
+            wrapper="" if wire.type else "typeless",
+            at=at,
+        )
+    ]
+
+
+def _read_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
+    wire = members(raw, f"/tools/{at}")
+    for key in ("function_declarations", "functionDeclarations"):
+        if key in wire and len(wire) == 1:
+            return [_bare(bytes(item), at, key) for item in items(wire[key], f"/tools/{at}/{key}")]
+    kind = bytes(wire.get("type", b'""'))
+    if kind == b'"function"' and "function" in wire:
+        return [_with_extras(wire, at)]
+    if kind == b'"custom"' and "custom" in wire:
+        return [_custom(wire, at)]
+    if "name" in wire and kind in (b'""', b'"function"') and not wire.keys() & {"input_schema"}:
+        return [_bare(raw, at, "bare")]
+    return [NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)]
+
+
+def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
+    function = dict(members(wire["function"], f"/tools/{at}/function"))
+    known = {key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function}
+    extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
+    tool = _bare(write_object(known), at, "")
+    extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
+    return msgspec.structs.replace(tool, hint=_hint(wire.get("cache_control")), extras=extras_of(DIALECT, extras))
+
+
+def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
+    fields = dict(members(raw, f"/tools/{at}"))
+    fields.pop("type", None)
+    known = {key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields}
+    try:
+        function = _function(write_object(known))
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, f"/tools/{at}") from None
+    extras = extras_of(DIALECT, {key: bytes(value) for key, value in fields.items()})
+    return Tool(
+        function.name,
+        _literal(function.description),
+        _schema(function.parameters),
+        function.strict,
+        wrapper=wrapper,
+        extras=extras,
+        at=at,
+    )
+
+
+def _custom(wire: Mapping[str, Raw], at: int) -> Tool:
+    custom = members(wire["custom"], f"/tools/{at}/custom")
+    form = custom.get("format")
+    return Tool(
+        unquote(bytes(custom["name"])),
+        _literal(custom.get("description")),
+        bytes(form) if form is not None else None,
+        custom=True,
+        at=at,
+    )
+
+
+def _literal(raw: Raw | None) -> bytes | None:
+    text = bytes(raw) if raw is not None else b""
+    return text if text[:1] == b'"' else None
+
+
+def _schema(raw: Raw) -> Json | None:
+    text = bytes(raw)
+    return None if text in (b"", b"null") else text
+
+
+def _hint(raw: Raw | None) -> CacheHint | None:
+    text = bytes(raw) if raw is not None else b""
+    return None if text in (b"", b"null") else CacheHint(text)
+
+
+def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+    """All top-level members but the messages."""
+    settings = conversation.settings
+    out: dict[str, Json] = {"model": quote(wanted.model)}
+    _write_tools(conversation, out)
+    for key, (field, _) in PLAIN.items():
+        value = getattr(settings, field)
+        if value is None or key in _ALIASES:
+            continue
+        if key == "metadata":
+            out[key] = value
+        else:
+            put(out, key, value)
+    if settings.max_tokens is not None:
+        put(out, settings.limit_as or "max_tokens", settings.max_tokens)
+    if settings.seed is not None:
+        put(out, settings.seed_as or "seed", settings.seed)
+    if settings.stop:
+        out["stop"] = b"[" + b",".join(settings.stop) + b"]" if settings.stop_listed else settings.stop[0]
+    _write_thinking(settings.thinking, out)
+    _write_choice(settings.tool_choice, out)
+    _write_format(settings.response_format, out)
+    if wanted.stream:
+        out["stream"] = b"true"
+        if wanted.usage:
+            out["stream_options"] = b'{"include_usage":true}'
+    extras = conversation.extras
+    if extras is not None:
+        if extras.dialect != DIALECT:
+            raise Unrepresentable(f"fields of {extras.dialect} in a Chat request: {', '.join(extras.fields)}")
+        out |= extras.fields
+    return out
+
+
+_ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_tokens"})
+
+
+def _write_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
+    if thinking is None:
+        return
+    for key in (thinking.spelled or "reasoning_effort").split():
+        if key == "reasoning_effort":
+            put_text(out, key, thinking.effort)
+        elif key == "thinking":
+            if thinking.on is not None:
+                out[key] = b'{"type":"enabled"}' if thinking.on else b'{"type":"disabled"}'
+        elif key == "reasoning":
+            out[key] = _openrouter(thinking)
+
+
+def _openrouter(thinking: Thinking) -> Json:
+    wire: dict[str, Any] = {}
+    if thinking.effort is not None:
+        wire["effort"] = thinking.effort
+    if thinking.budget is not None:
+        wire["max_tokens"] = thinking.budget
+    if thinking.visible is not None:
+        wire["exclude"] = not thinking.visible
+    if thinking.on is not None:
+        wire["enabled"] = thinking.on
+    return msgspec.json.encode(wire)
+
+
+def _write_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
+    if choice is None:
+        return
+    if choice.spelled == LEGACY:
+        named = choice.mode is ChoiceMode.NAMED
+        out["function_call"] = b'{"name":' + quote(choice.names[0]) + b"}" if named else quote(choice.mode)
+        return
+    match choice.mode:
+        case ChoiceMode.NAMED:
+            out["tool_choice"] = b'{"type":"function","function":{"name":' + quote(choice.names[0]) + b"}}"
+        case ChoiceMode.ALLOWED:
+            tools = [{"type": "function", "function": {"name": name}} for name in choice.names]
+            allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
+            out["tool_choice"] = msgspec.json.encode({"type": "allowed_tools", "allowed_tools": allowed})
+        case ChoiceMode.NATIVE:
+            if choice.origin is None or choice.origin.dialect != DIALECT or choice.json is None:
+                raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
+            out["tool_choice"] = choice.json
+        case _:
+            out["tool_choice"] = quote(choice.mode)
+
+
+def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
+    if form is None:
+        return
+    if form.kind is not FormatKind.SCHEMA:
+        out["response_format"] = b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
+        return
+    schema: dict[str, Json] = {"name": quote(form.name or "response")}
+    if form.description is not None:
+        schema["description"] = form.description
+    if form.schema is not None:
+        schema["schema"] = form.schema
+    put(schema, "strict", form.strict)
+    out["response_format"] = b'{"type":"json_schema","json_schema":' + write_object(schema) + b"}"
+
+
+def _write_tools(conversation: Conversation, out: dict[str, Json]) -> None:
+    if conversation.empty_tools and not conversation.tools:
+        out["tools"] = b"[]"
+    groups: dict[str, list[Json]] = {}
+    for tool in conversation.tools:
+        groups.setdefault(
+            "functions" if isinstance(tool, Tool) and tool.wrapper == "functions" else "tools", []
+        ).append(write_tool(tool))
+    for key, written in groups.items():
+        out[key] = b"[" + b",".join(written) + b"]"
+
+
+def write_tool(tool: Tool | NativeTool) -> Json:
+    if isinstance(tool, NativeTool):
+        if tool.origin.dialect != DIALECT:
+            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Chat request")
+        return tool.json
+    if tool.custom:
+        return _write_custom(tool)
+    inner, outer = _split_extras(tool)
+    function: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        function["description"] = tool.description
+    if tool.schema is not None:
+        function["parameters"] = tool.schema
+    put(function, "strict", tool.strict)
+    function |= inner
+    if tool.wrapper in ("functions", "bare"):
+        return write_object(function | outer)
+    if tool.wrapper in ("function_declarations", "functionDeclarations"):
+        return b'{"%b":[' % tool.wrapper.encode() + write_object(function | outer) + b"]}"
+    entry: dict[str, Json] = {} if tool.wrapper == "typeless" else {"type": b'"function"'}
+    entry["function"] = write_object(function)
+    if tool.hint is not None:
+        entry["cache_control"] = tool.hint.json
+    return write_object(entry | outer)
+
+
+def _write_custom(tool: Tool) -> Json:
+    custom: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        custom["description"] = tool.description
+    if tool.schema is not None:
+        custom["format"] = tool.schema
+    return b'{"type":"custom","custom":' + write_object(custom) + b"}"
+
+
+def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Extras that stood inside `function`, and those beside it."""
+    if tool.extras is None:
+        return {}, {}
+    if tool.extras.dialect != DIALECT:
+        raise Unrepresentable(f"fields of {tool.extras.dialect} in a Chat tool")
+    inner = {key[9:]: value for key, value in tool.extras.fields.items() if key.startswith("function.")}
+    outer = {key: value for key, value in tool.extras.fields.items() if not key.startswith("function.")}
+    return inner, outer

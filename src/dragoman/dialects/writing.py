@@ -1,0 +1,139 @@
+"""How a request is written: anew in another dialect, or amended in the client's own.
+
+In the client's own dialect whatever no rule touched is written from its source text. What a rule touched is known by
+identity: it hands on the same object for what it leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Json
+from dragoman.wire.json import items, write_object
+
+Pieces = list[bytes | Raw]
+"""Fragments of JSON text, joined once at the end."""
+
+
+class Wanted(msgspec.Struct, frozen=True, gc=False):
+    """What the request is to say besides the conversation. `usage`: ask a Chat stream to tell its usage."""
+
+    model: str
+    stream: bool
+    usage: bool = False
+
+
+class Codec(Protocol):
+    """The writing half of a dialect, as `render` and `amend` use it."""
+
+    LIST: str
+    """The member that holds the messages."""
+
+    def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+        """All top-level members but the list of messages."""
+
+    def write_items(self, messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+        """messages[start:stop] as list items, each with a comma before it."""
+
+
+def render(codec: Codec, conversation: Conversation, wanted: Wanted) -> bytes:
+    """A request written anew."""
+    members = codec.write_members(conversation, wanted)
+    out: Pieces = []
+    for key, value in members.items():
+        out += (b',"%b":' % key.encode(), value)
+    out += (b',"%b":[' % codec.LIST.encode(),)
+    head = len(out)
+    codec.write_items(conversation.messages, 0, len(conversation.messages), out)
+    if len(out) > head:
+        out[head] = bytes(out[head])[1:]
+    out[0] = b"{" + bytes(out[0])[1:]
+    out.append(b"]}")
+    return b"".join(out)
+
+
+def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) -> bytes:
+    """The client's own request with nothing but what changed written anew."""
+    before = ask.conversation
+    if conversation is before and wanted.model == ask.model and wanted.stream == ask.stream and not wanted.usage:
+        return ask.source
+    members: dict[str, bytes | Raw] = dict(ask.members)
+    old = codec.write_members(before, Wanted(ask.model or "", ask.stream, ask.include_usage))
+    new = codec.write_members(conversation, Wanted(wanted.model, wanted.stream, wanted.usage or ask.include_usage))
+    for key in old:
+        if key not in new:
+            members.pop(key, None)
+    for key, value in new.items():
+        if old.get(key) != value:
+            members[key] = value
+    for key in set(before.settings.nulls).difference(conversation.settings.nulls):
+        members.pop(key, None)
+    if before.empty_tools and not conversation.empty_tools and not conversation.tools:
+        members.pop("tools", None)
+    if conversation.messages is not before.messages:
+        members[codec.LIST] = _amend_list(codec, ask, conversation)
+    return write_object(members)
+
+
+def _amend_list(codec: Codec, ask: Ask, conversation: Conversation) -> bytes:
+    wire = _wire_items(ask.members[codec.LIST])
+    groups = _groups(ask.conversation.messages)
+    messages = conversation.messages
+    out: Pieces = [b"["]
+    index, count, fresh = 0, len(messages), 0
+    while index < count:
+        group = groups.get(messages[index].at)
+        if group is None or not _untouched(group, messages, index):
+            index += 1
+            continue
+        codec.write_items(messages, fresh, index, out)
+        first = group[0]
+        if first.at >= 0:
+            for raw in wire[first.at : first.at + first.span]:
+                out += (b",", raw)
+        index += len(group)
+        fresh = index
+    codec.write_items(messages, fresh, count, out)
+    if len(out) > 1:
+        out[1] = bytes(out[1])[1:]
+    out.append(b"]")
+    return b"".join(out)
+
+
+def _wire_items(raw: bytes | Raw) -> list[Raw]:
+    text = bytes(raw)
+    return items(text) if text[:1] == b"[" else [Raw(text)]
+
+
+def _groups(messages: tuple[Message, ...]) -> Mapping[int, list[Message]]:
+    """The messages of each wire item: several may have come from one."""
+    groups: dict[int, list[Message]] = {}
+    for message in messages:
+        groups.setdefault(message.at, []).append(message)
+    return groups
+
+
+def _untouched(group: list[Message], messages: Sequence[Message], start: int) -> bool:
+    run = messages[start : start + len(group)]
+    return len(run) == len(group) and all(one is other for one, other in zip(group, run, strict=True))
+
+
+def put(members: dict[str, Json], key: str, value: object) -> None:
+    """Set a member if there is a value."""
+    if value is not None:
+        members[key] = _encode(value)
+
+
+def put_text(members: dict[str, Json], key: str, value: str | None) -> None:
+    if value is not None:
+        members[key] = quote(value)
+
+
+_encode = msgspec.json.Encoder().encode

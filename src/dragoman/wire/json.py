@@ -1,0 +1,177 @@
+"""JSON that knows its path: readers whose errors point at the fault, and the raw members of an object."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.errors import DuplicateKey, MalformedRequest
+
+T = TypeVar("T")
+
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_items = msgspec.json.Decoder(list[Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?$")
+_AT = re.compile(r"^(.*?) - at `(.*)`$", re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+ABSENT = b""
+NULL = b"null"
+
+
+def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The body as JSON that can be decoded, and what had to be mended in it.
+
+    Raises MalformedRequest where it is not UTF-8. Half of a surrogate pair becomes U+FFFD.
+    """
+    if body[:3] == b"\xef\xbb\xbf":
+        body = body[3:]
+    if not body.isascii():
+        _check_utf8(body)
+    if _SURROGATE.search(body) is None:
+        return body, ()
+    mended = mend_surrogates(body)
+    return (body, ()) if mended == body else (mended, ("replaced half of a surrogate pair by U+FFFD",))
+
+
+def _check_utf8(body: bytes) -> None:
+    try:
+        body.decode()
+    except UnicodeDecodeError as fault:
+        raise MalformedRequest(
+            f"the body is not UTF-8: byte {fault.start} is 0x{body[fault.start]:02x}", hint="send JSON encoded as UTF-8"
+        ) from None
+
+
+def mend_surrogates(text: bytes) -> bytes:
+    r"""JSON text in which every `\ud800`-like escape that has no partner is U+FFFD."""
+    out: list[bytes] = []
+    position = 0
+    while (found := text.find(b"\\", position)) >= 0:
+        out.append(text[position:found])
+        escape = text[found : found + 6]
+        if not _is_surrogate(escape):
+            out.append(text[found : found + 2])
+            position = found + 2
+        elif escape[3:4] in b"89abAB" and _is_low(text[found + 6 : found + 12]):
+            out.append(text[found : found + 12])
+            position = found + 12
+        else:
+            out.append(b"\\ufffd")
+            position = found + 6
+    out.append(text[position:])
+    return b"".join(out)
+
+
+def _is_surrogate(escape: bytes) -> bool:
+    return len(escape) == 6 and escape[1:2] == b"u" and escape[2:3] in b"dD" and escape[3:4] in b"89abcdefABCDEF"
+
+
+def _is_low(escape: bytes) -> bool:
+    return _is_surrogate(escape) and escape[:1] == b"\\" and escape[3:4] in b"cdefCDEF"
+
+
+def members(body: bytes | Raw, at: str = "") -> dict[str, Raw]:
+    """The members of an object as raw JSON, in their order."""
+    try:
+        return _members(body)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, at) from None
+
+
+def items(body: bytes | Raw, at: str = "") -> list[Raw]:
+    """The items of a list as raw JSON."""
+    try:
+        return _items(body)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, at) from None
+
+
+def write_object(fields: Mapping[str, bytes | Raw]) -> bytes:
+    """An object of raw members, compact."""
+    out: list[bytes | Raw] = []
+    for key, value in fields.items():
+        out += (b",", _encode(key), b":", value)
+    out[:1] = [b"{"]
+    out.append(b"}")
+    return b"".join(out) if fields else b"{}"
+
+
+def write_list(values: list[bytes]) -> bytes:
+    return b"[" + b",".join(values) + b"]"
+
+
+def malformed(fault: msgspec.DecodeError, at: str = "") -> MalformedRequest:
+    """A decoder's complaint as our error, its path as a JSON pointer."""
+    text = str(fault)
+    match = _AT.match(text)
+    if match is None:
+        what = text[:1].lower() + text[1:]
+        hint = "send one JSON object" if not isinstance(fault, msgspec.ValidationError) else ""
+        return MalformedRequest(what, at=at, hint=hint)
+    return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))
+
+
+def pointer(path: str) -> str:
+    """`$.messages[3].content` → `/messages/3/content`."""
+    return "".join(f"/{name or index}" for name, index in _STEP.findall(path))
+
+
+def refuse_duplicates(body: bytes, found: Mapping[str, Any]) -> None:
+    """Raise DuplicateKey where a top-level key stands twice.
+
+    Decoders keep the last one silently. A compact or `json.dumps`-like body is known to be clean by its length alone.
+    """
+    size = sum(len(key) + 2 + len(bytes(value)) for key, value in found.items())
+    count = len(found)
+    length = len(body.strip())
+    if length in (size + 2 * count + 1, size + 4 * count):
+        return
+    pairs = json.loads(body, object_pairs_hook=lambda pairs: pairs)
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise DuplicateKey(f'the key "{key}" stands twice', at=f"/{key}", hint="send each key once")
+        seen.add(key)
+
+
+class Salvaged(msgspec.Struct):
+    """A value read in spite of fields we do not know, and those fields by the path they stood at (`$`, `$.a[0]`)."""
+
+    value: Any
+    extras: dict[str, dict[str, bytes]]
+
+
+def salvage(raw: bytes | Raw, decoder: msgspec.json.Decoder[T], at: str = "") -> Salvaged:
+    """Decode, putting unknown fields aside one by one. Other faults are MalformedRequest with a pointer."""
+    extras: dict[str, dict[str, bytes]] = {}
+    tree: Any = None
+    text: bytes | Raw = raw
+    while True:
+        try:
+            return Salvaged(decoder.decode(text), extras)
+        except msgspec.ValidationError as fault:
+            match = _UNKNOWN.match(str(fault))
+            if match is None:
+                raise malformed(fault, at) from None
+            field, path = match[1], match[2] or "$"
+        except msgspec.DecodeError as fault:
+            raise malformed(fault, at) from None
+        if tree is None:
+            tree = msgspec.json.decode(raw)
+        holder = _walk(tree, path)
+        extras.setdefault(path, {})[field] = _encode(holder.pop(field))
+        text = _encode(tree)
+
+
+def _walk(tree: Any, path: str) -> Any:
+    for name, index in _STEP.findall(path):
+        tree = tree[name] if name else tree[int(index)]
+    return tree
