@@ -1,0 +1,5 @@
+"""Anthropic Messages: `/v1/messages`, `/v1/messages/count_tokens`, `/v1/models`, and Claude on Vertex."""
+
+from dragoman.emulators.anthropic.emulator import Anthropic, provider
+
+__all__ = ["Anthropic", "provider"]

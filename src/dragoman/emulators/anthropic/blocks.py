@@ -1,0 +1,221 @@
+"""The content blocks of a message, by type, with the keys each may carry.
+
+Blocks that Anthropic's own servers write (search results, code runs) come back in shapes that grow with every tool
+version; of those only the frame is checked.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dragoman.emulators.anthropic.shape import (
+    Check,
+    anything,
+    array,
+    boolean,
+    filled,
+    join,
+    mapping,
+    matching,
+    nullable,
+    one_of,
+    record,
+    tagged,
+    text,
+    wrong,
+)
+
+NAME = r"^[a-zA-Z0-9_-]{1,128}$"
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+SERVER_RESULTS = (
+    "web_search_tool_result",
+    "web_fetch_tool_result",
+    "code_execution_tool_result",
+    "bash_code_execution_tool_result",
+    "text_editor_code_execution_tool_result",
+    "tool_search_tool_result",
+    "advisor_tool_result",
+    "mcp_tool_result",
+)
+SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
+SERVER_NOTES = ("compaction", "fallback", "mcp_tool_listing", "browser_state")
+SERVER_BLOCKS = (*SERVER_CALLS, *SERVER_RESULTS, *SERVER_NOTES)
+
+
+def base64_text(value: Any, at: str) -> None:
+    """Base64 in the standard alphabet; a data URL is the usual mistake."""
+    text(value, at)
+    if re.fullmatch(r"[A-Za-z0-9+/=\s]*", value) is None:
+        raise wrong(at, "Invalid base64 data")
+
+
+def https_url(value: Any, at: str) -> None:
+    """Anthropic fetches over TLS only."""
+    text(value, at)
+    if not value.startswith("https://"):
+        raise wrong(at, "Only HTTPS URLs are supported.")
+
+
+def free(*required: str) -> Check:
+    """A block of which only the named keys are looked for."""
+    return record(dict.fromkeys(required, anything), required=required, loose=True)
+
+
+cache_control: Check = nullable(
+    tagged({"ephemeral": record({"type": anything, "ttl": nullable(one_of("5m", "1h"))})}, tag_in_path=True)
+)
+_cached: dict[str, Check] = {"type": anything, "cache_control": cache_control}
+_citations = nullable(record({"enabled": nullable(boolean)}))
+
+text_block: Check = record({**_cached, "text": text, "citations": nullable(array(free("type")))}, required=("text",))
+
+_image_source = tagged(
+    {
+        "base64": record(
+            {"type": anything, "data": base64_text, "media_type": one_of(*IMAGE_TYPES)}, required=("data", "media_type")
+        ),
+        "url": record({"type": anything, "url": https_url}, required=("url",)),
+        "file": record({"type": anything, "file_id": filled}, required=("file_id",)),
+    }
+)
+image_block: Check = record({**_cached, "source": _image_source, "transformations": anything}, required=("source",))
+
+
+def _inner_blocks(value: Any, at: str) -> None:
+    if isinstance(value, str):
+        return
+    array(tagged({"text": text_block, "image": image_block}))(value, at)
+
+
+_document_source = tagged(
+    {
+        "base64": record(
+            {"type": anything, "data": base64_text, "media_type": one_of("application/pdf")},
+            required=("data", "media_type"),
+        ),
+        "text": record(
+            {"type": anything, "data": text, "media_type": one_of("text/plain")}, required=("data", "media_type")
+        ),
+        "content": record({"type": anything, "content": _inner_blocks}, required=("content",)),
+        "url": record({"type": anything, "url": https_url}, required=("url",)),
+        "file": record({"type": anything, "file_id": filled}, required=("file_id",)),
+    }
+)
+document_block: Check = record(
+    {
+        **_cached,
+        "source": _document_source,
+        "citations": _citations,
+        "context": nullable(text),
+        "title": nullable(text),
+    },
+    required=("source",),
+)
+search_result_block: Check = record(
+    {
+        **_cached,
+        "content": array(tagged({"text": text_block})),
+        "source": text,
+        "title": text,
+        "citations": _citations,
+    },
+    required=("content", "source", "title"),
+)
+
+_result_content = array(
+    tagged(
+        {
+            "text": text_block,
+            "image": image_block,
+            "document": document_block,
+            "search_result": search_result_block,
+            "tool_reference": record({**_cached, "tool_name": text}, required=("tool_name",)),
+        }
+    ),
+    nonempty=True,
+)
+
+
+def _result_value(value: Any, at: str) -> None:
+    if not isinstance(value, str):
+        _result_content(value, at)
+
+
+tool_result_block: Check = record(
+    {
+        **_cached,
+        "tool_use_id": matching(r"^[a-zA-Z0-9_-]+$"),
+        "content": nullable(_result_value),
+        "is_error": nullable(boolean),
+        "toolset_name": nullable(text),
+    },
+    required=("tool_use_id",),
+)
+tool_use_block: Check = record(
+    {
+        **_cached,
+        "id": matching(r"^[a-zA-Z0-9_-]+$"),
+        "input": mapping,
+        "name": matching(NAME),
+        "caller": nullable(free("type")),
+        "toolset_name": nullable(text),
+    },
+    required=("id", "input", "name"),
+)
+thinking_block: Check = record(
+    {"type": anything, "thinking": text, "signature": text}, required=("thinking", "signature")
+)
+redacted_block: Check = record({"type": anything, "data": text}, required=("data",))
+
+CONTENT: dict[str, Check] = {
+    "text": text_block,
+    "image": image_block,
+    "document": document_block,
+    "search_result": search_result_block,
+    "tool_result": tool_result_block,
+    "tool_use": tool_use_block,
+    "thinking": thinking_block,
+    "redacted_thinking": redacted_block,
+    "container_upload": record({**_cached, "file_id": filled}, required=("file_id",)),
+    **dict.fromkeys(SERVER_CALLS, free("id", "name", "input")),
+    **dict.fromkeys(SERVER_RESULTS, free("tool_use_id")),
+    **dict.fromkeys(SERVER_NOTES, free()),
+    "tool_addition": free("tool"),
+    "tool_removal": free("tool"),
+}
+
+_block = tagged(CONTENT)
+
+
+def content(value: Any, at: str) -> None:
+    """The content of a message: text, or blocks."""
+    if isinstance(value, str):
+        return
+    array(_block)(value, at)
+
+
+def message(value: Any, at: str) -> None:
+    """One message by itself: `role` and `content`, and for system entries the two keys of directives."""
+    if not isinstance(value, dict):
+        raise wrong(at, "Input does not match the expected shape.")
+    keys: dict[str, Check] = {"role": text, "content": content}
+    required = ["role", "content"]
+    if value.get("role") == "system":
+        keys |= {"output_config": anything, "clear_at": anything}
+        required.remove("content")
+    record(keys, required=required)(value, at)
+    if value["role"] not in ("user", "assistant", "system"):
+        raise wrong(at.split(".")[0], f'Unexpected role "{value["role"]}". Allowed roles are "user" or "assistant"')
+
+
+def system(value: Any, at: str) -> None:
+    """The system prompt: text, or text blocks."""
+    if isinstance(value, str):
+        return
+    if not isinstance(value, list):
+        raise wrong(at, "Input should be a valid array")
+    for index, block in enumerate(value):
+        tagged({"text": text_block}, tag_in_path=False)(block, join(at, index))
+        if block["text"] == "" and block.get("cache_control"):
+            raise wrong(join(at, index), "cache_control cannot be set for empty text blocks")

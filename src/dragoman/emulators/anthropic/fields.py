@@ -1,0 +1,120 @@
+"""The top level of a request: known fields in the order the service looks at them, then unknown ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.emulators.anthropic import blocks
+from dragoman.emulators.anthropic.shape import (
+    Check,
+    Fault,
+    anything,
+    array,
+    boolean,
+    filled,
+    integer,
+    join,
+    mapping,
+    nullable,
+    one_of,
+    record,
+    refuse_extras,
+    tagged,
+    text,
+    within,
+    wrong,
+)
+from dragoman.emulators.anthropic.tools import tool_choice, tools
+
+# Fields that exist only for requests that ask for a beta: by the header's prefix, or by the route `?beta=true`.
+BETAS = {
+    "context_management": ("context-management-", "compact-"),
+    "mcp_servers": ("mcp-client-",),
+    "output_format": ("structured-outputs-",),
+    "compaction": ("compact",),
+    "fallbacks": ("fallback",),
+    "fallback_credit_token": ("fallback",),
+    "thread": ("thread",),
+}
+
+
+def _messages(value: Any, at: str) -> None:
+    array(blocks.message)(value, at)
+    if not value:
+        raise wrong(at, "at least one message is required")
+    if len(value) > 100_000:
+        raise wrong(at, "List should have at most 100000 items after validation")
+
+
+def _schema(value: Any, at: str) -> None:
+    mapping(value, at)
+
+
+_shown: dict[str, Check] = {"type": anything, "display": nullable(text), "block_binding": anything}
+thinking: Check = tagged(
+    {
+        "enabled": record({**_shown, "budget_tokens": integer(1024)}, required=("budget_tokens",)),
+        "adaptive": record(_shown),
+        "disabled": record({"type": anything}),
+        "between_tools": record({"type": anything}),
+    }
+)
+_format = nullable(tagged({"json_schema": record({"type": anything, "schema": _schema}, required=("schema",))}))
+output_config: Check = nullable(
+    record(
+        {
+            "effort": nullable(one_of("low", "medium", "high", "xhigh", "max")),
+            "format": _format,
+            "task_budget": anything,
+        }
+    )
+)
+
+FIELDS: dict[str, Check] = {
+    "model": filled,
+    "tool_choice": tool_choice,
+    "tools": tools,
+    "messages": _messages,
+    "system": blocks.system,
+    "thinking": thinking,
+    "output_config": output_config,
+    "cache_control": blocks.cache_control,
+    "max_tokens": integer(0),
+    "metadata": nullable(record({"user_id": nullable(text)})),
+    "stop_sequences": nullable(array(text)),
+    "temperature": within(0, 1),
+    "service_tier": nullable(one_of("auto", "standard_only")),
+    "top_k": integer(0),
+    "top_p": within(0, 1),
+    "stream": boolean,
+    "container": anything,
+    "inference_geo": nullable(text),
+    "diagnostics": anything,
+    "speed": nullable(text),
+}
+_COUNT = ("model", "tool_choice", "tools", "messages", "system", "thinking", "output_config", "cache_control", "speed")
+_REQUIRED = ("model", "messages", "max_tokens")
+
+
+def check_fields(body: dict[str, Any], beta: str, beta_route: bool, counting: bool, model_in_path: bool) -> None:
+    """Every field by itself. `beta` is the text of the `anthropic-beta` header."""
+    known = {name: FIELDS[name] for name in _COUNT} if counting else dict(FIELDS)
+    required = [name for name in _REQUIRED if name in known]
+    if model_in_path:
+        known = {"anthropic_version": filled, "anthropic_beta": anything, **known}
+        known.pop("model")
+        required = ["anthropic_version", *required[1:]]
+    known |= {name: anything for name, marks in BETAS.items() if beta_route or any(mark in beta for mark in marks)}
+    for name, check in known.items():
+        if name in body:
+            check(body[name], name)
+        elif name in required:
+            raise wrong(name, "Field required")
+    refuse_extras(body, known, "")
+    _check_format(body)
+
+
+def _check_format(body: dict[str, Any]) -> None:
+    form = (body.get("output_config") or {}).get("format")
+    if form and body.get("output_format"):
+        raise Fault(join("output_format", "Cannot specify both output_format and output_config.format"))

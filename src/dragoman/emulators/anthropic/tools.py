@@ -1,0 +1,167 @@
+"""Tool definitions: the wrapper, the root of the schema, and what the strict compiler can and cannot do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dragoman.emulators.anthropic.blocks import NAME, cache_control
+from dragoman.emulators.anthropic.schemas import compilable, optional_count, union_count, well_formed
+from dragoman.emulators.anthropic.shape import (
+    Check,
+    Fault,
+    anything,
+    array,
+    boolean,
+    join,
+    matching,
+    nullable,
+    record,
+    tagged,
+    text,
+    wrong,
+)
+
+MAX_STRICT, MAX_OPTIONAL, MAX_UNIONS = 20, 24, 16
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+
+_SERVER_TOOLS = (
+    "advisor_20260301",
+    "bash_20241022",
+    "bash_20250124",
+    "browser_toolset_20260801",
+    "code_execution_20250522",
+    "code_execution_20250825",
+    "code_execution_20260120",
+    "code_execution_20260521",
+    "computer_20241022",
+    "computer_20250124",
+    "computer_20251124",
+    "computer_toolset_20260801",
+    "mcp_toolset",
+    "memory_20250818",
+    "text_editor_20241022",
+    "text_editor_20250124",
+    "text_editor_20250429",
+    "text_editor_20250728",
+    "tool_search_tool_bm25",
+    "tool_search_tool_bm25_20251119",
+    "tool_search_tool_regex",
+    "tool_search_tool_regex_20251119",
+    "web_fetch_20250910",
+    "web_fetch_20260209",
+    "web_fetch_20260309",
+    "web_fetch_20260318",
+    "web_search_20250305",
+    "web_search_20260209",
+    "web_search_20260318",
+)
+
+
+def input_schema(value: Any, at: str) -> None:
+    """The root must be an object schema, spelled out; alternatives may stand only further down."""
+    if not isinstance(value, dict):
+        raise wrong(at, "Input does not match the expected shape.")
+    if "type" not in value:
+        raise wrong(join(at, "type"), "Field required")
+    if value["type"] != "object":
+        raise wrong(join(at, "type"), "Input should be 'object'")
+    if any(key in value for key in ("oneOf", "allOf", "anyOf")):
+        raise wrong(at, "input_schema does not support oneOf, allOf, or anyOf at the top level")
+    _properties(value, at)
+    well_formed(value, at)
+
+
+def _properties(schema: dict[str, Any], at: str) -> None:
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
+        raise wrong(join(at, "properties"), "Input should be a valid dictionary")
+    if not all(_PROPERTY.fullmatch(name) for name in properties):
+        raise wrong(join(at, "properties"), "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'")
+
+
+_custom: Check = record(
+    {
+        "type": anything,
+        "name": matching(NAME),
+        "description": nullable(text),
+        "input_schema": input_schema,
+        "cache_control": cache_control,
+        "strict": nullable(boolean),
+        "defer_loading": nullable(boolean),
+        "eager_input_streaming": nullable(boolean),
+        "allowed_callers": nullable(array(text)),
+        "input_examples": nullable(array(anything)),
+    },
+    required=("name", "input_schema"),
+)
+_server: Check = record({"cache_control": cache_control}, loose=True)
+tools: Check = array(tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server)}, default="custom"))
+
+_parallel: dict[str, Check] = {"type": anything, "disable_parallel_tool_use": nullable(boolean)}
+tool_choice: Check = tagged(
+    {
+        "auto": record(_parallel),
+        "any": record(_parallel),
+        "tool": record({**_parallel, "name": text}, required=("name",)),
+        "none": record({"type": anything}),
+    }
+)
+
+
+def check_set(body: dict[str, Any]) -> None:
+    """The tools as a set, and the choice among them."""
+    declared: list[dict[str, Any]] = body.get("tools") or []
+    names = [tool["name"] for tool in declared if "name" in tool]
+    if len(set(names)) < len(names):
+        raise Fault("tools: Tool names must be unique.")
+    if any(tool.get("defer_loading") and tool.get("cache_control") for tool in declared):
+        raise Fault("Tools with defer_loading cannot use prompt caching")
+    choice = body.get("tool_choice")
+    if choice and not declared and not body.get("mcp_servers"):
+        raise Fault("tool_choice may only be specified while providing tools")
+    if choice and choice["type"] == "tool" and choice["name"] not in names and not _has_toolset(declared):
+        raise Fault(f"Tool '{choice['name']}' not found in provided tools")
+
+
+def _has_toolset(declared: list[dict[str, Any]]) -> bool:
+    return any("toolset" in str(tool.get("type")) for tool in declared)
+
+
+def check_strict(declared: list[dict[str, Any]]) -> None:
+    """The limits of the grammar compiler, over all strict tools together and over each one."""
+    strict = {
+        i: tool["input_schema"] for i, tool in enumerate(declared) if tool.get("strict") and "input_schema" in tool
+    }
+    if len(strict) > MAX_STRICT:
+        raise Fault(
+            f"Too many strict tools ({len(strict)}). The maximum number of strict tools supported is {MAX_STRICT}. "
+            "Try reducing the number of tools marked as strict."
+        )
+    for index, schema in strict.items():
+        compilable(schema, f"tools.{index}.custom")
+    optional = [optional_count(schema) for schema in strict.values()]
+    unions = [union_count(schema) for schema in strict.values()]
+    _check_totals(sum(optional), sum(unions))
+    if any(n >= MAX_OPTIONAL for n in optional) or any(n >= MAX_UNIONS for n in unions):
+        raise Fault(
+            "Schema is too complex for compilation. Try reducing the number of tools or simplifying tool schemas."
+        )
+
+
+def _is_strict(tool: dict[str, Any]) -> bool:
+    return bool(tool.get("strict")) and "input_schema" in tool
+
+
+def _check_totals(optional: int, unions: int) -> None:
+    if optional > MAX_OPTIONAL:
+        raise Fault(
+            f"Schemas contains too many optional parameters ({optional}), which would make grammar compilation "
+            f"inefficient. Reduce the number of optional parameters in your tool schemas (limit: {MAX_OPTIONAL})."
+        )
+    if unions > MAX_UNIONS:
+        raise Fault(
+            f"Schemas contains too many parameters with union types ({unions} parameters with type arrays or anyOf). "
+            "This causes exponential compilation cost. Reduce the number of nullable or union-typed parameters "
+            f"(limit: {MAX_UNIONS} parameters with unions)."
+        )

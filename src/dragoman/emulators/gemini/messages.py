@@ -1,0 +1,171 @@
+"""The messages of the request, field by field, as google-genai 3.1.0 and the Vertex discovery document name them.
+
+A kind is a scalar, an enum, a message of this table, `[...]` for a list, `{...}` for a map, `struct` for a JSON object
+with free keys, `any` for what is not looked into.
+"""
+
+from __future__ import annotations
+
+from dragoman.emulators.gemini.proto import Table
+
+ENUMS: dict[str, frozenset[str]] = {
+    "Type": frozenset({"TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}),
+    "Mode": frozenset({"MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"}),
+    "ThinkingLevel": frozenset({"THINKING_LEVEL_UNSPECIFIED", "MINIMAL", "LOW", "MEDIUM", "HIGH"}),
+}
+
+_SHARED: Table = {
+    "GenerateContentRequest": {
+        "model": "string",
+        "contents": "[Content]",
+        "systemInstruction": "Content",
+        "tools": "[Tool]",
+        "toolConfig": "ToolConfig",
+        "generationConfig": "GenerationConfig",
+        "safetySettings": "[SafetySetting]",
+        "cachedContent": "string",
+        "serviceTier": "any",
+        "store": "bool",
+    },
+    "Content": {"role": "string", "parts": "[Part]"},
+    "Part": {
+        "text": "string",
+        "inlineData": "Blob",
+        "fileData": "FileData",
+        "functionCall": "FunctionCall",
+        "functionResponse": "FunctionResponse",
+        "executableCode": "any",
+        "codeExecutionResult": "any",
+        "toolCall": "any",
+        "toolResponse": "any",
+        "thought": "bool",
+        "thoughtSignature": "bytes",
+        "videoMetadata": "any",
+        "mediaResolution": "any",
+        "audioTranscription": "any",
+        "mediaProcessing": "any",
+        "speechMetadata": "any",
+    },
+    "Blob": {"mimeType": "string", "data": "bytes", "displayName": "string"},
+    "FileData": {"mimeType": "string", "fileUri": "string", "displayName": "string"},
+    "FunctionCall": {"id": "string", "name": "string", "args": "struct"},
+    "FunctionResponse": {
+        "id": "string",
+        "name": "string",
+        "response": "struct",
+        "parts": "[FunctionResponsePart]",
+        "willContinue": "bool",
+        "scheduling": "any",
+    },
+    "FunctionResponsePart": {"inlineData": "Blob", "fileData": "FileData", "mediaProcessing": "any"},
+    "Tool": {
+        "functionDeclarations": "[FunctionDeclaration]",
+        "codeExecution": "any",
+        "googleSearch": "any",
+        "googleSearchRetrieval": "any",
+        "googleMaps": "any",
+        "urlContext": "any",
+        "fileSearch": "any",
+        "computerUse": "any",
+        "mcpServers": "any",
+    },
+    "FunctionDeclaration": {
+        "name": "string",
+        "description": "string",
+        "parameters": "Schema",
+        "parametersJsonSchema": "any",
+        "response": "Schema",
+        "responseJsonSchema": "any",
+        "behavior": "any",
+    },
+    "Schema": {
+        "type": "Type",
+        "format": "string",
+        "title": "string",
+        "description": "string",
+        "nullable": "bool",
+        "default": "any",
+        "example": "any",
+        "items": "Schema",
+        "minItems": "int",
+        "maxItems": "int",
+        "enum": "[string]",
+        "properties": "{Schema}",
+        "propertyOrdering": "[string]",
+        "required": "[string]",
+        "minProperties": "int",
+        "maxProperties": "int",
+        "minimum": "float",
+        "maximum": "float",
+        "minLength": "int",
+        "maxLength": "int",
+        "pattern": "string",
+        "anyOf": "[Schema]",
+        "defs": "{Schema}",
+        "ref": "string",
+    },
+    "ToolConfig": {
+        "functionCallingConfig": "FunctionCallingConfig",
+        "retrievalConfig": "any",
+        "includeServerSideToolInvocations": "bool",
+    },
+    "FunctionCallingConfig": {
+        "mode": "Mode",
+        "allowedFunctionNames": "[string]",
+        "streamFunctionCallArguments": "bool",
+    },
+    "GenerationConfig": {
+        "temperature": "float",
+        "topP": "float",
+        "topK": "float",
+        "candidateCount": "int",
+        "maxOutputTokens": "int",
+        "stopSequences": "[string]",
+        "presencePenalty": "float",
+        "frequencyPenalty": "float",
+        "seed": "int",
+        "responseMimeType": "string",
+        "responseSchema": "Schema",
+        "responseJsonSchema": "any",
+        "responseFormat": "any",
+        "responseModalities": "any",
+        "responseLogprobs": "bool",
+        "logprobs": "int",
+        "thinkingConfig": "ThinkingConfig",
+        "speechConfig": "any",
+        "imageConfig": "any",
+        "mediaResolution": "any",
+        "enableAffectiveDialog": "bool",
+        "enableEnhancedCivicAnswers": "bool",
+        "translationConfig": "any",
+        "audioTranscriptionConfig": "any",
+    },
+    "ThinkingConfig": {"includeThoughts": "bool", "thinkingBudget": "int", "thinkingLevel": "ThinkingLevel"},
+    "SafetySetting": {"category": "any", "threshold": "any", "method": "any"},
+    "CountTokensRequest": {
+        "model": "string",
+        "contents": "[Content]",
+        "generateContentRequest": "GenerateContentRequest",
+    },
+}
+
+
+def _with(table: Table, **more: dict[str, str]) -> Table:
+    return {name: {**fields, **more.get(name, {})} for name, fields in table.items()}
+
+
+STUDIO: Table = _with(_SHARED, Part={"partMetadata": "any"})
+VERTEX: Table = _with(
+    _SHARED,
+    GenerateContentRequest={"labels": "struct", "modelArmorConfig": "any"},
+    FunctionCall={"partialArgs": "any", "willContinue": "bool"},
+    Schema={"additionalProperties": "any"},
+    Tool={"retrieval": "any", "enterpriseWebSearch": "any", "parallelAiSearch": "any", "exaAiSearch": "any"},
+    GenerationConfig={"audioTimestamp": "bool", "routingConfig": "any", "modelSelectionConfig": "any"},
+    CountTokensRequest={
+        "instances": "any",
+        "systemInstruction": "Content",
+        "tools": "[Tool]",
+        "generationConfig": "GenerationConfig",
+    },
+)

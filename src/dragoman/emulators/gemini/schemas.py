@@ -1,0 +1,112 @@
+"""Declarations and their schemas, once the reader has found every field known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from dragoman.emulators.gemini.manner import Fault, Manner
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
+_NAME_RULE = (
+    "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), "
+    "underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128."
+)
+_MAX_DECLARATIONS = 512
+_BESIDE_ANY_OF = ("anyOf", "description", "nullable")
+
+
+def check_tools(request: dict[str, Any], manner: Manner) -> None:
+    """The tools, one by one and together, and the choice among them."""
+    declarations: list[dict[str, Any]] = []
+    for i, tool in enumerate(request.get("tools", [])):
+        if not tool:
+            raise manner.field_fault(
+                f"tools[{i}].tool_type", "required one_of 'tool_type' must have one initialized field"
+            )
+        for j, declaration in enumerate(tool.get("functionDeclarations", [])):
+            _check_declaration(declaration, f"tools[{i}].function_declarations[{j}]", manner)
+            declarations.append(declaration)
+    _check_set([declaration["name"] for declaration in declarations])
+    _check_choice(request, manner)
+
+
+def _check_declaration(declaration: dict[str, Any], at: str, manner: Manner) -> None:
+    if not _NAME.fullmatch(declaration.get("name", "")):
+        raise manner.field_fault(f"{at}.name", _NAME_RULE, f"function declaration name is invalid. {_NAME_RULE}")
+    if "parameters" in declaration and "parametersJsonSchema" in declaration:
+        raise manner.field_fault(at, "parameters and parameters_json_schema are mutually exclusive.")
+    if "parameters" in declaration:
+        _check_root(declaration["parameters"], f"{at}.parameters", manner)
+    loose = declaration.get("parametersJsonSchema")
+    if loose is not None and not (isinstance(loose, dict) and loose.get("type", "object") == "object"):
+        raise manner.field_fault(f"{at}.parameters_json_schema", "schema should be of OBJECT type.")
+
+
+def _check_root(schema: dict[str, Any], at: str, manner: Manner) -> None:
+    if schema.get("type", "OBJECT") != "OBJECT":
+        raise manner.field_fault(
+            at,
+            "schema type should be OBJECT.",
+            f"functionDeclaration `{at}` schema should be of type OBJECT.",
+        )
+    check_schema(schema, at, manner)
+
+
+def check_schema(schema: dict[str, Any], at: str, manner: Manner) -> None:
+    """One schema and all inside it, outermost first."""
+    for path, node in _nodes(schema, at):
+        _check_node(node, path, manner)
+
+
+def _nodes(schema: dict[str, Any], at: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    stack = [(at, schema)]
+    while stack:
+        path, node = stack.pop()
+        yield path, node
+        stack.extend((f"{path}.properties[{name}]", inner) for name, inner in node.get("properties", {}).items())
+        stack.extend((f"{path}.any_of[{i}]", inner) for i, inner in enumerate(node.get("anyOf", [])))
+        if "items" in node:
+            stack.append((f"{path}.items", node["items"]))
+
+
+def _check_node(node: dict[str, Any], at: str, manner: Manner) -> None:
+    if "anyOf" in node and any(key not in _BESIDE_ANY_OF for key in node):
+        raise manner.field_fault(
+            f"{at}.any_of",
+            "when using any_of, it must be the only field set.",
+            f"`{at}` schema specified other fields alongside any_of. When using any_of, it must be the only field set.",
+        )
+    if node.get("type") == "ARRAY" and "items" not in node:
+        raise manner.field_fault(f"{at}.items", "missing field.", f"`{at}` schema didn't specify the items field.")
+    if node.get("enum") and node.get("type", "STRING") != "STRING":
+        raise manner.field_fault(f"{at}.enum", "only allowed for STRING type")
+    for i, word in enumerate(node.get("enum", [])):
+        if word == "":
+            raise manner.field_fault(f"{at}.enum[{i}]", "cannot be empty")
+    for i, name in enumerate(node.get("required", [])):
+        if name not in node.get("properties", {}):
+            raise manner.field_fault(f"{at}.required[{i}]", "property is not defined")
+
+
+def _check_set(names: list[str]) -> None:
+    if len(names) > _MAX_DECLARATIONS:
+        raise Fault(f"The maximum number of function declarations is {_MAX_DECLARATIONS}, but found {len(names)}.")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise Fault(f"Duplicate function declaration found: {name}")
+        seen.add(name)
+
+
+def _check_choice(request: dict[str, Any], manner: Manner) -> None:
+    config = request.get("toolConfig", {}).get("functionCallingConfig", {})
+    mode = config.get("mode", "AUTO")
+    if mode == "ANY" and not request.get("tools") and "cachedContent" not in request:
+        raise Fault("Function calling config is set without function_declarations.")
+    if config.get("allowedFunctionNames") and mode not in ("ANY", "VALIDATED"):
+        raise manner.field_fault(
+            "tool_config.function_calling_config.allowed_function_names",
+            "allowed_function_names should be set only when the function calling mode is ANY or VALIDATED.",
+        )

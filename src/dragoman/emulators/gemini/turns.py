@@ -1,0 +1,141 @@
+"""What holds between contents: roles, emptiness, calls and responses. Neighbours of one role are one turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from dragoman.emulators.gemini.manner import Fault, Manner, Model
+
+Content = dict[str, Any]
+Part = dict[str, Any]
+DATA = (
+    "text",
+    "inlineData",
+    "fileData",
+    "functionCall",
+    "functionResponse",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+)
+_AFTER_USER = (
+    "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+)
+_AFTER_CALL = "Please ensure that function response turn comes immediately after a function call turn."
+_EQUAL = (
+    "Please ensure that the number of function response parts is equal to the number of function call parts of the "
+    "function call turn."
+)
+_LONE_MODEL = "Please ensure that single turn requests end with a user role or the role field is empty."
+_LEARN = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/gemini"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Neighbouring contents of one role and all their parts."""
+
+    role: str
+    parts: tuple[Part, ...]
+
+    def of(self, kind: str) -> list[Any]:
+        return [part[kind] for part in self.parts if kind in part]
+
+
+def check_contents(contents: list[Content], manner: Manner, model: Model) -> None:
+    """All rules, in the order in which their faults are reported."""
+    if not contents:
+        raise manner.field_fault(
+            "contents", "contents is not specified", f"at least one contents field is required. {_LEARN}"
+        )
+    for i, content in enumerate(contents):
+        _check_parts(content, i, manner, model)
+    for content in contents:
+        _check_role(content, manner, model)
+    if len(contents) == 1 and contents[0].get("role") == "model":
+        raise Fault(_LONE_MODEL)
+    _check_pairs(turns_of(contents))
+
+
+def turns_of(contents: list[Content]) -> list[Turn]:
+    """The conversation as turns; responses under the old role `function` are the user's."""
+    grouped = groupby(contents, key=lambda content: "model" if content.get("role") == "model" else "user")
+    return [
+        Turn(role, tuple(part for content in group for part in content.get("parts", []))) for role, group in grouped
+    ]
+
+
+def _check_parts(content: Content, i: int, manner: Manner, model: Model) -> None:
+    parts = content.get("parts", [])
+    if not parts:
+        raise manner.field_fault(
+            f"contents[{i}].parts",
+            "contents.parts must not be empty.",
+            f"it must include at least one parts field, which describes the prompt input. {_LEARN}",
+        )
+    for j, part in enumerate(parts):
+        _check_part(part, f"contents[{i}].parts[{j}]", manner, model)
+
+
+def _check_part(part: Part, at: str, manner: Manner, model: Model) -> None:
+    set_fields = [name for name in DATA if name in part]
+    if len(set_fields) > 1:
+        raise Fault(f"Invalid value at '{at}' (oneof), oneof field 'data' is already set. Cannot set '{set_fields[1]}'")
+    if not set_fields and "thoughtSignature" not in part:
+        raise manner.field_fault(
+            f"{at}.data",
+            "required oneof field 'data' must have one initialized field",
+            f"it must include at least one parts field, which describes the prompt input. {_LEARN}",
+        )
+    if manner.is_vertex and part.get("text") == "" and "thoughtSignature" not in part:
+        raise Fault(
+            "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try "
+            f"again. {_LEARN}"
+        )
+    _check_function_parts(part, at, manner, model)
+
+
+def _check_function_parts(part: Part, at: str, manner: Manner, model: Model) -> None:
+    for kind, spelled in (("functionCall", "function_call"), ("functionResponse", "function_response")):
+        if kind in part and not part[kind].get("name"):
+            raise manner.field_fault(f"{at}.{spelled}.name", "Name cannot be empty.")
+    if part.get("functionResponse", {}).get("parts") and model.before(3):
+        raise manner.field_fault(
+            f"{at}.function_response.parts", "Multimodal function responses are not supported for this model."
+        )
+
+
+def _check_role(content: Content, manner: Manner, model: Model) -> None:
+    role = content.get("role", "")
+    allowed = ["user", "model"]
+    if not manner.is_vertex:
+        allowed.append("")
+    if not model.since(3) and any("functionResponse" in part for part in content["parts"]):
+        allowed.append("function")
+    if role not in allowed:
+        raise Fault("Please use a valid role: user, model.")
+
+
+def _check_pairs(turns: list[Turn]) -> None:
+    for position, turn in enumerate(turns):
+        before = turns[position - 1] if position else None
+        if turn.role == "model":
+            if turn.of("functionCall") and before is None:
+                raise Fault(_AFTER_USER)
+            continue
+        _check_responses(turn, before)
+    if turns[-1].role == "model" and turns[-1].of("functionCall"):
+        raise Fault(_EQUAL)
+
+
+def _check_responses(turn: Turn, before: Turn | None) -> None:
+    calls = before.of("functionCall") if before else []
+    responses = turn.of("functionResponse")
+    if responses and (not calls or "functionResponse" not in turn.parts[0]):
+        raise Fault(_AFTER_CALL)
+    if len(responses) != len(calls):
+        raise Fault(_EQUAL)
+    if not {response["name"] for response in responses} <= {call["name"] for call in calls}:
+        raise Fault(_AFTER_CALL)
