@@ -1,0 +1,200 @@
+"""Field checks that speak as OpenAI's validator does: sentence, `param` and `code`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+
+class Fault(Exception):
+    """The first fault of a request, in OpenAI's words."""
+
+    def __init__(
+        self,
+        message: str,
+        param: str | None = None,
+        code: str | None = None,
+        status: int = 400,
+        kind: str = "invalid_request_error",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.code = code
+        self.status = status
+        self.kind = kind
+
+
+Check = Callable[[Any, str], None]
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "a boolean"),
+    (str, "a string"),
+    (int, "an integer"),
+    (float, "a decimal"),
+    (list, "an array"),
+    (dict, "an object"),
+)
+
+
+def anything(value: Any, at: str) -> None:
+    """No opinion."""
+
+
+def missing(at: str) -> Fault:
+    """A key that had to be there."""
+    return Fault(f"Missing required parameter: '{at}'.", at, "missing_required_parameter")
+
+
+def unknown(at: str) -> Fault:
+    """A key that nobody knows."""
+    return Fault(f"Unknown parameter: '{at}'.", at, "unknown_parameter")
+
+
+def not_offered(value: Any, choices: Sequence[str], at: str) -> Fault:
+    """A word outside a closed list."""
+    return Fault(f"Invalid value: '{value}'. Supported values are: {listed(choices)}.", at, "invalid_value")
+
+
+def listed(choices: Sequence[str]) -> str:
+    """`'a', 'b', and 'c'`."""
+    quoted = [f"'{choice}'" for choice in choices]
+    if len(quoted) < 3:
+        return " and ".join(quoted)
+    return ", ".join(quoted[:-1]) + f", and {quoted[-1]}"
+
+
+def mistyped(value: Any, expected: str, at: str) -> Fault:
+    """A value of the wrong JSON type."""
+    got = next((name for kind, name in _KINDS if isinstance(value, kind)), "null")
+    return Fault(f"Invalid type for '{at}': expected {expected}, but got {got} instead.", at, "invalid_type")
+
+
+def _typed(expected: str, *kinds: type) -> Check:
+    def check(value: Any, at: str) -> None:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise mistyped(value, expected, at)
+
+    return check
+
+
+text = _typed("a string", str)
+boolean = _typed("a boolean", bool)
+mapping = _typed("an object", dict)
+
+
+def number(low: float, high: float) -> Check:
+    """A decimal in a closed range."""
+    typed = _typed("a decimal", int, float)
+
+    def check(value: Any, at: str) -> None:
+        typed(value, at)
+        if value < low:
+            raise Fault(
+                f"Invalid '{at}': decimal below minimum value. Expected a value >= {low:g}, but got {value} instead.",
+                at,
+                "decimal_below_min_value",
+            )
+        if value > high:
+            raise Fault(
+                f"Invalid '{at}': decimal above maximum value. Expected a value <= {high:g}, but got {value} instead.",
+                at,
+                "decimal_above_max_value",
+            )
+
+    return check
+
+
+def integer(low: int | None = None) -> Check:
+    """A whole number, at least `low`."""
+    typed = _typed("an integer", int)
+
+    def check(value: Any, at: str) -> None:
+        typed(value, at)
+        if low is not None and value < low:
+            raise Fault(
+                f"Invalid '{at}': integer below minimum value. Expected a value >= {low}, but got {value} instead.",
+                at,
+                "integer_below_min_value",
+            )
+
+    return check
+
+
+def sized(low: int, high: int) -> Check:
+    """A string of a certain length."""
+
+    def check(value: Any, at: str) -> None:
+        text(value, at)
+        if len(value) < low:
+            raise Fault(
+                f"Invalid '{at}': empty string. Expected a string with minimum length {low}, but got an empty string "
+                "instead.",
+                at,
+                "empty_string",
+            )
+        if len(value) > high:
+            raise Fault(
+                f"Invalid '{at}': string too long. Expected a string with maximum length {high}, but got a string "
+                f"with length {len(value)} instead.",
+                at,
+                "string_above_max_length",
+            )
+
+    return check
+
+
+def one_of(*choices: str) -> Check:
+    """One of a few words."""
+
+    def check(value: Any, at: str) -> None:
+        if value not in choices:
+            raise not_offered(value, choices, at)
+
+    return check
+
+
+def array(item: Check, of: str = "an array of objects") -> Check:
+    """A list whose members all pass."""
+
+    def check(value: Any, at: str) -> None:
+        if not isinstance(value, list):
+            raise mistyped(value, of, at)
+        for index, member in enumerate(value):
+            item(member, f"{at}[{index}]")
+
+    return check
+
+
+def record(fields: Mapping[str, Check], required: Collection[str] = (), loose: bool = False) -> Check:
+    """An object: missing keys first, then unknown ones, then each value. Null stands for an absent optional key."""
+
+    def check(value: Any, at: str) -> None:
+        if not isinstance(value, dict):
+            raise mistyped(value, "an object", at)
+        for name in required:
+            if name not in value:
+                raise missing(f"{at}.{name}")
+        for name in value:
+            if name not in fields and not loose:
+                raise unknown(f"{at}.{name}")
+        for name, inner in fields.items():
+            if value.get(name) is not None or (name in required and name in value):
+                inner(value[name], f"{at}.{name}")
+
+    return check
+
+
+def tagged(table: Mapping[str, Check]) -> Check:
+    """An object whose `type` says which check holds."""
+
+    def check(value: Any, at: str) -> None:
+        if not isinstance(value, dict):
+            raise mistyped(value, "an object", at)
+        if "type" not in value:
+            raise missing(f"{at}.type")
+        inner = table.get(value["type"]) if isinstance(value["type"], str) else None
+        if inner is None:
+            raise not_offered(value["type"], tuple(table), at)
+        inner(value, at)
+
+    return check
