@@ -1,0 +1,115 @@
+"""LazyRouter's `config.yaml`: `providers`, `llms`, `router`, `context_compression`, `health_check`, `serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from dragoman.config.importers.source import Imported, Note, Source, filled, hashed_key
+
+# api_style → our profile at the vendor's own address, and elsewhere.
+STYLES = {
+    "openai": ("openai", "openai-compatible"),
+    "openai-completions": ("openai", "openai-compatible"),
+    "openai-responses": ("openai-responses", "openai-responses"),
+    "anthropic": ("anthropic", "anthropic-compatible"),
+    "gemini": ("gemini", "gemini-compatible"),
+}
+VENDOR_HOSTS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
+MODELS_PER_REQUEST = 3
+
+
+def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
+    """Translate one file."""
+    notes: list[Note] = []
+    source = Source(document, "", notes)
+    config: dict[str, Any] = {
+        "providers": {name: _provider(entry) for name, entry in source.entries("providers")},
+        "models": _models(source),
+    }
+    _serve(source.section("serve"), config, process)
+    source.section("router").leave("is for choosing a model by a model, which is not done here")
+    source.section("context_compression").leave("trims the history, which is not done here")
+    for name in ("health_check", "health"):
+        source.section(name).leave("probes models; here a target that keeps failing cools down")
+    source.leave()
+    return Imported(filled(config), tuple(notes))
+
+
+def _provider(entry: Source) -> dict[str, Any]:
+    style = str(entry.take("api_style", default="openai"))
+    base = entry.take("base_url")
+    if style not in STYLES:
+        entry.note("api_style", f'"{style}" is not known; taken as openai')
+        style = "openai"
+    own, elsewhere = STYLES[style]
+    profile = own if not base or urlsplit(str(base)).hostname in VENDOR_HOSTS else elsewhere
+    fields = filled(
+        {
+            "profile": profile,
+            "base_url": _sdk_base(style, base),
+            "api_key": entry.take("api_key"),
+            "headers": entry.take("headers"),
+            # A Gemini proxy takes a bearer token where Google's own endpoint has a header of its own.
+            "auth": "bearer" if profile == "gemini-compatible" else None,
+        }
+    )
+    entry.leave()
+    return fields
+
+
+def _sdk_base(style: str, base: Any) -> str | None:
+    """LazyRouter mends base URLs; ours is what the vendor's SDK takes."""
+    if not base:
+        return None
+    url = str(base).rstrip("/")
+    if style == "anthropic":
+        return url.removesuffix("/v1")
+    if style == "gemini":
+        return url.removesuffix("/v1beta").removesuffix("/v1")
+    return url if urlsplit(url).path.strip("/") else f"{url}/v1"
+
+
+def _models(source: Source) -> dict[str, Any]:
+    models: dict[str, Any] = {}
+    scores: dict[str, float] = {}
+    for name, entry in source.entries("llms"):
+        provider, model = entry.take("provider"), entry.take("model")
+        options = entry.take("params", "options")
+        models[name] = filled(
+            {
+                "target": f"{provider}/{model}",
+                "options": options,
+                "description": entry.take("description"),
+                "context_window": entry.take("context_window", "max_context"),
+            }
+        )
+        elos = [float(elo) for elo in (entry.take("coding_elo"), entry.take("writing_elo")) if elo is not None]
+        if elos:
+            scores[name] = sum(elos) / len(elos)
+        entry.leave()
+    _add_fallbacks(source, models, scores)
+    return models
+
+
+def _add_fallbacks(source: Source, models: dict[str, Any], scores: dict[str, float]) -> None:
+    """What LazyRouter decides at run time by closeness of Elo score, written out."""
+    for name in scores:
+        others = sorted((other for other in scores if other != name), key=lambda o: abs(scores[o] - scores[name]))
+        if others:
+            models[name]["fallbacks"] = others[: MODELS_PER_REQUEST - 1]
+    if len(scores) > 1:
+        source.note("llms", "coding_elo and writing_elo are imported as fallbacks in order of closeness")
+
+
+def _serve(section: Source, config: dict[str, Any], process: Mapping[str, str]) -> None:
+    server = filled({"host": section.take("host"), "port": section.take("port")})
+    digest = hashed_key(section, "api_key", section.take("api_key"), process)
+    if digest:
+        config["keys"] = {"serve": {"sha256": digest, "admin": True}}
+    if server.get("host") not in (None, "127.0.0.1", "localhost", "::1") and not digest:
+        section.note("host", f"{server.pop('host')} is public and there is no key; bound to loopback instead")
+    if server:
+        config["server"] = server
+    section.leave()
