@@ -58,6 +58,16 @@ def first(call: Received, checks: Iterable[Check]) -> Complaint | None:
     return None
 
 
+def well_formed(call: Received) -> Complaint | None:
+    """All that a lenient server asks for: a list of messages with roles."""
+    messages = call.body.get("messages")
+    if isinstance(messages, list) and all(
+        isinstance(one, dict) and isinstance(one.get("role"), str) for one in messages
+    ):
+        return None
+    return Complaint(400, "'messages' must be an array of objects with a role.", param="messages")
+
+
 NOT_JSON = Complaint(400, "We could not parse the JSON body of your request.")
 
 FAULTS: Mapping[FaultKind, Complaint] = {
@@ -159,7 +169,7 @@ class Chat:
             return None
         if call.model and not self.options.knows(call.model):
             return self.fault(FaultKind.MODEL, call)
-        complaint = first(call, self.checks)
+        complaint = first(call, self.checks if self.options.strict else (well_formed,))
         return None if complaint is None else self._refused(complaint)
 
     def whole(self, call: Received, turn: Turn) -> Any:

@@ -219,8 +219,6 @@ def _bound(judge: Judge, manner: Manner) -> Check:
 def adjusted(manner: Manner, options: Options) -> Manner:
     """The row of the table with what the caller asked for laid over it."""
     more = options.more
-    if not options.strict:
-        manner = replace(MANNERS["lenient"], shape=manner.shape, root=manner.root, voice=manner.voice)
     if more.get("extra_fields") is not None and manner.top is not None:
         manner = replace(manner, top=manner.top | set(more["extra_fields"]))
     if more.get("extra_message_fields") is not None and manner.fields is not None:

@@ -1,0 +1,144 @@
+"""`dragoman emulate`: strict imitations of the providers on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+import click
+import orjson
+
+from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
+from dragoman.emulators.desk import Desk, Record
+from dragoman.emulators.faults import BadFaultError, Fault, fault
+from dragoman.emulators.provider import Provider
+from dragoman.emulators.script import BadScriptError, Script, load
+from dragoman.emulators.server import Limits, start
+
+
+@click.command("emulate")
+@click.argument("providers", nargs=-1, metavar="[PROVIDER]...")
+@click.option("--port", default=8100, show_default=True, help="The first provider's port; the others follow.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--script",
+    "script_file",
+    metavar="FILE",
+    help="A YAML list of turns to answer with.",
+)
+@click.option("--strict/--lenient", default=True, help="Refuse what the real one refuses, or take any form.")
+@click.option(
+    "--signatures",
+    type=click.Choice(["lenient", "strict"]),
+    default="lenient",
+    help="Whether signatures of unknown make are refused.",
+)
+@click.option("--models", metavar="NAME,NAME", help="A closed list of model names; by default any name is taken.")
+@click.option("--fault", "order", metavar="FAULT", help="A standing fault, such as '429;retry-after=2;times=3'.")
+@click.option("--cut", default=0, metavar="BYTES", help="Write streams in pieces of so many bytes.")
+@click.option("--max-body", default=32 << 20, show_default=True, metavar="BYTES", help="The largest request body.")
+@click.option("--log", "log_file", metavar="FILE", help="Append each request with its verdict as JSON lines.")
+@click.option("--list", "listing", is_flag=True, help="List the providers and end.")
+def emulate(
+    providers: tuple[str, ...],
+    port: int,
+    host: str,
+    script_file: str | None,
+    strict: bool,
+    signatures: str,
+    models: str | None,
+    order: str | None,
+    cut: int,
+    max_body: int,
+    log_file: str | None,
+    listing: bool,
+) -> None:
+    """Serve strict imitations of PROVIDERs, each on a port of its own; without names, the nine main ones.
+
+    They refuse what the real ones refuse, in their words, take any key, and answer with an echo or by a script.
+    """
+    if listing:
+        click.echo("\n".join(names()))
+        return
+    options: dict[str, Any] = {"strict": strict, "signatures": signatures}
+    if models:
+        options["models"] = tuple(models.split(","))
+    try:
+        made = [provider(name, **options) for name in providers or MAIN]
+        scripts = [load(script_file) if script_file else Script() for _ in made]
+        standing = fault(order) if order else None
+        log = open(log_file, "a", buffering=1, encoding="utf-8") if log_file else None  # noqa: SIM115 - as long as we run
+    except (UnknownEmulatorError, BadScriptError, BadFaultError) as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{log_file}: cannot be written: {error.strerror}") from error
+    desks = [_desk(one, script, standing, log) for one, script in zip(made, scripts, strict=True)]
+    try:
+        asyncio.run(_serve(desks, host, port, Limits(body=max_body, cut=cut)))
+    except KeyboardInterrupt:
+        click.echo("\nstopped")
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {host}:{port} and up: {error.strerror}; try --port") from error
+
+
+MAIN = (
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "vertex",
+    "openrouter",
+    "mistral",
+    "deepseek",
+    "groq",
+)
+
+
+def _desk(one: Provider, script: Script, standing: Fault | None, log: IO[str] | None) -> Desk:
+    desk = Desk(one, script, _logger(one.name, log), keep=0)
+    desk.standing = standing
+    return desk
+
+
+def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
+    def write(record: Record) -> None:
+        line = {
+            "provider": name,
+            "method": record.method,
+            "path": record.path,
+            "model": record.model,
+            "stream": record.stream,
+            "verdict": record.verdict,
+            "status": record.status,
+            "says": record.says,
+        }
+        click.echo(
+            f"{name}: {record.method} {record.path} {record.model} -> {record.status} {record.verdict}", err=True
+        )
+        if log is not None:
+            log.write(orjson.dumps(line | {"headers": record.headers, "body": record.body}).decode() + "\n")
+
+    return write
+
+
+async def _serve(desks: list[Desk], host: str, port: int, limits: Limits) -> None:
+    servers = []
+    for at, desk in enumerate(desks):
+        server = await start(desk, host, port + at if port else 0, limits)
+        servers.append(server)
+        click.echo(_greeting(desk.provider, f"http://{host}:{server.sockets[0].getsockname()[1]}"))
+    sys.stdout.flush()
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+def _greeting(one: Provider, url: str) -> str:
+    path, body = one.example
+    text = shlex.quote(orjson.dumps(body).decode())
+    return f"{one.name}\n  {url}\n  curl {url}{path} -H 'content-type: application/json' -d {text}\n"
+
+
+if __name__ == "__main__":
+    emulate()

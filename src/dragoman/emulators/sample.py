@@ -1,0 +1,64 @@
+"""A small value that fits a JSON Schema, the same each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DEEPEST = 12  # recursive schemas end here
+_FORMATS = {"date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "00:00:00Z", "email": "a@example.com"}
+
+
+def sample(schema: Any) -> Any:
+    """A value of the schema."""
+    return _value(schema, schema, 0)
+
+
+def _value(schema: Any, root: Any, depth: int) -> Any:
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return None
+    for key in ("const", "default", "example"):
+        if key in schema:
+            return schema[key]
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    inner = _inner(schema, root)
+    if inner is not None:
+        return _value(inner, root, depth + 1)
+    return _typed(schema, root, depth)
+
+
+def _inner(schema: dict[str, Any], root: Any) -> Any:
+    """The schema that this one only points to."""
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        found = root
+        for step in reference[2:].split("/"):
+            found = found.get(step) if isinstance(found, dict) else None
+        return found if found is not None else {}
+    for key in ("anyOf", "oneOf", "allOf"):
+        members = schema.get(key)
+        if isinstance(members, list) and members:
+            return members[0]
+    return None
+
+
+def _typed(schema: dict[str, Any], root: Any, depth: int) -> Any:
+    sort = schema.get("type")
+    sort = sort[0] if isinstance(sort, list) and sort else sort
+    match str(sort).lower():
+        case "string":
+            text = _FORMATS.get(str(schema.get("format")), "text")
+            return text.ljust(int(schema.get("minLength") or 0), "x")
+        case "integer" | "number":
+            return schema.get("minimum") or 1
+        case "boolean":
+            return True
+        case "array":
+            count = max(1, int(schema.get("minItems") or 0))
+            return [_value(schema.get("items") or {"type": "string"}, root, depth + 1) for _ in range(count)]
+        case "null":
+            return None
+        case _:
+            members = schema.get("properties")
+            members = members if isinstance(members, dict) else {}
+            return {name: _value(member, root, depth + 1) for name, member in members.items()}
