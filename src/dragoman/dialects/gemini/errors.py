@@ -1,0 +1,67 @@
+"""Google's errors: code, status and details as its SDK reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.answering import Answering
+from dragoman.wire.failures import read_failure
+
+_KINDS: Mapping[FailureKind, tuple[int, str]] = {
+    FailureKind.AUTH: (401, "UNAUTHENTICATED"),
+    FailureKind.PERMISSION: (403, "PERMISSION_DENIED"),
+    FailureKind.NOT_FOUND: (404, "NOT_FOUND"),
+    FailureKind.QUOTA: (429, "RESOURCE_EXHAUSTED"),
+    FailureKind.RATE_LIMIT: (429, "RESOURCE_EXHAUSTED"),
+    FailureKind.OVERLOADED: (503, "UNAVAILABLE"),
+    FailureKind.CONTEXT_LENGTH: (400, "INVALID_ARGUMENT"),
+    FailureKind.CONTENT_FILTER: (400, "INVALID_ARGUMENT"),
+    FailureKind.BAD_REQUEST: (400, "INVALID_ARGUMENT"),
+    FailureKind.TOO_LARGE: (413, "INVALID_ARGUMENT"),
+    FailureKind.TIMEOUT: (504, "DEADLINE_EXCEEDED"),
+    FailureKind.NETWORK: (502, "UNAVAILABLE"),
+    FailureKind.BROKEN_STREAM: (502, "UNAVAILABLE"),
+    FailureKind.SERVER: (500, "INTERNAL"),
+}
+
+_TOO_LONG = "The input token count"
+_encode = msgspec.json.Encoder().encode
+
+
+def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """A refusal, or an error told in a stream (status 200), as a failure."""
+    return read_failure(status, headers, body, "gemini")
+
+
+def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    status, body = error_body(failure)
+    headers = {"content-type": "application/json; charset=UTF-8"}
+    if failure.retry_after is not None:
+        headers["retry-after"] = str(math.ceil(failure.retry_after))
+    return status, headers, b"[" + body + b"]" if answering.array else body
+
+
+def error_body(failure: Failure) -> tuple[int, bytes]:
+    """The body alone, which is also the last object of a stream that failed."""
+    status, word = _KINDS[failure.kind]
+    error: dict[str, Any] = {"code": status, "message": _message(failure), "status": word}
+    if failure.retry_after is not None:
+        delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{failure.retry_after:g}s"}
+        error["details"] = [delay]
+    return status, _encode({"error": error})
+
+
+def _message(failure: Failure) -> str:
+    known = failure.tokens is not None and failure.limit is not None
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
+        return failure.message
+    if not known:
+        return f"{_TOO_LONG} exceeds the maximum number of tokens allowed. {failure.message}".rstrip()
+    limit = f"exceeds the maximum number of tokens allowed ({failure.limit})."
+    return f"{_TOO_LONG} ({failure.tokens}) {limit} {failure.message}".rstrip()

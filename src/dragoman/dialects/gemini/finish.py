@@ -1,0 +1,143 @@
+"""Why Gemini finished, and how its usage counts: this dialect's words and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.wire.json import write_object
+
+DIALECT = "gemini"
+
+FINISHES: Mapping[str, Stop] = {
+    "STOP": Stop.END,
+    "FINISH_REASON_UNSPECIFIED": Stop.END,
+    "MAX_TOKENS": Stop.LENGTH,
+    "SAFETY": Stop.FILTER,
+    "RECITATION": Stop.FILTER,
+    "LANGUAGE": Stop.FILTER,
+    "BLOCKLIST": Stop.FILTER,
+    "PROHIBITED_CONTENT": Stop.FILTER,
+    "SPII": Stop.FILTER,
+    "MODEL_ARMOR": Stop.FILTER,
+    "IMAGE_SAFETY": Stop.FILTER,
+    "IMAGE_PROHIBITED_CONTENT": Stop.FILTER,
+    "IMAGE_RECITATION": Stop.FILTER,
+    "MALFORMED_FUNCTION_CALL": Stop.BROKEN_CALL,
+    "UNEXPECTED_TOOL_CALL": Stop.BROKEN_CALL,
+    "TOO_MANY_TOOL_CALLS": Stop.BROKEN_CALL,
+    "CONTINUATION": Stop.PAUSE,
+    "OTHER": Stop.ERROR,
+    "MALFORMED_RESPONSE": Stop.ERROR,
+    "IMAGE_OTHER": Stop.ERROR,
+    "NO_IMAGE": Stop.ERROR,
+}
+
+WORDS: Mapping[Stop, str] = {
+    Stop.END: "STOP",
+    Stop.STOP_SEQUENCE: "STOP",
+    # A tool call is told by its part; the finish is an ordinary one.
+    Stop.CALLS: "STOP",
+    Stop.LENGTH: "MAX_TOKENS",
+    Stop.CONTEXT: "MAX_TOKENS",
+    Stop.FILTER: "SAFETY",
+    Stop.REFUSAL: "SAFETY",
+    Stop.BROKEN_CALL: "MALFORMED_FUNCTION_CALL",
+    Stop.PAUSE: "CONTINUATION",
+    Stop.ERROR: "OTHER",
+}
+
+_NUMBERED = (
+    "FINISH_REASON_UNSPECIFIED",
+    "STOP",
+    "MAX_TOKENS",
+    "SAFETY",
+    "RECITATION",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MALFORMED_FUNCTION_CALL",
+    "LANGUAGE",
+    "IMAGE_SAFETY",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+)
+"""The order of the enum, for servers asked to write enums as numbers (`$alt=json;enum-encoding=int`)."""
+
+_COUNTED = (
+    "promptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+    "totalTokenCount",
+    "cachedContentTokenCount",
+)
+_TOOL_USE = "toolUsePromptTokenCount"
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_any = msgspec.json.decode
+_encode = msgspec.json.Encoder().encode
+
+
+def said_of(raw: bytes) -> str:
+    """The finish reason as its word; empty where there is none."""
+    value = _any(raw) if raw else None
+    if isinstance(value, int):
+        return _NUMBERED[value] if 0 <= value < len(_NUMBERED) else "OTHER"
+    return value if isinstance(value, str) else ""
+
+
+def reason_of(said: str, called: bool) -> Stop:
+    """Our word for a finish. A tool call ends with STOP: that it is one shows in the parts."""
+    reason = FINISHES.get(said, Stop.ERROR if said else Stop.END)
+    return Stop.CALLS if called and reason is Stop.END else reason
+
+
+def word_of(reason: Stop, said: str) -> str:
+    """This dialect's word: the provider's own where it is one and means the same."""
+    return said if FINISHES.get(said) is reason else WORDS[reason]
+
+
+def usage_of(told: Iterable[bytes]) -> Usage | None:
+    """The usage that several pieces tell: what a later piece leaves out still holds."""
+    fields: dict[str, Any] = {}
+    for raw in told:
+        try:
+            fields.update(_decode(raw))
+        except msgspec.DecodeError:
+            continue
+    if not fields:
+        return None
+    prompt, answer, thoughts, _, cached = (_count(fields.get(name)) for name in _COUNTED)
+    extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTED and value is not None}
+    return Usage(
+        input=prompt + _count(fields.get(_TOOL_USE)),
+        output=answer + thoughts,
+        cached=cached,
+        reasoning=thoughts,
+        extras=Extras(DIALECT, extras) if extras else None,
+    )
+
+
+def render_usage(usage: Usage) -> Json:
+    """Thoughts beside the answer, and results of the provider's own tools beside the prompt."""
+    extras = usage.extras.fields if usage.extras is not None and usage.extras.dialect == DIALECT else {}
+    prompt = usage.input - (int(extras[_TOOL_USE]) if _TOOL_USE in extras else 0)
+    fields = {
+        "promptTokenCount": b"%d" % max(prompt, 0),
+        "candidatesTokenCount": b"%d" % max(usage.output - usage.reasoning, 0),
+        "totalTokenCount": b"%d" % usage.total,
+    }
+    if usage.reasoning:
+        fields["thoughtsTokenCount"] = b"%d" % usage.reasoning
+    if usage.cached:
+        fields["cachedContentTokenCount"] = b"%d" % usage.cached
+    return write_object({**fields, **extras})
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
