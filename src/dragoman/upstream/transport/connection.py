@@ -170,9 +170,11 @@ class Connection(asyncio.Protocol):
             exchange.wake()
 
     def eof_received(self) -> None:
-        if self._exchange is not None and self._until_eof:
+        exchange = self._exchange
+        if exchange is not None and self._until_eof:
             self._complete = True
-            self._finish(self._exchange)
+            self._finish(exchange)
+            exchange.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lose(exc)
