@@ -18,6 +18,7 @@ from dragoman.config.hashes import PLAIN_KEY_NAMES, hash_hint
 from dragoman.config.schema import Config, Key
 from dragoman.config.secret import Secret, is_secret_name
 from dragoman.config.tree import Node
+from dragoman.config.variables import resolved
 
 Origins = dict[str, Node]
 CONFIG = inspect.type_info(Config)
@@ -89,6 +90,7 @@ def _struct(b: Builder, wanted: inspect.StructType, node: Node, path: str) -> An
         node = Node({}, node.line)
     if not isinstance(node.value, dict):
         return b.wrong(node, path, "a mapping")
+    b.origins[path] = node
     fields = {field.encode_name: field for field in wanted.fields}
     values: dict[str, Any] = {}
     for key, value in node.value.items():
@@ -162,7 +164,7 @@ def _secret(b: Builder, wanted: inspect.CustomType, node: Node, path: str) -> An
 
 def _number(b: Builder, wanted: inspect.IntType | inspect.FloatType, node: Node, path: str) -> Any:
     whole = isinstance(wanted, inspect.IntType)
-    value = node.value
+    value = _unquoted(node)
     numeric = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")  # nor NaN
     if not numeric or (whole and isinstance(value, float)) or not _in_range(wanted, value):
         return b.wrong(node, path, f"a {'whole ' if whole else ''}number{_range(wanted)}")
@@ -185,7 +187,13 @@ def _range(wanted: inspect.IntType | inspect.FloatType) -> str:
 
 
 def _flag(b: Builder, wanted: inspect.BoolType, node: Node, path: str) -> Any:
-    return b.leaf(node, path, node.value) if isinstance(node.value, bool) else b.wrong(node, path, "true or false")
+    value = _unquoted(node)
+    return b.leaf(node, path, value) if isinstance(value, bool) else b.wrong(node, path, "true or false")
+
+
+def _unquoted(node: Node) -> Any:
+    """`"${PORT}"` may be a number although it is quoted: inside `{ }` YAML demands the quotes."""
+    return resolved(node.text) if node.variables and node.text is not None else node.value
 
 
 def _choice(b: Builder, wanted: inspect.EnumType, node: Node, path: str) -> Any:
@@ -227,7 +235,7 @@ def build_config(root: Node, file: str) -> tuple[Config | None, Builder]:
     """The typed configuration, or None when the builder has problems."""
     builder = Builder(file)
     built = builder.build(CONFIG, root, "")
-    return (None if built is BAD else built), builder
+    return (None if builder.problems else built), builder
 
 
 def default_of(field: inspect.Field) -> Any:

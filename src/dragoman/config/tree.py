@@ -7,6 +7,7 @@ lines of nested anchors can name a billion values), and only plain data is read:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ MAX_BYTES = 2_000_000
 MAX_NODES = 100_000
 MAX_DEPTH = 64
 
+BARE_VARIABLE = re.compile(r"[:,\[]\s*\$\{")
 MERGE = "tag:yaml.org,2002:merge"
 PLAIN_TAGS = {
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge")
@@ -56,15 +58,22 @@ def read_tree(text: str, file: str) -> Node:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         return _Reader(file).node(root, 0) if root is not None else Node({}, 1)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        says = " ".join(filter(None, (error.context, error.problem)))
-        raise ConfigError([Problem(f"is not YAML: {says}", file, mark.line + 1 if mark else 0)]) from None
+        raise ConfigError([_no_yaml(error, text, file)]) from None
     except yaml.YAMLError as error:
         raise ConfigError([Problem(f"is not YAML: {' '.join(str(error).split())}", file)]) from None
     except (RecursionError, ValueError) as error:
         # ValueError: a scalar that looks like a number or date and is none, e.g. 2026-13-45.
         says = "is nested too deeply" if isinstance(error, RecursionError) else f"holds a bad value: {error}"
         raise ConfigError([Problem(says, file)]) from None
+
+
+def _no_yaml(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 0
+    says = " ".join(filter(None, (error.context, error.problem)))
+    bare = line and BARE_VARIABLE.search(text.splitlines()[line - 1] if line <= text.count("\n") + 1 else "")
+    hint = '. Inside { } a variable needs quotes: "${VAR}"' if bare else ""
+    return Problem(f"is not YAML: {says}{hint}", file, line)
 
 
 class _Reader:

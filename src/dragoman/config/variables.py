@@ -110,13 +110,13 @@ def substitute(root: Node, variables: Environment, file: str) -> Substituted:
             warnings.append(f"{file}:{node.line}: {path} uses ${{{name}}}, which is not set")
         if unset and not text:
             return Node(None, node.line, variables=tuple(unset))
-        value = text if node.quoted else _resolved(text)
+        value = text if node.quoted else resolved(text)
         return Node(value, node.line, text, node.quoted, tuple(used))
 
     return Substituted(walk(root, ""), warnings)
 
 
-def _resolved(text: str) -> object:
+def resolved(text: str) -> object:
     """What an unquoted `${PORT}` means once filled in: `8080` is a number."""
     tag = _resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
     if not tag.endswith((":int", ":float", ":bool")):

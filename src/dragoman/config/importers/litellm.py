@@ -122,10 +122,13 @@ class _Models:
         if public not in self.models:
             self.models[public] = {"target": target, **fields}
             return
-        self.models[public].setdefault("fallbacks", []).append(target)
-        entry.note("", f'another deployment of "{public}": imported as a fallback ({target}), not balanced')
-        if fields:
-            entry.note("", f"options of that deployment ({', '.join(fields)}) are not imported")
+        others = self.models[public].setdefault("fallbacks", [])
+        other = target
+        if fields:  # a model of its own, so that the deployment keeps its options
+            other = f"{public}-{len(others) + 2}"
+            self.models[other] = {"target": target, "hidden": True, **fields}
+        others.append(other)
+        entry.note("", f'another deployment of "{public}": imported as a fallback ({other}), not balanced')
 
 
 def _split(model: str, named: Any) -> tuple[str, str]:

@@ -93,7 +93,7 @@ def _seen(name: str, value: Any) -> str:
     if isinstance(value, Mapping | list):
         return "(a section)" if isinstance(value, Mapping) else "(a list)"
     text = str(value)
-    if is_secret_name(name) or re.search(r"key|token|secret|password|_url$", name):
+    if is_secret_name(name) or re.search(r"key|token|secret|password|credential|_url$", name):
         return masked(text)
     return text if len(text) <= 60 else text[:57] + "…"
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import yaml
 
 from dragoman.config.importers.source import Imported
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes a value that stands in two places twice: people read this file."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def as_yaml(imported: Imported, origin: str) -> str:
@@ -16,7 +24,7 @@ def as_yaml(imported: Imported, origin: str) -> str:
         head += ["", "Please read; what follows could not be carried over as it was:"]
         head += [line for note in imported.notes for line in _item(str(note))]
     comment = "".join(f"# {line}".rstrip() + "\n" for line in head)
-    body = yaml.safe_dump(imported.config, sort_keys=False, allow_unicode=True, width=120)
+    body = yaml.dump(imported.config, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
     return f"{comment}\n{body}"
 
 
