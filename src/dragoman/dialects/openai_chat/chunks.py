@@ -53,7 +53,7 @@ class WireChoice(msgspec.Struct, gc=False):
 
 
 class Chunk(msgspec.Struct, gc=False):
-    id: str | None = None
+    id: str | int | None = None
     choices: list[WireChoice] | None = None
     usage: Raw = ABSENT
     error: Raw = ABSENT

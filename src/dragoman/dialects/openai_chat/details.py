@@ -94,9 +94,8 @@ def render_state(state: Opaque, text: bytes | None, kind: str, number: int, stre
 
 def _own_entry(state: Opaque, number: int, streamed: bool) -> Json:
     fields = {key: bytes(value) for key, value in members(state.json).items()}
-    if streamed:
+    if streamed and not {"text", "summary"}.isdisjoint(fields):
         fields = {key: value for key, value in fields.items() if key not in ("text", "summary")}
-    if "index" in fields:
         fields["index"] = str(number).encode()
     return write_object(fields)
 

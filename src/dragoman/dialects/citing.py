@@ -1,0 +1,41 @@
+"""Citations of web pages, which every dialect has in a form of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.parts import Json
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Page(msgspec.Struct, frozen=True, gc=False):
+    """A page that a text rests on, and where in the text, in characters."""
+
+    url: str
+    title: str = ""
+    start: int = 0
+    end: int = 0
+
+
+def page_of(citation: Json) -> Page | None:
+    """The page that a citation of any dialect names, if it names one."""
+    try:
+        found = _decode(citation)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    for key in ("url_citation", "web"):
+        if isinstance(found.get(key), dict):
+            found = found | found[key]
+    url = found.get("url") or found.get("uri")
+    if not isinstance(url, str):
+        return None
+    title = found.get("title")
+    start, end = (_index(found, *keys) for keys in (("start_index", "startIndex"), ("end_index", "endIndex")))
+    return Page(url, title if isinstance(title, str) else "", start, end)
+
+
+def _index(found: dict[str, Any], *keys: str) -> int:
+    return next((found[key] for key in keys if isinstance(found.get(key), int)), 0)

@@ -1,0 +1,48 @@
+r"""Surrogate pairs that a server tore apart: `\ud83d` at the end of one delta, `\ude00` at the start of the next.
+
+No JSON decoder takes half a pair. Such a frame is marked so that it can be decoded, and the halves are put together
+again as the deltas come by; a half that stays alone becomes U+FFFD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from dragoman.wire.json import mend_surrogates
+
+Key = TypeVar("Key")
+
+REPLACEMENT = b'"\\ufffd"'
+
+_ESCAPE = re.compile(rb"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+_MARKED = re.compile(rb"\\u0001([dD][89a-fA-F][0-9a-fA-F]{2})")
+_LAST_HIGH = re.compile(rb'(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})"\Z')
+
+
+def marked(frame: bytes) -> bytes:
+    """The frame with every surrogate escape hidden from the decoder behind a control character."""
+    return _ESCAPE.sub(lambda found: b"\\u0001" + found[1] if found[1] else found[0], frame)
+
+
+class Torn(Generic[Key]):
+    """Halves that wait for their partner, by the text they belong to."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: dict[Key, bytes] = {}
+
+    def mend(self, key: Key, literal: bytes) -> bytes:
+        """The literal without marks; a last half is kept back for the next one."""
+        literal = b'"' + self._waiting.pop(key, b"") + _MARKED.sub(rb"\\u\1", literal)[1:]
+        last = _LAST_HIGH.search(literal)
+        if last is not None:
+            self._waiting[key] = last[1]
+            literal = literal[: last.start(1)] + b'"'
+        return mend_surrogates(literal)
+
+    def leftovers(self) -> Iterator[Key]:
+        """The texts that end in half a pair."""
+        yield from self._waiting
