@@ -19,7 +19,7 @@ class _Plain(yaml.SafeDumper):
 
 def as_yaml(imported: Imported, origin: str) -> str:
     """YAML, with everything that was not imported named in its head."""
-    head = [f"Imported from {origin}."]
+    head = [f"Imported from {' '.join(origin.split())}."]
     if imported.notes:
         head += ["", "Please read; what follows could not be carried over as it was:"]
         head += [line for note in imported.notes for line in _item(str(note))]

@@ -1,0 +1,264 @@
+"""Configurations of other gateways: what is carried over, and that the rest is named."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from dragoman.cli.import_ import import_
+from dragoman.config import Config, ConfigError, Environment, Known, parse
+from dragoman.config.hashes import sha256_of
+from dragoman.config.importers import Imported, as_yaml, import_lazyrouter, import_litellm, import_nnp
+from dragoman.config.importers.source import many_systems
+
+LITELLM = """
+model_list:
+  - model_name: gpt-4o
+    litellm_params: {model: azure/my-dep, api_base: os.environ/AZURE_API_BASE, api_key: os.environ/AZURE_API_KEY, api_version: "2024-07-01", rpm: 6}
+  - model_name: gpt-4o
+    litellm_params: {model: gpt-4o, api_key: sk-plain-123456, temperature: 0, max_retries: 0}
+    model_info: {id: x, max_input_tokens: 128000}
+  - model_name: claude
+    litellm_params: {model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY, extra_headers: {x-a: b}, drop_params: true, timeout: 5}
+  - model_name: local
+    litellm_params: {model: openai/qwen, api_base: "http://localhost:9000/v1", api_key: none, extra_body: {top_k: 3}, additional_drop_params: [top_p]}
+  - model_name: "anthropic/*"
+    litellm_params: {model: "anthropic/*", api_key: os.environ/ANTHROPIC_API_KEY}
+litellm_settings: {drop_params: true, num_retries: 2, request_timeout: 60, callbacks: [langfuse], fallbacks: [{gpt-4o: [claude]}], context_window_fallbacks: [{gpt-4o: [claude, nope]}], content_policy_fallbacks: [{claude: [local]}]}
+router_settings: {routing_strategy: least-busy, redis_host: os.environ/REDIS, allowed_fails: 3, cooldown_time: 30, model_group_alias: {gpt-4: gpt-4o}}
+general_settings: {master_key: os.environ/MASTER, database_url: "postgres://u:p@h/db"}
+environment_variables: {FOO_API_KEY: abcdefghijklmnop}
+mystery: 1
+"""  # noqa: E501
+
+LAZYROUTER = """
+serve: {host: 0.0.0.0, port: 1234, api_key: "${SERVE_KEY}", show_model_prefix: true}
+providers:
+  openai: {api_key: "${OPENAI_API_KEY}", base_url: "https://api.openai.com/v1"}
+  proxy: {api_key: k, base_url: "https://proxy.example", api_style: openai-completions}
+  claude: {api_key: "${ANTHROPIC_API_KEY}", base_url: "https://api.anthropic.com/v1", api_style: anthropic}
+  gem: {api_key: g, base_url: "https://proxy.example/v1beta", api_style: gemini}
+llms:
+  small: {provider: openai, model: gpt-5-mini, description: quick, coding_elo: 1200, writing_elo: 1300, cache_ttl: 5}
+  middle: {provider: claude, model: claude-sonnet-4-5, description: good, coding_elo: 1400, writing_elo: 1400}
+  large: {provider: gem, model: gemini-3-pro, coding_elo: 1500, writing_elo: 1450}
+router: {provider: openai, model: gpt-5-nano, provider_fallback: claude, model_fallback: x, temperature: 0.0, context_messages: 5, prompt: "{model_descriptions} {context} {current_request}", skip_router_on_tool_results: true}
+routes: {coding: [small, large]}
+context_compression: {history_trimming: true, enabled: false, max_history_tokens: 10000, keep_recent_exchanges: 8, keep_recent_user_turns_in_chained_tool_calls: 1, old_message_max_tokens: 9}
+health_check: {interval: 300, max_latency_ms: 10000, idle_after_seconds: 300}
+"""  # noqa: E501
+
+NNP = {
+    "providers.yaml": """
+providers:
+  openrouter:
+    type: openrouter
+    base_url: https://openrouter.ai/api/v1
+    api_key_env: OPENROUTER_API_KEY
+    stream_format: sse
+    strict_validation: true
+    sanitize_messages: true
+    headers: {HTTP-Referer: "https://example.org", X-Title: demo}
+  local: {type: openai, base_url: "http://localhost:8080/v1", colour: blue}
+""",
+    "models.yaml": """
+models:
+  deep: {provider: openrouter, provider_model_name: deepseek/deepseek-chat, options: {provider: {order: [a]}}}
+  tiny: {provider: local, provider_model_name: qwen, is_hidden: true}
+""",
+    "user_keys.yaml": """
+user_keys:
+  anna: {api_key: nnp-v1-0123456789abcdef, allowed_models: [deep], allowed_endpoints: ["/v1/chat/completions"]}
+  bert: {api_key: nnp-v1-fedcba9876543210, allowed_models: []}
+  carl: {allowed_models: [deep]}
+""",
+}
+
+PROFILES = frozenset(
+    [
+        "openai",
+        "openai-responses",
+        "openai-compatible",
+        "anthropic",
+        "anthropic-compatible",
+        "gemini",
+        "gemini-compatible",
+        "azure-openai",
+        "openrouter",
+    ]
+)
+
+
+def good(imported: Imported) -> Config:
+    """What we read of what was written."""
+    text = as_yaml(imported, "a test")
+    return parse(text, known=Known(profiles=PROFILES), variables=Environment({})).config
+
+
+def noted(imported: Imported) -> str:
+    return "\n".join(map(str, imported.notes))
+
+
+def test_litellm_is_carried_over() -> None:
+    imported = import_litellm(yaml.safe_load(LITELLM), {"MASTER": "sk-master"})
+    config = good(imported)
+    assert imported.config["providers"]["azure"]["api_key"] == "${AZURE_API_KEY}"
+    assert config.models["gpt-4o"].target == "azure/my-dep"
+    assert config.models["gpt-4o"].fallbacks == ("gpt-4o-2", "claude")
+    assert config.models["gpt-4o-2"].options == {"temperature": 0}
+    assert (config.models["gpt-4o-2"].context_window, config.models["gpt-4o-2"].hidden) == (128000, True)
+    assert config.models["gpt-4o"].fallbacks_on.context_length == ("claude",)
+    assert config.models["claude"].fallbacks_on.content_filter == ("local",)
+    assert config.models["gpt-4"].target == "azure/my-dep"
+    local = config.providers["openai-2"]
+    assert (local.profile, local.base_url) == ("openai-compatible", "http://localhost:9000/v1")
+    assert (config.models["local"].options, config.models["local"].omit) == ({"top_k": 3}, ("top_p",))
+    assert config.providers["openai"].retries.attempts == 1
+    assert config.providers["anthropic"].retries.attempts == 3
+    assert (config.providers["anthropic"].timeouts.total, local.timeouts.total) == (5.0, 60.0)
+    assert (local.cooldown.failures, local.cooldown.seconds) == (4, 30.0)
+    assert config.keys["master"].sha256 == sha256_of("sk-master")
+    assert config.keys["master"].admin
+
+
+LITELLM_LEFT = [
+    "api_version",
+    "rpm",
+    "model_info.id",
+    "model_list[4]",
+    "drop_params",
+    "callbacks",
+    "routing_strategy",
+    "redis_host",
+    "database_url",
+    "FOO_API_KEY",
+    "mystery",
+    "nope",
+    "plain",
+]
+
+
+@pytest.mark.parametrize("name", LITELLM_LEFT)
+def test_litellm_leftovers_are_named(name: str) -> None:
+    assert name in noted(import_litellm(yaml.safe_load(LITELLM), {}))
+
+
+def test_notes_hold_no_secret() -> None:
+    imported = import_litellm(yaml.safe_load(LITELLM), {})
+    for secret in ("abcdefghijklmnop", "sk-plain-123456", "u:p@h"):
+        assert secret not in noted(imported)
+    assert "general_settings.master_key: is in the variable MASTER" in noted(imported)
+
+
+def test_C25_to_C34_lazyrouter_is_carried_over_and_the_rest_named() -> None:
+    imported = import_lazyrouter(yaml.safe_load(LAZYROUTER), {"SERVE_KEY": "hunter2"})
+    config = good(imported)
+    assert config.server.port == 1234
+    assert config.keys["serve"].sha256 == sha256_of("hunter2")
+    assert config.models["small"].description == "quick"
+    said = noted(imported)
+    names = "show_model_prefix cache_ttl router.provider router.prompt routes history_trimming enabled interval".split()  # noqa: SIM905
+    names += ["max_history_tokens", "keep_recent_user_turns_in_chained_tool_calls", "old_message_max_tokens"]
+    assert [name for name in names if name not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "base_url", "auth"),
+    [
+        ("openai", "openai", "https://api.openai.com/v1", None),
+        ("proxy", "openai-compatible", "https://proxy.example/v1", None),
+        ("claude", "anthropic", "https://api.anthropic.com", None),
+        ("gem", "gemini-compatible", "https://proxy.example", "bearer"),
+    ],
+)
+def test_C43_api_styles_become_profiles_and_base_urls(name: str, profile: str, base_url: str, auth: str | None) -> None:
+    provider = good(import_lazyrouter(yaml.safe_load(LAZYROUTER), {})).providers[name]
+    assert (provider.profile, provider.base_url, provider.auth) == (profile, base_url, auth)
+
+
+def test_C30_closeness_of_elo_becomes_fallbacks() -> None:
+    models = good(import_lazyrouter(yaml.safe_load(LAZYROUTER), {})).models
+    assert models["small"].fallbacks == ("middle", "large")
+    assert models["large"].fallbacks == ("middle", "small")
+
+
+def test_a_public_host_without_a_key_is_not_carried_over() -> None:
+    imported = import_lazyrouter({"serve": {"host": "0.0.0.0", "port": 1}}, {})
+    assert "host" not in imported.config["server"]
+    assert "bound to loopback" in noted(imported)
+
+
+def documents(*names: str) -> dict[str, Any]:
+    return {name: yaml.safe_load(NNP[name]) for name in names or NNP}
+
+
+def test_E8_E9_E15_nnp_is_carried_over() -> None:
+    imported = import_nnp(documents(), {})
+    config = good(imported)
+    router = config.providers["openrouter"]
+    assert imported.config["providers"]["openrouter"]["api_key"] == "${OPENROUTER_API_KEY}"
+    assert (router.profile, router.facts) == ("openrouter", {"unknown_fields": "refuses"})
+    assert router.headers == {"HTTP-Referer": "https://example.org", "X-Title": "demo"}
+    assert config.providers["local"].profile == "openai-compatible"
+    assert config.models["deep"].options == {"provider": {"order": ["a"]}}
+    assert (config.models["tiny"].hidden, config.models["tiny"].target) == (True, "local/qwen")
+    assert config.keys["anna"].sha256 == sha256_of("nnp-v1-0123456789abcdef")
+    assert config.keys["anna"].allowed_endpoints == ("/v1/chat/completions",)
+    assert config.keys["bert"].allowed_models == ()
+    said = noted(imported)
+    assert [name for name in ("sanitize_messages", "colour", "user_keys.carl") if name not in said] == []
+
+
+def test_E15_a_part_that_is_missing_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no file holds models"):
+        import_nnp(documents("providers.yaml", "user_keys.yaml"), {})
+    with pytest.raises(ConfigError, match="another file holds too"):
+        import_nnp({"a": {"models": {}}, "b": {"models": {}}}, {})
+    with pytest.raises(ConfigError, match="holds none of"):
+        import_nnp({"a": {"other": {}}}, {})
+    assert "binds to loopback" in noted(import_nnp(documents("providers.yaml", "models.yaml"), {}))
+
+
+HOSTILE: list[Any] = [
+    None, [], "text", {"model_list": {}}, {"model_list": [1]}, {"providers": []}, {"providers": {"a": 1}},
+    {"llms": [{"name": "a"}]}, {"serve": {"host": "x\n# y: z"}}, {"router_settings": {"fallbacks": ["a"]}},
+    {"litellm_settings": {"num_retries": "many"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("document", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_wrong_file_is_refused_or_noted_never_a_crash(document: Any) -> None:
+    for translate in (import_litellm, import_lazyrouter, lambda d, p: import_nnp({"f": d}, p)):
+        with suppress(ConfigError):
+            assert yaml.safe_load(as_yaml(translate(document, {}), "x\ny: z")) is not None
+
+
+@pytest.mark.parametrize(
+    ("sigrid", "ours"),
+    [(False, "separate"), (True, {"join": "\n\n---\n\n"}), ("\n", {"join": "\n"}), ("", {"join": ""})],
+)
+def test_D1_consolidation_becomes_a_choice(sigrid: bool | str, ours: Any) -> None:
+    assert many_systems(sigrid) == ours
+
+
+def test_the_command_writes_a_file_that_can_be_used(tmp_path: Path) -> None:
+    files = []
+    for name, text in NNP.items():
+        (tmp_path / name).write_text(text)
+        files.append(str(tmp_path / name))
+    output = tmp_path / "dragoman.yaml"
+    run = CliRunner().invoke
+    done = run(import_, ["nnp", *files, "-o", str(output)], obj=Known(profiles=PROFILES))
+    assert done.exit_code == 0, done.output
+    assert "note: providers.local.colour: blue has no counterpart; not imported" in done.stderr
+    assert "# - providers.local.colour: blue has no counterpart" in output.read_text()
+    assert run(import_, ["nnp", *files, "-o", str(output)]).exit_code == 1
+    (tmp_path / "litellm.yaml").write_text(LITELLM)
+    assert run(import_, ["litellm", str(tmp_path / "litellm.yaml")]).exit_code == 0
+    (tmp_path / "lazy.yaml").write_text("providers: {p: {api_style: gemini, base_url: 'nowhere'}}")
+    assert run(import_, ["lazyrouter", str(tmp_path / "lazy.yaml")]).exit_code == 1
