@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import Any
 
 from dragoman.emulators.chat import Chat, Complaint
@@ -80,8 +79,20 @@ def top(call: Received) -> Complaint | None:
 
 
 def _unsupported(key: str, known: set[str] | frozenset[str]) -> str:
-    near = get_close_matches(key, sorted(known), n=1)
-    return f"property '{key}' is unsupported" + (f", did you mean '{near[0]}'?" if near else "")
+    near = min(sorted(known), key=lambda one: _distance(key, one))
+    hint = f", did you mean '{near}'?" if _distance(key, near) <= max(2, len(key) // 3) else ""
+    return f"property '{key}' is unsupported{hint}"
+
+
+def _distance(one: str, other: str) -> int:
+    """Letters to change, add or leave out."""
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one, 1):
+        before, row[0] = row[0], at
+        for place, wanted in enumerate(other, 1):
+            swap = before + (letter != wanted)
+            before, row[place] = row[place], min(swap, row[place] + 1, row[place - 1] + 1)
+    return row[-1]
 
 
 def messages(call: Received) -> Complaint | None:

@@ -125,7 +125,13 @@ _ALTERNATE = (
 )
 _SILENT = Complaint(400, "Each message must have at least one content element.")
 _REASONED = Voice(usage_shape=detailed_usage, reasoning="reasoning_content")
-_KEYLESS = {FaultKind.AUTH: Complaint(401, "Invalid API key provided.", code="invalid_api_key")}
+_KEYLESS = {
+    FaultKind.AUTH: Complaint(
+        401,
+        "Invalid API key provided. You can find your API key at https://api.together.ai/settings/api-keys.",
+        code="invalid_api_key",
+    )
+}
 
 
 def _words(auth: str, model: str, context: str, status: int = 401, missing: int = 404) -> dict[FaultKind, Complaint]:

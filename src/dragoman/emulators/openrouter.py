@@ -22,8 +22,7 @@ from dragoman.emulators.wire import comment, compact, token
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _NAMES = {"google": "Google", "anthropic": "Anthropic", "mistralai": "Mistral", "openai": "OpenAI"}
-_LATE_SYSTEM = re.compile(r"claude.*(4[.-][89]|[5-9](?![.\d]|-\d{6})|fable|-5\b)")
-_NO_PREFILL = re.compile(r"claude.*(4[.-][6-9]|-5\b|fable)")
+_CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[.-](\d{1,2}))?(?!\d)")
 _ANYWHERE = "; the directive-only form (content: [] with output_config) is accepted at any position"
 Upstream = Callable[[list[Any], str], "Complaint | None"]
 
@@ -112,10 +111,16 @@ def _claude(messages: list[Any], model: str) -> Complaint | None:
         if role(message) == "user" and message["content"] in ("", []):
             words = "all messages must have non-empty content except for the optional final assistant message"
             return _anthropic(f"messages.{at}: {words}")
-    if turns and role(turns[-1]) == "assistant" and _NO_PREFILL.search(model):
+    if turns and role(turns[-1]) == "assistant" and _version(model) >= (4, 6):
         words = "This model does not support assistant message prefill. The conversation must end with a user message."
         return _anthropic(words)
     return _claude_pairs(messages)
+
+
+def _version(model: str) -> tuple[int, int]:
+    """Claude's generation; (0, 0) where the name does not tell."""
+    found = _CLAUDE.search(model)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
 def _late_system(turns: list[Any], model: str) -> Complaint | None:
@@ -123,7 +128,7 @@ def _late_system(turns: list[Any], model: str) -> Complaint | None:
     for at in places:
         if at + 1 in places:  # a run counts as one; its last member is reported
             continue
-        if not _LATE_SYSTEM.search(model):
+        if _version(model) < (4, 8):
             return _anthropic("role 'system' is not supported on this model")
         first = at
         while first - 1 in places:

@@ -1,0 +1,450 @@
+"""What each Chat emulator refuses, and in which words. A row: the change to a good request, status, leading words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from dragoman.emulators.catalogue import provider
+from dragoman.emulators.provider import Received, Refused
+
+USER = {"role": "user", "content": "Hi"}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CALLS = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "42"}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+SYSTEM = {"role": "system", "content": "Be brief."}
+GPT56, GPT4O = {"model": "gpt-5.6-terra"}, {"model": "gpt-4o-mini"}
+
+
+def part(**value: Any) -> dict[str, Any]:
+    return {"role": "user", "content": [value]}
+
+
+def judged(name: str, body: dict[str, Any], **options: Any) -> Refused | None:
+    one = provider(name, **options)
+    path, example = one.example
+    call = one.read("POST", path, {}, {}, orjson.dumps({**example, **body}))
+    assert isinstance(call, Received)
+    return one.judge(call)
+
+
+def words(refused: Refused) -> str:
+    body = refused.body[0] if isinstance(refused.body, list) else refused.body
+    error = body.get("error")
+    if isinstance(error, str):
+        return error
+    inner = error if isinstance(error, dict) else body
+    raw = (inner.get("metadata") or {}).get("raw")
+    return str(raw or inner.get("message") or inner.get("detail"))
+
+
+def talk(*messages: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    return {"messages": list(messages), **rest}
+
+
+LIST = {"properties": {"x": {"type": "array"}}}
+
+
+def strict_tool(**schema: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}
+
+
+OPENAI = [
+    ({"model": None}, "you must provide a model parameter"),
+    ({"messages": None}, "Missing required parameter: 'messages'."),
+    ({"messages": []}, "Invalid 'messages': empty array. Expected an array with minimum length 1"),
+    ({"messages": "Hi"}, "Invalid type for 'messages': expected an array of objects, but got a string instead."),
+    ({"zzz": 1, **GPT56}, "Unknown parameter: 'zzz'."),
+    ({"stopp": 1, **GPT56}, "Unknown parameter: 'stopp'. Did you mean 'stop'"),
+    ({"frobnicate": 1, **GPT4O}, "Unrecognized request argument supplied: frobnicate"),
+    (talk({"role": "bogus", "content": "x"}), "Invalid value: 'bogus'. Supported values are: 'system', 'assistant',"),
+    (talk({"role": "user"}), "Invalid value for 'content': expected a string, got null."),
+    (talk({"role": "developer", "content": None}), "Missing required parameter: 'messages[0].content'."),
+    (talk({"role": "user", "content": 3}), "Invalid type for 'messages[0].content': expected one of a string or array"),
+    (talk(USER, {"role": "assistant", "content": None}), "Invalid value for 'content': expected a string, got null."),
+    (talk(USER, {"role": "assistant", "content": "x", "tool_calls": []}), "Invalid 'messages[1].tool_calls': empty"),
+    (talk({**USER, "tool_calls": [CALL]}), "Unknown parameter: 'messages[0].tool_calls'."),
+    (talk(part(type="text", text="x", cache_control={})), "Unknown parameter: 'messages[0].content[0].cache_control'."),
+    (talk(part(type="file", file={"data": "x"})), "Unknown parameter: 'messages[0].content[0].file.data'."),
+    (talk(part(type="file", file={"file_data": "x"})), "Missing required parameter: 'messages[0].content[0].file.f"),
+    (talk(part(type="image_url", image_url={"url": "data:image/png;base64,SGVsbG8gd29ybGQsIGhlbGxv"})), "You uploaded"),
+    (talk({**USER, "name": "a b"}), "Invalid 'messages[0].name': string does not match pattern."),
+    (talk(USER, CALLS), "An assistant message with 'tool_calls' must be followed by tool messages responding to each"),
+    (talk(USER, CALLS, USER, RESULT), "An assistant message with 'tool_calls' must be followed by tool messages"),
+    (talk(USER, RESULT), "Invalid parameter: messages with role 'tool' must be a response to a preceeding message"),
+    (talk(USER, {**CALLS, "tool_calls": [{**CALL, "id": "x" * 41}]}), "Invalid 'messages[1].tool_calls[0].id': string"),
+    ({"tools": []}, "Invalid 'tools': empty array. Expected an array with minimum length 1"),
+    ({"tool_choice": "auto"}, "'tool_choice' is only allowed when 'tools' are specified."),
+    ({"tools": [TOOL], "tool_choice": "maybe"}, "Invalid value: 'maybe'. Supported values are: 'none', 'auto', and"),
+    (
+        {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "x"}}},
+        "Invalid value for 'function_call': no function named 'x' was specified in the 'functions' parameter.",
+    ),
+    ({"tools": [{"type": "function", "function": {"name": "f" * 74}}]}, "Invalid 'tools[0].function.name': string too"),
+    ({"tools": [{"type": "function", "function": {"name": ""}}]}, "Invalid 'tools[0].function.name': empty string."),
+    ({"tools": [{"type": "function", "function": {"name": "a.b"}}]}, "Invalid 'tools[0].function.name': string does"),
+    ({"tools": [{"name": "f", "input_schema": {}}]}, "Missing required parameter: 'tools[0].type'."),
+    (
+        {"tools": [strict_tool(type="object", properties={})]},
+        "Invalid schema for function 'f': In context=(), 'additionalProperties' is required to be supplied and to be",
+    ),
+    (
+        {"tools": [strict_tool(type="object", properties={"unit": {}}, required=[], additionalProperties=False)]},
+        "Invalid schema for function 'f': In context=(), 'required' is required to be supplied and to be an array",
+    ),
+    (
+        {
+            "tools": [
+                {"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"type": "array"}}}}}
+            ]
+        },
+        "Invalid schema for function 'f': In context=('properties', 'x'), array schema missing items.",
+    ),
+    ({"temperature": -1}, "Invalid 'temperature': decimal below minimum value. Expected a value >= 0, but got -1"),
+    ({"temperature": 99}, "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 99.0"),
+    ({"temperature": "hot"}, "Invalid type for 'temperature': expected a decimal, but got a string instead."),
+    ({"n": "1"}, "Invalid type for 'n': expected an integer, but got a string instead."),
+    ({"max_tokens": 0}, "Invalid 'max_tokens': integer below minimum value."),
+    (
+        {"max_tokens": 9, "model": "o4-mini"},
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use",
+    ),
+    ({"temperature": 0.5, **GPT56}, "Unsupported value: 'temperature' does not support 0.5 with this model. Only the"),
+    ({"top_p": 0.5, **GPT56}, "Unsupported parameter: 'top_p' is not supported with this model."),
+    ({"stop": ["x"], "model": "gpt-5-mini"}, "Unsupported parameter: 'stop' is not supported with this model."),
+    ({"stop": list("abcde")}, "Invalid 'stop': array too long."),
+    ({"logit_bias": {}, **GPT56}, "Unsupported parameter: 'logit_bias' is not supported with this model."),
+    ({"n": 9, **GPT56}, "Invalid 'n': integer above maximum value. Expected a value <= 8"),
+    ({"reasoning_effort": "minimal", **GPT56}, "Unsupported value: 'reasoning_effort' does not support 'minimal'"),
+    (
+        {"reasoning_effort": "high", "tools": [TOOL], "model": "gpt-5.4"},
+        "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions.",
+    ),
+    ({"response_format": {"type": "yaml"}}, "Invalid value: 'yaml'. Supported values are: 'text', 'json_object', and"),
+    ({"response_format": {"type": "json_object"}}, "'messages' must contain the word 'json' in some form"),
+    ({"stream_options": {"include_usage": True}}, "The 'stream_options' parameter is only allowed when 'stream'"),
+    ({"stream": True, "stream_options": {"x": 1}}, "Unknown parameter: 'stream_options.x'."),
+    ({"web_search_options": {}}, "Web search options not supported with this model."),
+    (talk(SYSTEM, USER, model="o1-mini"), "Unsupported value: 'messages[0].role' does not support 'system' with this"),
+    (
+        talk(part(type="input_audio", input_audio={"data": "", "format": "wav"}), model="gpt-5-mini"),
+        "Invalid 'messages[0]'. Content blocks are expected to be either text or image_url type.",
+    ),
+]
+
+MISTRAL = [
+    ({"messages": []}, 400, "Conversation must have at least one message"),
+    (talk({"role": "developer", "content": "x"}), 422, "[{'type': 'union_tag_invalid'"),
+    (talk({**USER, "name": "a"}), 422, "[{'type': 'extra_forbidden', 'loc': ['body', 'messages', 0, 'user', 'name']"),
+    (talk(USER, {"role": "assistant", "content": "x", "reasoning_content": "y"}, USER), 422, "[{'type': 'extra_forb"),
+    (talk(USER, {"role": "assistant", "content": "x"}, SYSTEM, USER), 400, "Unexpected role 'system' after role 'ass"),
+    (talk(USER, RESULT), 400, "Unexpected role 'tool' after role 'user'"),
+    (
+        talk(USER, {"role": "assistant", "content": "x"}),
+        400,
+        "Expected last role User or Tool (or Assistant with prefi",
+    ),
+    (talk(USER, {"role": "assistant", "content": ""}, USER), 400, "Assistant message must have either content or tool"),
+    (talk({"role": "system", "content": ""}, USER), 400, "System prompt must have content"),
+    (talk(USER, CALLS, USER), 400, "Not the same number of function calls and responses"),
+    (talk(USER, CALLS, {**RESULT, "tool_call_id": "other"}), 400, "Unexpected tool call id other in tool results"),
+    (talk(USER, CALLS, RESULT, model="mistral-large-latest"), 400, "Tool call id was call_1 but must be a-z, A-Z, 0-9"),
+    ({"logprobs": True}, 400, "Logprobs are not enabled for this model"),
+    ({"tool_choice": "maybe"}, 422, "[{'type': 'enum'"),
+]
+
+DEEPSEEK = [
+    (
+        talk({"role": "function", "content": "x"}),
+        "Failed to deserialize the JSON body into the target type: messages[0]",
+    ),
+    (
+        talk({"role": "developer", "content": "x"}),
+        "Failed to deserialize the JSON body into the target type: messages[",
+    ),
+    (
+        talk(part(type="image_url", image_url={"url": "x"})),
+        "Failed to deserialize the JSON body into the target type: m",
+    ),
+    ({"tools": [TOOL], "tool_choice": "required"}, "Thinking mode does not support this tool_choice"),
+    (talk(USER, CALLS, RESULT), "The reasoning_content in the thinking mode must be passed back to the API."),
+    (talk(USER, RESULT), "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"),
+    (talk(USER, CALLS, USER, thinking={"type": "disabled"}), "An assistant message with 'tool_calls' must be followed"),
+]
+
+GROQ = [
+    ({"store": True}, "property 'store' is unsupported, did you mean 'stop'?"),
+    ({"reasoning": {}}, "property 'reasoning' is unsupported"),
+    (
+        talk(USER, {"role": "assistant", "content": "x", "reasoning_content": "y"}, USER),
+        "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property"
+        " 'reasoning_content' is unsupported",
+    ),
+    (talk(USER, {"role": "assistant", "content": "x", "reasoning": "y"}, USER), "'messages.1' : for 'role:assistant'"),
+    (
+        talk({**USER, "done": True}),
+        "'messages.0' : for 'role:user' the following must be satisfied[('messages.0' : prop",
+    ),
+    ({"temperature": 3}, "'temperature' : number must be at most 2"),
+]
+
+GEMINI, CLAUDE, HAIKU = (
+    {"model": "google/gemini-2.5-flash"},
+    {"model": "anthropic/claude-opus-4.8"},
+    {"model": "anthropic/claude-haiku-4.5"},
+)
+SAID = {"role": "assistant", "content": "Hello"}
+OPENROUTER = [
+    (talk(USER, SYSTEM, USER, **GEMINI), 500, '{"error":{"code":500,"message":"Internal error encountered."'),
+    (
+        talk(SYSTEM, CALLS, RESULT, **GEMINI),
+        400,
+        '{"error":{"code":400,"message":"Please ensure that function call turn',
+    ),
+    (talk({**USER, "done": True}, **GEMINI), 400, '{"error":{"code":400,"message":"Invalid JSON payload received.'),
+    (talk(USER, RESULT, **GEMINI), 400, '{"error":{"code":400,"message":"Please ensure that the number of function'),
+    (talk(USER, SYSTEM, USER, **HAIKU), 400, '{"type":"error","error":{"type":"invalid_request_error","message":"role'),
+    (
+        talk(USER, SYSTEM, USER, **CLAUDE),
+        400,
+        '{"type":"error","error":{"type":"invalid_request_error","message":"mess',
+    ),
+    (
+        talk(USER, SAID, SYSTEM, **CLAUDE),
+        400,
+        '{"type":"error","error":{"type":"invalid_request_error","message":"mess',
+    ),
+    (talk({"role": "user", "content": ""}, **HAIKU), 400, '{"type":"error","error":{"type":"invalid_request_error"'),
+    (
+        talk(USER, SAID, **CLAUDE),
+        400,
+        '{"type":"error","error":{"type":"invalid_request_error","message":"This model do',
+    ),
+    (talk(USER, RESULT, model="mistralai/mistral-small"), 400, '{"object":"error","message":"Unexpected role \'tool\''),
+    (talk({"role": "user", "content": None}), 400, "Invalid input"),
+    ({"reasoning": {"effort": "low"}, "reasoning_effort": "high"}, 400, '"reasoning.effort" and "reasoning_effort"'),
+]
+
+OTHERS = [
+    (
+        "perplexity",
+        talk(USER, USER),
+        "After the (optional) system message(s), user or tool message(s) should alternate",
+    ),
+    ("perplexity", talk(USER, SYSTEM), "After the (optional) system message(s)"),
+    ("moonshot", talk(USER, CALLS, RESULT), "thinking is enabled but reasoning_content is missing in assistant tool"),
+    ("moonshot", {"temperature": 1.5}, "invalid temperature"),
+    (
+        "xai",
+        talk(USER, {"role": "assistant", "content": ""}, USER),
+        "Each message must have at least one content elemen",
+    ),
+    ("zai", talk(USER, {"role": "assistant", "content": ""}, USER), "The messages parameter is illegal."),
+    (
+        "cerebras",
+        talk(USER, {**SAID, "reasoning_content": "x"}, USER),
+        "messages.1.assistant.reasoning_content: property",
+    ),
+    ("fireworks", talk({**USER, "done": True}), "Extra inputs are not permitted, field: 'messages[0].done'"),
+    ("minimax", talk(USER, RESULT), "invalid params, tool result's tool id(call_1) not found (2013)"),
+    (
+        "qwen",
+        talk(USER, CALLS, USER),
+        '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls"',
+    ),
+    ("azure-openai", talk(USER, RESULT), "messages with role 'tool' must be a response to a preceding message"),
+    ("compatible", talk({**USER, "done": True}), "Unknown parameter: 'messages[0].done'."),
+    ("compatible", {"zzz": 1}, "Unknown parameter: 'zzz'."),
+    ("compatible", talk({"role": "developer", "content": "x"}, USER), "Invalid value: 'developer'."),
+    ("compatible", talk(USER, RESULT), "messages with role 'tool' must be a response"),
+    ("compatible", talk(USER, {"role": "assistant", "content": None}, USER), "Each message must have at least one"),
+    ("llamacpp", talk({"role": "user"}), "All non-assistant messages must contain 'content'"),
+    ("llamacpp", talk(USER, {"role": "assistant"}), "Assistant message must contain either 'content' or 'tool_calls'!"),
+    ("llamacpp", talk(part(type="file", file={})), "unsupported content[].type"),
+    ("llamacpp", talk(USER, SAID, SAID), "Cannot have 2 or more assistant messages at the end of the list."),
+    (
+        "llamacpp",
+        {"temperature": "hot"},
+        "Field 'temperature': [json.exception.type_error.302] type must be number, but",
+    ),
+    ("llamacpp", {"tool_choice": "maybe"}, "Invalid tool_choice: maybe"),
+    ("llamacpp", {"messages": None}, "'messages' is required"),
+    ("vllm", {"tools": []}, "`tools` must not be an empty array."),
+    ("vllm", {"tool_choice": "auto"}, "When using `tool_choice`, `tools` must be set."),
+    ("vllm", {"stream_options": {}}, "Stream options can only be defined when `stream=True`."),
+    ("vllm", talk(part(type="file", file={})), "Unsupported chat content part type: 'file'."),
+    ("sglang", {"messages": []}, "Messages cannot be empty."),
+    ("sglang", {"tool_choice": "required"}, "Tools cannot be empty if tool choice is set to required."),
+    ("ollama", talk({"role": "user", "content": None}), "invalid message content type: <nil>"),
+    (
+        "ollama",
+        talk(part(type="image_url", image_url={"url": "https://x/y.png"})),
+        "image URLs are not currently suppor",
+    ),
+    ("ollama", {"reasoning_effort": "huge"}, "invalid reasoning value: 'huge'"),
+    ("template", talk(USER, SYSTEM), "System message must be at the beginning."),
+    ("template", talk({"role": "developer", "content": "x"}), "Unexpected message role."),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), OPENAI)
+def test_openai_refuses(change: dict[str, Any], says: str) -> None:
+    refused = judged("openai", change)
+    assert refused is not None
+    assert refused.status == 400
+    assert words(refused).startswith(says)
+    assert refused.body["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(("change", "status", "says"), MISTRAL)
+def test_mistral_refuses(change: dict[str, Any], status: int, says: str) -> None:
+    refused = judged("mistral", change)
+    assert refused is not None
+    assert (refused.status, words(refused)[: len(says)]) == (status, says)
+
+
+@pytest.mark.parametrize(("change", "says"), DEEPSEEK)
+def test_deepseek_refuses(change: dict[str, Any], says: str) -> None:
+    refused = judged("deepseek", change)
+    assert refused is not None
+    assert words(refused).startswith(says)
+    assert refused.body["error"]["code"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(("change", "says"), GROQ)
+def test_groq_refuses(change: dict[str, Any], says: str) -> None:
+    refused = judged("groq", change)
+    assert refused is not None
+    assert words(refused).startswith(says)
+
+
+@pytest.mark.parametrize(("change", "status", "says"), OPENROUTER)
+def test_openrouter_refuses(change: dict[str, Any], status: int, says: str) -> None:
+    refused = judged("openrouter", change)
+    assert refused is not None
+    assert (refused.status, words(refused)[: len(says)]) == (status, says)
+    assert refused.body["error"]["code"] == status
+
+
+@pytest.mark.parametrize(("name", "change", "says"), OTHERS)
+def test_others_refuse(name: str, change: dict[str, Any], says: str) -> None:
+    refused = judged(name, change)
+    assert refused is not None
+    assert words(refused)[: len(says)] == says
+
+
+ACCEPTED: list[tuple[str, dict[str, Any]]] = [
+    ("openai", talk(CALLS, RESULT, USER)),
+    ("openai", talk(USER, SYSTEM, {"role": "developer", "content": "x"}, USER, SAID)),
+    ("openai", talk({"role": "user", "content": ""}, {"role": "user", "content": []})),
+    ("openai", {"tools": None, "response_format": None, "temperature": None}),
+    ("openai", {"temperature": 0.2, "reasoning_effort": "none", "model": "gpt-5.6"}),
+    ("openai", {"tools": [TOOL], "model": "gpt-5.4"}),
+    ("openai", talk(USER, {**CALLS, "tool_calls": [{**CALL, "id": "call_REDACTED_" + "1" * 40}]}, RESULT, USER)
+     | {"messages": [USER, CALLS, RESULT, USER]}),
+    ("mistral", talk(USER, CALLS, RESULT, USER)),
+    ("mistral", talk(SAID, USER)),
+    ("mistral", talk(USER, {**SAID, "prefix": True})),
+    ("deepseek", talk(USER, {**CALLS, "reasoning_content": ""}, RESULT)),
+    ("deepseek", talk(USER, CALLS, RESULT, thinking={"type": "disabled"})),
+    ("deepseek", talk({**USER, "stray": 1})),
+    ("groq", talk(USER, {**SAID, "reasoning": "x"}, USER, model="openai/gpt-oss-120b")),
+    ("openrouter", talk(SYSTEM, SYSTEM, USER, **GEMINI)),
+    ("openrouter", talk(USER, SYSTEM, SAID, USER, **CLAUDE)),
+    ("openrouter", talk(USER, SAID, **HAIKU)),
+    ("moonshot", talk(USER, CALLS, RESULT, model="kimi-k2-0905")),
+    ("perplexity", talk(SYSTEM, SYSTEM, USER, SAID, USER)),
+    ("compatible-lenient", talk({**USER, "done": True}, USER, zzz=1)),
+    ("template", talk(SYSTEM, USER, USER, CALLS, RESULT, USER)),
+    ("ollama", {"messages": []}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change"), ACCEPTED)
+def test_accepts(name: str, change: dict[str, Any]) -> None:
+    assert judged(name, change) is None
+
+
+ALTERNATE = "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."
+
+
+@pytest.mark.parametrize(
+    ("template", "messages", "says"),
+    [
+        ("alternating", [SYSTEM, USER, SAID, USER], None),
+        ("alternating", [USER, CALLS, RESULT, SAID, USER], None),
+        ("alternating", [USER, CALLS, RESULT, USER], ALTERNATE),
+        ("alternating", [USER, USER], ALTERNATE),
+        ("alternating", [USER, SYSTEM], ALTERNATE),
+        ("no-system", [USER, SAID, USER], None),
+        ("no-system", [SYSTEM, USER], "System role not supported"),
+        ("open", [USER, SYSTEM, USER, RESULT], None),
+        ("{% if messages|length > 1 %}{{ raise_exception('one at most') }}{% endif %}", [USER, USER], "one at most"),
+    ],
+)
+def test_template_speaks_for_itself(template: str, messages: list[Any], says: str | None) -> None:
+    refused = judged("template", {"messages": messages}, template=template)
+    assert (refused and words(refused)) == says
+
+
+@pytest.mark.parametrize(
+    ("options", "change", "refused"),
+    [
+        ({"extra_fields": ["zzz"]}, {"zzz": 1}, False),
+        ({"extra_message_fields": ["done"]}, talk({**USER, "done": 1}), False),
+        ({"alternation": True}, talk(USER, USER), True),
+        ({"system_first": True}, talk(USER, SYSTEM), True),
+        ({"reasoning_required": True}, talk(USER, CALLS, RESULT), True),
+        ({"empty_assistant": False}, talk(USER, {"role": "assistant", "content": ""}, USER), False),
+        ({"pairing": False}, talk(USER, RESULT), False),
+        ({"roles": ["user"]}, talk(SYSTEM, USER), True),
+        ({"strict": False}, talk({**USER, "done": 1}, zzz=1), False),
+        ({"models": ["a"]}, {"model": "b"}, True),
+    ],
+)
+def test_options_of_the_compatible_server(options: dict[str, Any], change: dict[str, Any], refused: bool) -> None:
+    assert (judged("compatible", change, **options) is not None) is refused
+
+
+ODD: list[Any] = [None, True, 0, -1, 1.5, "", "x", [], [1], ["x"], [[]], {}, {"type": 1}, {"role": []}, {"a": None}]
+
+
+def _spoiled(value: Any, put: Callable[[Any], Any]) -> list[Any]:
+    """Bodies in which one node is something else."""
+    found = [put(odd) for odd in ODD]
+    if isinstance(value, dict):
+        for key in value:
+            found += _spoiled(value[key], lambda odd, key=key: put({**value, key: odd}))
+    if isinstance(value, list):
+        for at in range(len(value)):
+            found += _spoiled(value[at], lambda odd, at=at: put([*value[:at], odd, *value[at + 1 :]]))
+    return found
+
+
+NAMES = ("openai", "openrouter", "mistral", "deepseek", "groq", "compatible", "perplexity", "moonshot", "template")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "llamacpp", "vllm", "sglang", "ollama"])
+def test_odd_values_are_judged_and_answered_without_a_crash(name: str) -> None:
+    one = provider(name)
+    path, example = one.example
+    body = {
+        **example,
+        "messages": [SYSTEM, part(type="image_url", image_url={"url": "https://x/y.png"}), CALLS, RESULT, USER],
+        "tools": [TOOL],
+        "tool_choice": {"type": "function", "function": {"name": "f"}},
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": {}}},
+        "stream_options": {"include_usage": True},
+        "metadata": {"a": "b"},
+        "reasoning": {"effort": "low"},
+        "thinking": {"type": "enabled"},
+        "stop": ["x"],
+    }
+    for spoiled in _spoiled(body, lambda odd: odd):
+        call = one.read("POST", path, {}, {}, orjson.dumps(spoiled))
+        refused = call if isinstance(call, Refused) else one.judge(call)
+        assert refused is None or 400 <= refused.status <= 500

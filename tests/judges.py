@@ -1,0 +1,68 @@
+"""Who judges whom: for every built-in profile the emulator, with its options, that says whether a request is accepted.
+
+No sockets: `judge` reads and judges, with strict signatures, as the laws want it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl
+
+from dragoman.emulators.catalogue import provider
+from dragoman.emulators.provider import Provider, Refused
+
+JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "openai": ("openai", {}),
+    "openai-responses": ("openai-responses", {}),
+    "azure-openai": ("azure-openai", {}),
+    "anthropic": ("anthropic", {}),
+    "anthropic-compatible": ("anthropic", {}),
+    "gemini": ("gemini", {}),
+    "gemini-compatible": ("gemini", {}),
+    "vertex": ("vertex", {}),
+    "gemini-openai": ("gemini-openai", {}),
+    "openrouter": ("openrouter", {}),
+    "mistral": ("mistral", {}),
+    "deepseek": ("deepseek", {}),
+    "groq": ("groq", {}),
+    "xai": ("xai", {}),
+    "zai": ("zai", {}),
+    "moonshot": ("moonshot", {}),
+    "qwen": ("qwen", {}),
+    "minimax": ("minimax", {}),
+    "cerebras": ("cerebras", {}),
+    "together": ("together", {}),
+    "fireworks": ("fireworks", {}),
+    "perplexity": ("perplexity", {}),
+    "cohere": ("cohere", {}),
+    "ollama": ("ollama", {}),
+    "vllm": ("vllm", {}),
+    "llamacpp": ("llamacpp", {}),
+    "lmstudio": ("lmstudio", {}),
+    "sglang": ("sglang", {}),
+    "openai-compatible": ("compatible", {}),
+    "openai-compatible-lenient": ("compatible-lenient", {}),
+    "strict-template": ("template", {"template": "alternating"}),
+}
+# a profile's path may be relative to its base URL; the emulator knows the vendor's from the root
+_PREFIXES = ("", "/v1", "/v1beta", "/api/v1", "/openai/v1", "/v1beta/openai")
+
+
+@cache
+def _judge_of(profile: str) -> Provider:
+    name, options = JUDGES[profile]
+    return provider(name, signatures="strict", **options)
+
+
+def judge(profile: str, model: str, path: str, headers: Mapping[str, str], body: bytes) -> Refused | None:
+    """The refusal of the emulator that judges this profile, or None. `model` fills a `{model}` in the path."""
+    one = _judge_of(profile)
+    route, _, query = path.replace("{model}", model).partition("?")
+    owned = next((prefix + route for prefix in _PREFIXES if one.owns("POST", prefix + route)), None)
+    if owned is None:
+        raise ValueError(f'the judge of "{profile}" ({one.name}) knows no path {route}; its own: {one.example[0]}')
+    fields = dict(parse_qsl(query))
+    call = one.read("POST", owned, fields, {name.lower(): value for name, value in headers.items()}, body)
+    return call if isinstance(call, Refused) else one.judge(call)
