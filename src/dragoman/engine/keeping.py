@@ -1,0 +1,76 @@
+"""Opaque state of an answer, gathered for the store: who speaks another dialect may not send it back.
+
+State is found again by the call that follows it, or by the assistant's words where it called nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman.conversation.canonical import digest
+from dragoman.conversation.events import CallStarted, Event, ReasoningDelta, Signed, TextDelta
+from dragoman.conversation.literals import joined, unquote
+from dragoman.conversation.parts import Part, Reasoning, Text
+
+Keep = Callable[[str, tuple[Part, ...]], None]
+"""Takes a key, and what belongs to it: thoughts with their state, and the state of the call or text itself."""
+
+_LIMIT = 4 * 1024 * 1024
+
+
+def text_key(text: str) -> str:
+    """The key of an assistant turn that called nothing: a digest of its decoded words."""
+    return "text-" + (digest(text) or "")
+
+
+class Keeping:
+    """The state of the first choice, as its events go by. Only what another dialect than the client's made."""
+
+    __slots__ = ("_calls", "_client", "_keep", "_pending", "_size", "_texts", "_thoughts")
+
+    def __init__(self, client: str, keep: Keep) -> None:
+        self._client = client
+        self._keep = keep
+        self._texts: list[bytes] = []
+        self._thoughts: dict[int, list[bytes]] = {}
+        self._pending: list[Part] = []
+        self._calls: dict[int, tuple[str, list[Part]]] = {}
+        self._size = 0
+
+    def add(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            if event.choice == 0:
+                self._gather(self._texts, event.literal)
+        elif isinstance(event, ReasoningDelta):
+            if event.choice == 0:
+                self._gather(self._thoughts.setdefault(event.part, []), event.literal)
+        elif isinstance(event, CallStarted):
+            if event.choice == 0:
+                self._calls[event.part] = (event.id, self._pending)
+                self._pending = []
+        elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._client:
+            self._signed(event)
+
+    def close(self) -> None:
+        """Hand over what each call claimed; what none claimed belongs to the words."""
+        for key, parts in self._calls.values():
+            if parts:
+                self._keep(key, tuple(parts))
+        if self._pending:
+            self._keep(text_key(unquote(joined("", self._texts))), tuple(self._pending))
+
+    def _signed(self, event: Signed) -> None:
+        call = self._calls.get(event.part)
+        thought = self._thoughts.pop(event.part, None)
+        if call is not None:
+            call[1].append(event.state)
+        elif thought is not None or event.redacted:
+            text = Text(literal=joined("", thought)) if thought else None
+            self._pending.append(Reasoning(text=text, state=event.state, redacted=event.redacted, field=event.field))
+        else:
+            self._pending.append(event.state)
+
+    def _gather(self, literals: list[bytes], literal: bytes) -> None:
+        self._size += len(literal)
+        if self._size <= _LIMIT:
+            literals.append(literal)

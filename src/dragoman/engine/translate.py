@@ -1,0 +1,192 @@
+"""An upstream's answer in the client's dialect: bytes in, bytes out.
+
+Between equal dialects with nothing to undo the bytes are relayed as they are and only watched. In all other cases they
+are read into events, the client's own names and ids are put back, and the events are written in its dialect. A whole
+reply takes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
+from dragoman.conversation.collect import collect, merged
+from dragoman.conversation.events import CallStarted, Event, Failed, Stopped, Used
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.parts import Origin
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.answering import Answering, StreamParser
+from dragoman.engine.keeping import Keep, Keeping
+from dragoman.engine.spoken import spoken
+from dragoman.engine.watching import Watch
+
+__all__ = ["Translation"]
+
+
+class Translation:
+    """One answer on its way back. Afterwards it tells what it saw: `usage`, `stop`, `failure`.
+
+    `started`: something has gone out to the client, so that nothing can be tried again. `skipped` counts frames that
+    could not be read. `origin` says who made opaque state; by default only the upstream's dialect is known.
+    """
+
+    __slots__ = (
+        "_answering",
+        "_client",
+        "_keeping",
+        "_options",
+        "_parser",
+        "_renderer",
+        "_undo",
+        "_upstream",
+        "_watch",
+        "failure",
+        "started",
+        "stop",
+        "usage",
+    )
+
+    def __init__(
+        self,
+        upstream: str,
+        client: str,
+        undo: Undo = NOTHING_TO_UNDO,
+        answering: Answering | None = None,
+        keep: Keep | None = None,
+        think_tags: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
+        self._answering = answering or Answering()
+        self._upstream = spoken(upstream)
+        self._client = spoken(client)
+        self._undo = undo
+        self._options = self._upstream.options(origin, self._answering.id, think_tags)
+        self._keeping = Keeping(client, keep) if keep is not None and upstream != client else None
+        self._parser: StreamParser | None = None
+        self._renderer = self._client.renderer(self._answering)
+        relayed = upstream == client and not undo and not think_tags
+        self._watch = Watch(self._new_parser) if relayed else None
+        self.usage: Usage | None = None
+        self.stop: Stop | None = None
+        self.failure: Failure | None = None
+        self.started = False
+
+    @property
+    def relays(self) -> bool:
+        """Whether the bytes go through as they are."""
+        return self._watch is not None
+
+    @property
+    def skipped(self) -> int:
+        """Frames that could not be read."""
+        return self._parser.skipped if self._parser is not None else 0
+
+    def feed(self, data: bytes) -> bytes:
+        """A chunk of the upstream's stream, as the client is to see it."""
+        watch = self._watch
+        if watch is not None:
+            watch.see(data)
+            self.failure = watch.failure
+            self.started = True
+            return data
+        if self._parser is None:
+            self._parser = self._new_parser()
+        return self._written(self._parser.feed(data))
+
+    def close(self) -> bytes:
+        """The upstream's stream is over: what is still to be said, an error where the end was not a proper one."""
+        if self._watch is not None:
+            return self._close_watch(self._watch)
+        if self._parser is None:
+            self._parser = self._new_parser()
+        out = self._written(self._parser.close())
+        if self._keeping is not None and self.failure is None:
+            self._keeping.close()
+        return out + self._renderer.close()
+
+    def fail(self, failure: Failure) -> bytes:
+        """The connection broke or timed out: the client's own terminal error."""
+        if self.failure is not None:
+            return b""
+        if self._watch is not None:
+            self.failure = failure
+            return self._renderer.render([Failed(failure)])
+        return self._written([Failed(failure)])
+
+    def whole(self, body: bytes) -> bytes:
+        """A whole reply, or the body of an error where `failure` is set afterwards."""
+        events = self._upstream.parse_reply(body, **self._options)
+        self._note(events)
+        if self.failure is None and self._keeping is not None:
+            self._keeping.close()
+        if self._watch is not None and self.failure is None:
+            return body
+        reply = collect(events)
+        if isinstance(reply, Failure):
+            self.failure = reply
+            return self._client.render_error(reply, self._answering)[2]
+        return self._client.render_reply(reply, self._answering)
+
+    def _new_parser(self) -> StreamParser:
+        return self._upstream.parser(**self._options)
+
+    def _written(self, events: list[Event]) -> bytes:
+        if not events or self.failure is not None:
+            return b""
+        self._note(events)
+        out = self._renderer.render(events)
+        if out:
+            self.started = True
+        return out
+
+    def _note(self, events: list[Event]) -> None:
+        """See what goes by, and put the client's names and ids back."""
+        for index, event in enumerate(events):
+            note = _NOTES.get(type(event))
+            if note is not None:
+                events[index] = note(self, event)
+        if self._keeping is not None:
+            for event in events:
+                self._keeping.add(event)
+
+    def _call(self, event: CallStarted) -> CallStarted:
+        undo = self._undo
+        name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
+        if name is event.name and identity is event.id:
+            return event
+        return msgspec.structs.replace(event, name=name, id=identity)
+
+    def _used(self, event: Used) -> Used:
+        self.usage = merged(self.usage, event.usage)
+        return event
+
+    def _stopped(self, event: Stopped) -> Stopped:
+        if event.choice == 0:
+            self.stop = event.reason
+        return event
+
+    def _failed(self, event: Failed) -> Failed:
+        self.failure = event.failure
+        return event
+
+    def _close_watch(self, watch: Watch) -> bytes:
+        """A relayed stream that broke off gets the error that its dialect has for this."""
+        proper = watch.close()
+        self.usage, self.stop, told = watch.usage, watch.stop, watch.failure
+        self.failure = self.failure or told
+        if proper or (told is not None and told.raw):
+            return b""
+        if not self.started:
+            return self._renderer.close()
+        return (b"\n\n" if watch.cut_short else b"") + self._renderer.close()
+
+
+_NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
+    CallStarted: Translation._call,
+    Used: Translation._used,
+    Stopped: Translation._stopped,
+    Failed: Translation._failed,
+}
