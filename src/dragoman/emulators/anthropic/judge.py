@@ -8,7 +8,7 @@ from dragoman.emulators.anthropic import thinking
 from dragoman.emulators.anthropic.claude import Claude, claude
 from dragoman.emulators.anthropic.conversation import check_conversation
 from dragoman.emulators.anthropic.fields import check_fields
-from dragoman.emulators.anthropic.schemas import compilable
+from dragoman.emulators.anthropic.schemas import compilable, well_formed
 from dragoman.emulators.anthropic.shape import Fault
 from dragoman.emulators.anthropic.tools import check_set, check_strict
 from dragoman.emulators.provider import Operation, Options, Received
@@ -41,6 +41,7 @@ def _check_capabilities(body: dict[str, Any], model: Claude, beta: str) -> None:
     check_strict(body.get("tools") or [])
     form = (body.get("output_config") or {}).get("format")
     if form:
+        well_formed(form["schema"], "output_config.format.schema")
         compilable(form["schema"], "output_config.format.schema")
 
 

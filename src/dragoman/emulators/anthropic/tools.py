@@ -95,7 +95,7 @@ _custom: Check = record(
     },
     required=("name", "input_schema"),
 )
-_server: Check = record({"cache_control": cache_control}, loose=True)
+_server: Check = record({"name": text, "cache_control": cache_control}, loose=True)
 tools: Check = array(tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server)}, default="custom"))
 
 _parallel: dict[str, Check] = {"type": anything, "disable_parallel_tool_use": nullable(boolean)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.responses.items import kind_of
-from dragoman.emulators.responses.shape import Fault
+from dragoman.emulators.responses.shape import Fault, mistyped
 from dragoman.emulators.signatures import is_masked, mint, verdict
 
 ISSUER = "openai-responses"
@@ -46,6 +46,8 @@ def _check_seals(items: list[Item], strict: bool) -> None:
         blob = item.get("encrypted_content")
         if blob is None or is_masked(blob) or kind_of(item) not in ("reasoning", "compaction"):
             continue
+        if not isinstance(blob, str):
+            raise mistyped(blob, "a string", "input")
         if verdict(ISSUER, blob, strict) != "ok":
             raise Fault(
                 f"The encrypted content {blob[:4]}...{blob[-4:]} could not be verified. "
@@ -74,7 +76,9 @@ def _check_calls(items: list[Item]) -> None:
         kind, name = kind_of(item), item.get("call_id")
         if kind in _ASKS and isinstance(name, str):
             asked[name] = kind
-        elif kind in ("function_call_output", "custom_tool_call_output", "tool_search_output") and name is not None:
+        elif kind in ("function_call_output", "custom_tool_call_output", "tool_search_output") and isinstance(
+            name, str
+        ):
             if name not in asked:
                 raise Fault(f"No tool call found for {_output(kind)} with call_id {name}.", "input")
             answered.add(name)

@@ -46,8 +46,10 @@ def _open_object(node: dict[str, Any]) -> str | None:
     if node.get("additionalProperties") is not False:
         return "'additionalProperties' is required to be supplied and to be false."
     properties, required = node.get("properties", {}), node.get("required", [])
+    if not isinstance(properties, dict):
+        return f"{properties!r} is not of type 'object'."
     for name in properties:
-        if name not in required:
+        if not isinstance(required, list) or name not in required:
             return (
                 "'required' is required to be supplied and to be an array including every key in properties. "
                 f"Missing '{name}'."
