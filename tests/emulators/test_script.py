@@ -1,0 +1,168 @@
+"""Scripts, faults and the echo: what is said, and what is wrong with what cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.emulators.catalogue import UnknownEmulatorError, provider
+from dragoman.emulators.echo import echo
+from dragoman.emulators.faults import BadFaultError, fault
+from dragoman.emulators.provider import Operation, Received, ToolCall, Turn
+from dragoman.emulators.sample import sample
+from dragoman.emulators.script import BadScriptError, Script, load
+from dragoman.emulators.template import BadTemplateError
+
+
+def call(body: Any) -> Received:
+    return Received("POST", "/", {}, {}, b"", body, "m", False, Operation.GENERATE)
+
+
+def test_a_script_in_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text(
+        "- Hello\n- text: Look\n  reasoning: hm\n  calls:\n    - {name: f, arguments: {a: 1}, id: x}\n"
+        "- fault: 429;retry-after=2\n- {text: cut, stop: length}\n- {json: {a: 1}}\n"
+    )
+    script = load(path)
+    steps = [script.next() for _ in range(6)]
+    said = [step.say(call({"messages": []})) for step in steps]
+    assert said[0] == Turn(text="Hello")
+    assert said[1] == Turn(text="Look", reasoning="hm", calls=(ToolCall("f", {"a": 1}, "x"),))
+    assert steps[2].fault == fault("429;retry-after=2")
+    assert said[3].stop == "length"
+    assert said[4].says == '{"a":1}'
+    assert said[5].says.startswith("heard:")
+    assert script.left == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("text: Hello", "must be a list of turns"),
+        ("- [1, 2]", "turn 1: must be a mapping or a text, not list"),
+        ("- txt: Hello", 'turn 1: no key "txt"; known: text, reasoning'),
+        ("- txt: Hello", 'Did you mean "text"?'),
+        ("- text: [a]", "turn 1: text must be a text"),
+        ("- Hello\n- stop: never", 'turn 2: stop is "never"; known: end, length, filter'),
+        ("- calls: {}", "turn 1: calls must be a list"),
+        ("- calls: [{arguments: {}}]", "turn 1: call 1: must be a mapping with a name"),
+        ("- fault: explode", 'turn 1: no fault is named "explode"'),
+        ("- 'a: b: c", "is no YAML"),
+    ],
+)
+def test_a_bad_script_is_told_where_and_what(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text(text)
+    with pytest.raises(BadScriptError) as raised:
+        load(path)
+    assert says in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_a_script_that_is_not_there() -> None:
+    with pytest.raises(BadScriptError, match=r"nowhere\.yaml: cannot be read"):
+        load("nowhere.yaml")
+
+
+def test_a_script_in_python_may_look_at_the_request() -> None:
+    script = Script([lambda heard: Turn(text=heard.model), Turn(text="b"), "c"])
+    assert [script.next().say(call({})).says for _ in range(3)] == ["m", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("explode", 'no fault is named "explode"; known: 401'),
+        ("stal", 'Did you mean "stall"?'),
+        ("429;retry=2", 'fault "429" has no setting "retry"'),
+        ("cut;after=x", 'fault "cut": after must be a number, not "x"'),
+        ("cut;after=-1", "must not be below 0"),
+    ],
+)
+def test_a_bad_fault_is_told_what_is_known(text: str, says: str) -> None:
+    with pytest.raises(BadFaultError) as raised:
+        fault(text)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: provider("openia"), 'no emulator is named "openia"'),
+        (lambda: provider("openia"), 'Did you mean "openai"?'),
+        (lambda: provider("openai", template="x"), 'emulator "openai" has no option "template"'),
+    ],
+)
+def test_an_unknown_emulator_or_option(make: Any, says: str) -> None:
+    with pytest.raises(UnknownEmulatorError) as raised:
+        make()
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("template", ["no-such-template", "{% if %}"])
+def test_a_bad_template(template: str) -> None:
+    with pytest.raises(BadTemplateError):
+        provider("template", template=template)
+
+
+USER = {"role": "user", "content": "Hi"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"$ref": "#/$defs/B"}},
+    "$defs": {"B": {"enum": ["x"]}},
+}
+CHAT_TOOL = {"type": "function", "function": {"name": "f", "parameters": SCHEMA}}
+
+
+@pytest.mark.parametrize(
+    ("body", "heard"),
+    [
+        ({"messages": [{"role": "system", "content": "s"}, USER]}, 'heard: system user; tools: 0; last user: "Hi"'),
+        ({"system": "s", "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}], "tools": [{}]},
+         'heard: system user; tools: 1; last user: "a"'),
+        ({"systemInstruction": {"parts": [{"text": "s"}]}, "contents": [{"parts": [{"text": "a"}]}, {"role": "model"}],
+          "tools": [{"functionDeclarations": [{"name": "f"}, {"name": "g"}]}]},
+         'heard: system user model; tools: 2; last user: "a"'),
+        ({"instructions": "s", "input": "a"}, 'heard: system user; tools: 0; last user: "a"'),
+        ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}, {"type": "function_call"}]},
+         'heard: user function_call; tools: 0; last user: "a"'),
+    ],
+)  # fmt: skip
+def test_the_echo_tells_what_arrived(body: Any, heard: str) -> None:
+    assert echo(call(body)).says == heard
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tools": [CHAT_TOOL], "tool_choice": "required"},
+        {"tools": [CHAT_TOOL], "tool_choice": {"type": "function", "function": {"name": "f"}}},
+        {"tools": [{"name": "f", "input_schema": SCHEMA}], "tool_choice": {"type": "tool", "name": "f"}},
+        {"tools": [{"name": "f", "input_schema": SCHEMA}], "tool_choice": {"type": "any"}},
+        {"tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": SCHEMA}]}],
+         "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+    ],
+)  # fmt: skip
+def test_the_echo_calls_a_tool_that_is_forced(body: Any) -> None:
+    assert echo(call(body)).calls == (ToolCall("f", {"a": 1, "b": "x"}),)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}},
+        {"text": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+        {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+        {"generationConfig": {"responseJsonSchema": SCHEMA}},
+    ],
+)
+def test_the_echo_answers_by_schema(body: Any) -> None:
+    assert echo(call(body)).json == {"a": 1, "b": "x"}
+
+
+def test_a_sample_of_a_recursive_schema_ends() -> None:
+    tree = {"$defs": {"T": {"type": "object", "properties": {"next": {"$ref": "#/$defs/T"}}}}, "$ref": "#/$defs/T"}
+    assert sample(tree)["next"] is not None

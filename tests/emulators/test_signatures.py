@@ -1,0 +1,75 @@
+"""D3: signatures are minted per emulator and checked when they come back."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import orjson
+import pytest
+
+from dragoman.emulators.catalogue import provider
+from dragoman.emulators.provider import Received, Turn
+from dragoman.emulators.signatures import is_masked, mint, verdict
+
+MINE = mint("anthropic", "thought")
+FLIPPED = base64.b64encode(bytes([*base64.b64decode(MINE)[:20], 0, *base64.b64decode(MINE)[21:]])).decode()
+
+
+@pytest.mark.parametrize(
+    ("value", "strict", "expected"),
+    [
+        (MINE, True, "ok"),
+        (MINE.rstrip("=").replace("+", "-").replace("/", "_"), True, "ok"),
+        (mint("gemini", "thought"), False, "foreign"),
+        (FLIPPED, False, "altered"),
+        (MINE[:-8], False, "altered"),
+        (MINE[8:], False, "altered"),
+        ("", False, "empty"),
+        (None, False, "empty"),
+        ("c29tZXRoaW5nIGVsc2U=", False, "ok"),
+        ("c29tZXRoaW5nIGVsc2U=", True, "unknown"),
+        ("not base64!", True, "unknown"),
+    ],
+)
+def test_D3_verdicts(value: Any, strict: bool, expected: str) -> None:
+    assert verdict("anthropic", value, strict) == expected
+
+
+def test_D3_a_signature_is_bound_to_its_content() -> None:
+    assert verdict("anthropic", MINE, content="thought") == "ok"
+    assert verdict("anthropic", MINE, content="another thought") == "altered"
+
+
+def test_D3_a_signature_is_base64_as_a_whole() -> None:
+    assert base64.b64encode(base64.b64decode(MINE, validate=True)).decode() == MINE
+
+
+def test_masked_ids_are_known() -> None:
+    assert is_masked("call_REDACTED_1")
+    assert not is_masked("call_1")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [("google/gemini-3-pro", "Thought signature"), ("anthropic/claude-haiku-4.5", "Invalid `signature`")],
+)
+def test_openrouter_wants_its_own_signatures_back(model: str, words: str) -> None:
+    one = provider("openrouter", signatures="strict")
+    path, body = one.example
+
+    def judged(details: Any) -> Any:
+        said = {"role": "assistant", "content": "x", "reasoning_details": details}
+        messages = [*body["messages"], said, *body["messages"]]
+        call = one.read("POST", path, {}, {}, orjson.dumps({"model": model, "messages": messages}))
+        assert isinstance(call, Received)
+        return one.judge(call)
+
+    asked = one.read("POST", path, {}, {}, orjson.dumps({**body, "model": model}))
+    assert isinstance(asked, Received)
+    details = one.whole(asked, Turn(reasoning="hm", text="x"))["choices"][0]["message"]["reasoning_details"]
+    assert judged(details) is None
+    key = "signature" if "claude" in model else "data"
+    for bad in ("", mint("gemini", "hm"), "b3RoZXI="):
+        refused = judged([{**item, key: bad} for item in details])
+        assert words in refused.body["error"]["metadata"]["raw"]
