@@ -1,0 +1,384 @@
+"""Who gets which connection, when it is given back, and that none is ever lost."""
+
+import asyncio
+import socket
+import time
+
+import pytest
+from transport_servers import (
+    OK,
+    SHORT,
+    Act,
+    Line,
+    answering,
+    ask,
+    on_both_loops,
+    serving,
+    settled,
+    silent,
+    then_stall,
+    whole,
+)
+
+from dragoman.upstream.transport import (
+    BrokenResponse,
+    ConnectFailed,
+    Limits,
+    Outgoing,
+    Phase,
+    PoolFull,
+    Stats,
+    TimedOut,
+    Timeouts,
+    Transport,
+    TransportClosed,
+)
+
+ONE = Limits(per_origin=1)
+PART = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"
+
+
+async def slowly(line: Line) -> None:
+    while True:
+        await line.request()
+        await asyncio.sleep(0.01)
+        await line.say(OK)
+
+
+@on_both_loops
+async def test_two_hundred_requests_share_ten_connections() -> None:
+    most = 0
+
+    async def counted(line: Line) -> None:
+        nonlocal most
+        most = max(most, line.raw.open)
+        await slowly(line)
+
+    async with serving(counted) as raw, Transport(Limits(per_origin=10)) as transport:
+        answers = asyncio.gather(*(whole(transport, raw.url, timeouts=Timeouts()) for _ in range(200)))
+        await asyncio.sleep(0.02)
+        assert transport.stats.open == 10
+        assert transport.stats.queued > 150
+        assert await answers == [b"ok"] * 200
+        assert (most, raw.connections, len(raw.heard)) == (10, 10, 200)
+        assert transport.stats == Stats(10, 10, 0)
+    assert transport.stats == Stats(0, 0, 0)
+
+
+@on_both_loops
+async def test_the_queue_is_served_in_order() -> None:
+    async with serving(slowly) as raw, Transport(ONE) as transport:
+        await asyncio.gather(*(whole(transport, f"{raw.url}/{n}", timeouts=Timeouts()) for n in range(20)))
+    assert [heard.split()[1] for heard in raw.heard] == [b"/%d" % n for n in range(20)]
+
+
+@on_both_loops
+async def test_the_queue_is_served_in_order_when_no_connection_can_be_kept() -> None:
+    closing = OK.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+    async with serving(answering(closing, times=1)) as raw, Transport(Limits(per_origin=3)) as transport:
+        assert (
+            await asyncio.gather(*(whole(transport, raw.url, timeouts=Timeouts()) for _ in range(30))) == [b"ok"] * 30
+        )
+        assert raw.connections == 30
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0))
+        assert not transport._pools, "an origin without connections is forgotten"
+
+
+@on_both_loops
+async def test_a_full_queue_refuses_at_once() -> None:
+    async with serving(silent) as raw, Transport(Limits(per_origin=1, queued=2)) as transport:
+        waiting = [asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts())) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(PoolFull, match=r"2 requests wait.*limits\.queued") as caught:
+            await whole(transport, raw.url)
+        assert not caught.value.sent
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "phase"),
+    [
+        (Timeouts(queue=0.05), Phase.QUEUE),
+        (Timeouts(total=0.05), Phase.TOTAL),
+        (Timeouts(queue=9, total=0.05), Phase.TOTAL),
+    ],
+)
+@on_both_loops
+async def test_waiting_in_the_queue_has_an_end(timeouts: Timeouts, phase: Phase) -> None:
+    async with serving(silent) as raw, Transport(ONE) as transport:
+        first = asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts()))
+        await asyncio.sleep(0.05)
+        with pytest.raises(TimedOut) as caught:
+            await whole(transport, raw.url, timeouts=timeouts)
+        assert caught.value.phase is phase
+        assert transport.stats == Stats(1, 0, 0)
+        first.cancel()
+
+
+@on_both_loops
+async def test_connecting_has_an_end() -> None:
+    async with serving(silent) as raw, Transport() as transport:
+        url = raw.url.replace("http:", "https:")  # a server that never answers the TLS hello
+        with pytest.raises(TimedOut) as caught:
+            await whole(transport, url, timeouts=Timeouts(connect=0.1))
+        assert caught.value.phase is Phase.CONNECT
+        assert caught.value.before_sending
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0) and raw.open == 0)
+
+
+@on_both_loops
+async def test_no_server_is_a_failed_connection() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/secret?key=secret"
+        async with Transport(ONE) as transport:
+            for _ in range(2):
+                with pytest.raises(ConnectFailed, match="cannot be reached") as caught:
+                    await whole(transport, url)
+                assert "secret" not in str(caught.value)
+            assert transport.stats == Stats(0, 0, 0)
+
+
+@on_both_loops
+async def test_no_name_is_a_failed_connection() -> None:
+    async with Transport() as transport:
+        with pytest.raises(ConnectFailed):
+            await whole(transport, "http://nobody.invalid/", timeouts=Timeouts(connect=15))
+
+
+async def _once_then_hang_up(line: Line) -> None:
+    await line.request()
+    await line.say(OK)
+    await line.request()
+
+
+async def _once_then_reset(line: Line) -> None:
+    await _once_then_hang_up(line)
+    line.reset()
+
+
+@pytest.mark.parametrize("dying", [_once_then_hang_up, _once_then_reset])
+@on_both_loops
+async def test_a_kept_connection_that_dies_unheard_is_replaced_once(dying: Act) -> None:
+    async with serving(dying, slowly) as raw, Transport(ONE) as transport:
+        assert await whole(transport, raw.url) == b"ok"
+        answer = await ask(transport, raw.url)
+        assert (await answer.read(9), answer.reused) == (b"ok", False)
+        assert (raw.connections, len(raw.heard)) == (2, 3)
+
+
+@on_both_loops
+async def test_a_request_that_needs_a_replacement_is_the_next_in_the_queue() -> None:
+    async with serving(_once_then_hang_up, slowly) as raw, Transport(ONE) as transport:
+        assert await whole(transport, raw.url) == b"ok"
+        await asyncio.gather(*(whole(transport, f"{raw.url}/{n}") for n in range(4)))
+    assert [heard.split()[1] for heard in raw.heard] == [b"/", b"/0", b"/1", b"/0", b"/2", b"/3"]
+
+
+async def _once_then_part(line: Line) -> None:
+    await _once_then_hang_up(line)
+    await line.say(b"H")
+
+
+async def _once_then_nothing(line: Line) -> None:
+    await _once_then_hang_up(line)
+    await line.reader.read()
+
+
+@pytest.mark.parametrize(
+    ("acts", "error", "requests"),
+    [
+        ((_once_then_part, slowly), BrokenResponse, 2),
+        ((_once_then_nothing, slowly), TimedOut, 2),
+        ((_once_then_hang_up, answering(times=1)), BrokenResponse, 3),
+        ((answering(times=1),), BrokenResponse, 1),
+    ],
+    ids=["a byte came", "it only stalls", "the fresh one dies too", "it was fresh"],
+)
+@on_both_loops
+async def test_nothing_else_is_sent_twice(acts: tuple[Act, ...], error: type[Exception], requests: int) -> None:
+    async with serving(*acts) as raw, Transport() as transport:
+        if len(acts) > 1:
+            assert await whole(transport, raw.url) == b"ok"
+        with pytest.raises(error):
+            await whole(transport, raw.url)
+        assert len(raw.heard) == requests
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0))
+
+
+@on_both_loops
+async def test_a_connection_the_server_closes_is_forgotten() -> None:
+    async with serving(answering(OK, times=1)) as raw, Transport() as transport:
+        assert await whole(transport, raw.url) == b"ok"
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0))
+        assert await whole(transport, raw.url) == b"ok"
+        assert raw.connections == 2
+
+
+PATIENT_SERVER = b"HTTP/1.1 200 OK\r\nkeep-alive: timeout=%d, max=9\r\ncontent-length: 2\r\n\r\nok"
+
+
+@pytest.mark.parametrize(
+    ("limits", "answer"),
+    [(Limits(idle_seconds=0.2), OK), (Limits(idle_seconds=0.2), PATIENT_SERVER % 60), (Limits(), PATIENT_SERVER % 1)],
+    ids=["ours", "ours is shorter", "theirs is shorter"],
+)
+@on_both_loops
+async def test_idle_connections_are_retired(limits: Limits, answer: bytes) -> None:
+    async with serving(answering(answer)) as raw, Transport(limits) as transport:
+        assert await whole(transport, raw.url) == b"ok"
+        assert transport.stats.idle == 1
+        began = time.monotonic()
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0) and raw.open == 0)
+        assert 0.1 < time.monotonic() - began < 0.95
+
+
+@on_both_loops
+async def test_a_body_that_cannot_be_sent_twice_gets_a_fresh_connection() -> None:
+    async def body():
+        yield b"once"
+
+    async with serving(slowly) as raw, Transport(ONE) as transport:
+        assert await whole(transport, raw.url) == b"ok"
+        answer = await transport.send(Outgoing("POST", raw.url, (), body()), SHORT)
+        assert (await answer.read(9), answer.reused, raw.connections) == (b"ok", False, 2)
+        assert await whole(transport, raw.url) == b"ok"
+        busy = asyncio.create_task(whole(transport, raw.url))
+        await asyncio.sleep(0)
+        answer = await transport.send(Outgoing("POST", raw.url, (), body()), SHORT)
+        assert (await answer.read(9), answer.reused, raw.connections) == (b"ok", False, 3)
+        assert await busy == b"ok"
+        assert transport.stats == Stats(1, 1, 0)
+
+
+async def _endless():
+    while True:
+        yield bytes(1_000_000)
+
+
+CANCELLED: list[tuple[str, Act, str]] = [
+    ("connect", silent, "https"),
+    ("send", lambda line: asyncio.sleep(9), "stream"),
+    ("first byte", silent, "http"),
+    ("head", then_stall(b"HTTP/1.1 200 OK\r\nx: "), "http"),
+    ("body", then_stall(PART), "http"),
+    ("compressed body", then_stall(PART.replace(b"\r\n\r\nok", b"\r\ncontent-encoding: gzip\r\n\r\n\x1f\x8b")), "http"),
+]
+
+
+@pytest.mark.parametrize(("act", "how"), [case[1:] for case in CANCELLED], ids=[case[0] for case in CANCELLED])
+@on_both_loops
+async def test_cancelling_drops_the_connection_and_serves_the_next(act: Act, how: str) -> None:
+    async with serving(act, slowly) as raw, Transport(ONE) as transport:
+        url = raw.url.replace("http", "https") if how == "https" else raw.url
+        outgoing = Outgoing("POST", url, (), _endless() if how == "stream" else b"{}")
+
+        async def exchange() -> None:
+            await (await transport.send(outgoing, Timeouts())).read(10)
+
+        first = asyncio.create_task(exchange())
+        await asyncio.sleep(0.05)
+        assert transport.stats.open == 1
+        second = asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts()))
+        await asyncio.sleep(0.02)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert await second == b"ok"
+        assert await settled(lambda: transport.stats == Stats(1, 1, 0))
+
+
+@on_both_loops
+async def test_cancelling_in_the_queue_leaves_no_gap() -> None:
+    async with serving(slowly) as raw, Transport(ONE) as transport:
+        tasks = [asyncio.create_task(whole(transport, f"{raw.url}/{n}", timeouts=Timeouts())) for n in range(6)]
+        await asyncio.sleep(0.005)
+        for task in tasks[1:5:2]:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [r for r in results if r == b"ok"] == [b"ok"] * 4
+        assert transport.stats == Stats(1, 1, 0)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["a connection", "a place"])
+@on_both_loops
+async def test_what_is_handed_to_a_waiter_that_leaves_goes_to_the_next(kept: bool) -> None:
+    answer = OK if kept else OK.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+    async with serving(answering(answer)) as raw, Transport(ONE) as transport:
+        busy = asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts()))
+        await asyncio.sleep(0)
+        leaving = asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts()))
+        staying = asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts()))
+        while transport.stats.queued != 1:  # noqa: ASYNC110 the very step in which `leaving` is given its turn
+            await asyncio.sleep(0)
+        leaving.cancel()
+        assert await staying == b"ok"
+        assert await busy == b"ok"
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        assert await settled(lambda: transport.stats in (Stats(1, 1, 0), Stats(0, 0, 0)))
+
+
+@on_both_loops
+async def test_closing_an_answer_early_drops_the_connection_and_reading_on_fails() -> None:
+    async with serving(then_stall(PART)) as raw, Transport() as transport:
+        async with await ask(transport, raw.url) as answer:
+            assert await anext(answer) == b"ok"
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0) and raw.open == 0)
+        with pytest.raises(TransportClosed):
+            await anext(answer)
+
+
+@on_both_loops
+async def test_closing_a_finished_answer_keeps_the_connection() -> None:
+    async with serving(slowly) as raw, Transport() as transport:
+        answer = await ask(transport, raw.url)
+        await answer.close()
+        assert await whole(transport, raw.url) == b"ok"
+        assert raw.connections == 1
+
+
+@on_both_loops
+async def test_an_answer_has_one_reader() -> None:
+    async with serving(then_stall(PART)) as raw, Transport() as transport:
+        answer = await ask(transport, raw.url)
+        await anext(answer)
+        first = asyncio.create_task(answer.read(100))
+        await asyncio.sleep(0.01)
+        with pytest.raises(RuntimeError, match="one reader"):
+            await answer.read(100)
+        first.cancel()
+
+
+@on_both_loops
+async def test_close_ends_everything() -> None:
+    async with serving(slowly, then_stall(PART), silent) as raw:
+        transport = Transport(Limits(per_origin=3))
+        kept = await ask(transport, raw.url)
+        busy = [asyncio.create_task(ask(transport, raw.url, timeouts=Timeouts())) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        queued = [asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts())) for _ in range(3)]
+        await asyncio.sleep(0.02)
+        await transport.close()
+        await transport.close()
+        assert transport.stats == Stats(0, 0, 0)
+        results = await asyncio.gather(*busy, *queued, return_exceptions=True)
+        assert all(r == b"ok" or isinstance(r, TransportClosed) or r.status == 200 for r in results)
+        assert sum(isinstance(r, TransportClosed) for r in results) >= 1
+        assert await kept.read(9) == b"ok", "what has arrived can still be read"
+        with pytest.raises(TransportClosed):
+            await ask(transport, raw.url)
+        assert await settled(lambda: raw.open == 0)
+
+
+@on_both_loops
+async def test_no_task_is_left_behind() -> None:
+    async with serving(slowly) as raw, Transport() as transport:
+        before = asyncio.all_tasks()
+        answer = await ask(transport, raw.url)
+        lines = asyncio.all_tasks() - before
+        assert len(lines) == 1, "the server's own"
+        await answer.read(9)
