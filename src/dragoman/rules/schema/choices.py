@@ -131,8 +131,8 @@ def _one_object(rest: Schema, objects: list[Schema]) -> Schema:
                 fields[name] = value
             elif name not in own:
                 fields[name] = either(fields[name], value)
-    common = [name for name in names(objects[0]) if all(name in names(option) for option in objects)]
-    needed = names(rest) + [name for name in common if name not in names(rest)]
+    everywhere = set.intersection(*(set(names(option)) for option in objects))
+    needed = list(dict.fromkeys(names(rest) + [name for name in names(objects[0]) if name in everywhere]))
     out = {"type": "object", **without(rest, "type"), "properties": fields}
     if needed:
         out["required"] = needed

@@ -34,6 +34,7 @@ MAX_NESTING = 200  # JSON levels that are read at all
 MAX_LEVELS = 64  # schemas inside schemas that are written
 MAX_PASSES = 8
 MEMOISED_UP_TO = 256 * 1024
+EMPTY = b'{"type":"object","properties":{}}'
 
 Step = Callable[[Schema, Place], Schema]
 
@@ -64,7 +65,10 @@ def compile_schema(schema: bytes, form: SchemaForm) -> Compiled:
 
     Never raises: what cannot be read becomes an object without properties, and a note says so.
     """
-    return _remembered(schema, form) if len(schema) <= MEMOISED_UP_TO else _compiled(schema, form)
+    compiled = _remembered(schema, form) if len(schema) <= MEMOISED_UP_TO else _compiled(schema, form)
+    if compiled.notes or compiled.json is schema:
+        return compiled
+    return Compiled(schema)  # equal bytes were seen before; whoever compares with `is` gets its own back
 
 
 def _compiled(schema: bytes, form: SchemaForm) -> Compiled:
@@ -72,18 +76,19 @@ def _compiled(schema: bytes, form: SchemaForm) -> Compiled:
         deep = nesting(schema)
         value = msgspec.json.decode(schema) if deep <= MAX_NESTING else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return _unreadable(f"is not JSON that can be read ({error})")
+        return _unreadable(f"is not JSON that can be read ({error})", form)
     if deep > MAX_NESTING:
-        return _unreadable(f"is nested {deep} levels deep, {MAX_NESTING} are read")
+        return _unreadable(f"is nested {deep} levels deep, {MAX_NESTING} are read", form)
     return _settled(schema, value, form)
 
 
 _remembered = lru_cache(maxsize=512)(_compiled)
 
 
-def _unreadable(why: str) -> Compiled:
+def _unreadable(why: str, form: SchemaForm) -> Compiled:
+    empty = _settled(EMPTY, msgspec.json.decode(EMPTY), form)
     note = Note("", f"put an object without properties in place of the schema, which {why}", "content")
-    return Compiled(b'{"type":"object","properties":{}}', (note,))
+    return Compiled(empty.json, (note, *empty.notes))
 
 
 def _settled(schema: bytes, value: Any, form: SchemaForm) -> Compiled:

@@ -102,8 +102,8 @@ def _closed(node: Schema, place: Place) -> Schema:
 
 
 def _all_required(node: Schema, place: Place) -> Schema:
-    fields = mapping(node, "properties")
-    optional = [name for name in fields if name not in names(node)]
+    fields, listed = mapping(node, "properties"), set(names(node))
+    optional = dict.fromkeys(name for name in fields if name not in listed)
     if optional:
         place.note(f"made {', '.join(optional)} required, null stands for absent")
         made = {name: _or_null(value) if name in optional else value for name, value in fields.items()}
