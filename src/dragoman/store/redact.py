@@ -24,7 +24,12 @@ _NAMES = (
     r"client[-_]secret|password|master[-_]key"
 )
 PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{6,}"), rf"\1\2{REDACTED}"),
+    # Words of a refusal ("Bearer authentication required", "basic French") are no credentials.
+    (
+        re.compile(r"(?i)\b(bearer\s+)(?!(?:auth|token|scheme|format|header)[a-z]*\b)[A-Za-z0-9._~+/=-]{6,}"),
+        rf"\1{REDACTED}",
+    ),
+    (re.compile(r"\b([Bb]asic\s+)(?=\S*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/_-]{6,}=*"), rf"\1{REDACTED}"),
     (re.compile(r"(?i)([?&](?:key|api[-_]?key|access_token|token|sig|signature)=)[^&\s\"'#\\]+"), rf"\1{REDACTED}"),
     (
         re.compile(
