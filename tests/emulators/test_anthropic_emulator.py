@@ -67,11 +67,19 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("block no object", body({"role": "user", "content": ["x"]}), "messages.0.content.0: Input should be an object"),
     ("block no type", body(blocks({"text": "x"})), "messages.0.content.0.type: Field required"),
     ("stray key", body({**USER, "bogus": 1}), "messages.0.bogus: Extra inputs are not permitted"),
-    ("stray block key", body(blocks(text("x", id="1"))), "messages.0.content.0.text.id: Extra inputs are not permitted"),
+    (
+        "stray block key",
+        body(blocks(text("x", id="1"))),
+        "messages.0.content.0.text.id: Extra inputs are not permitted",
+    ),
     ("unknown block", body(blocks({"type": "audio"})), "messages.0.content.0: Input tag 'audio' found using 'type'"),
     ("no max_tokens", without("max_tokens"), "max_tokens: Field required"),
     ("max_tokens text", body(USER, max_tokens="9"), "max_tokens: Input should be a valid integer"),
-    ("max_tokens huge", body(USER, max_tokens=10**8, model=SONNET5), "max_tokens: 100000000 > 128000, which is the max"),
+    (
+        "max_tokens huge",
+        body(USER, max_tokens=10**8, model=SONNET5),
+        "max_tokens: 100000000 > 128000, which is the max",
+    ),
     ("unknown field", body(USER, frobnicate=1), "frobnicate: Extra inputs are not permitted"),
     ("beta field", body(USER, context_management={}), "context_management: Extra inputs are not permitted"),
     ("system number", body(USER, system=3), "system: Input should be a valid array"),
@@ -85,19 +93,39 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("choice no tools", body(USER, tool_choice={"type": "auto"}), "tool_choice may only be specified while providing"),
     ("model first", {"frobnicate": 1}, "model: Field required"),
     ("field before unknown", body(USER, frobnicate=1, stream=3), "stream: Input should be a valid boolean"),
-    ("container", body(USER, container="c"), "container: Container identifier can only be provided when using the code"),
+    (
+        "container",
+        body(USER, container="c"),
+        "container: Container identifier can only be provided when using the code",
+    ),
     # roles and places
     ("developer", body({"role": "developer", "content": "x"}), 'messages: Unexpected role "developer". Allowed roles'),
     ("leading system", body(SYSTEM, USER, model=OPUS48), "messages.0: use the top-level 'system' parameter"),
     ("late system, old", body(USER, SYSTEM, model=OPUS47), "role 'system' is not supported on this model"),
-    ("user system user", body(USER, SYSTEM, USER, model=OPUS48), "messages.1: role 'system' must precede an 'assistant'"),
+    (
+        "user system user",
+        body(USER, SYSTEM, USER, model=OPUS48),
+        "messages.1: role 'system' must precede an 'assistant'",
+    ),
     ("after assistant", body(USER, SAID, SYSTEM, USER, model=OPUS48), "messages.2: role 'system' must follow a 'user'"),
     ("last of the run", body(USER, SYSTEM, SYSTEM, USER, model=OPUS48), "messages.2: role 'system' must precede"),
-    ("blank system", body(USER, {"role": "system", "content": " "}, model=OPUS48), "messages.1: system text blocks must"),
+    (
+        "blank system",
+        body(USER, {"role": "system", "content": " "}, model=OPUS48),
+        "messages.1: system text blocks must",
+    ),
     ("empty system", body(USER, {"role": "system", "content": []}, model=OPUS48), "messages.1: system content must"),
-    ("image in system", body(USER, {"role": "system", "content": [THOUGHT]}, model=OPUS48), "messages.1: role 'system' s"),
+    (
+        "image in system",
+        body(USER, {"role": "system", "content": [THOUGHT]}, model=OPUS48),
+        "messages.1: role 'system' s",
+    ),
     # emptiness
-    ("empty user 4.5", body({"role": "user", "content": ""}), "messages.0: all messages must have non-empty content exc"),
+    (
+        "empty user 4.5",
+        body({"role": "user", "content": ""}),
+        "messages.0: all messages must have non-empty content exc",
+    ),
     ("empty user 5", body({"role": "user", "content": []}, model=SONNET5), "messages.0: user messages must have non-e"),
     ("empty assistant", body(USER, {"role": "assistant", "content": []}, USER), "messages.1: all messages must have"),
     ("empty text block", body(blocks(text("a"), text(""))), "messages: text content blocks must be non-empty"),
@@ -128,13 +156,21 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "tools.0.custom.input_schema: JSON schema is invalid.",
     ),
     # pairs
-    ("unanswered", body(USER, use("a", "b"), USER), "messages.2: `tool_use` ids were found without `tool_result` blocks"),
+    (
+        "unanswered",
+        body(USER, use("a", "b"), USER),
+        "messages.2: `tool_use` ids were found without `tool_result` blocks",
+    ),
     ("half answered", body(USER, use("a", "b"), result("a")), "messages.2: `tool_use` ids were found without"),
     ("text before result", body(USER, use("a"), USER, result("a")), "messages.2: `tool_use` ids were found without"),
     ("orphan", body(result("x")), "messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: x."),
     ("double result", body(USER, use("a"), result("a", "a")), "messages.2.content.1: each tool_use must have a single"),
     ("double id", body(USER, use("a", "a"), result("a")), "messages.1.content.1: `tool_use` ids must be unique"),
-    ("odd id", body(USER, use("a:1"), result("a:1")), f"{MIB}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"),
+    (
+        "odd id",
+        body(USER, use("a:1"), result("a:1")),
+        f"{MIB}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+    ),
     (
         "input text",
         body(USER, blocks({"type": "tool_use", "id": "a", "name": "b", "input": "{}"}, role="assistant")),
@@ -144,6 +180,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "empty result list",
         body(USER, use("a"), blocks({"type": "tool_result", "tool_use_id": "a", "content": []})),
         "messages.2.content.0.tool_result.content: ",
+    ),
+    (
+        "server orphan",
+        body(
+            USER, blocks({"type": "web_search_tool_result", "tool_use_id": "s", "content": []}, role="assistant"), USER
+        ),
+        f"{MIB}: unexpected `tool_use_id` found in `web_search_tool_result` blocks: s. Each `web_search_tool_result` b",
     ),
     # media
     (
@@ -164,9 +207,17 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     # thinking, sampling, ending
     ("budget small", body(USER, thinking={"type": "enabled", "budget_tokens": 5}), "thinking.enabled.budget_tokens: "),
     ("budget large", body(USER, thinking={**BUDGET, "budget_tokens": 4000}), "`max_tokens` must be greater than"),
-    ("budget on 4.7", body(USER, thinking=BUDGET, model=OPUS47), "thinking.type.enabled is not supported for this model"),
+    (
+        "budget on 4.7",
+        body(USER, thinking=BUDGET, model=OPUS47),
+        "thinking.type.enabled is not supported for this model",
+    ),
     ("adaptive on 4.5", body(USER, thinking={"type": "adaptive"}), "adaptive thinking is not supported on this model"),
-    ("effort", body(USER, output_config={"effort": "xhigh"}), "This model does not support effort level 'xhigh'. Supported"),
+    (
+        "effort",
+        body(USER, output_config={"effort": "xhigh"}),
+        "This model does not support effort level 'xhigh'. Supported",
+    ),
     ("sampling on 4.7", body(USER, temperature=0.5, model=OPUS47), "`temperature` is deprecated for this model"),
     ("top_k on 5", body(USER, top_k=5, model=SONNET5), "`top_k` is deprecated for this model"),
     ("both samplings", body(USER, temperature=1, top_p=0.5), "`temperature` and `top_p` cannot both be specified"),
@@ -181,7 +232,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         body(USER, use("a"), result("a"), thinking=BUDGET),
         f"{MIB}.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
     ),
-    ("no signature", body(USER, blocks({"type": "thinking", "thinking": "x"}, role="assistant"), USER), MIB + ".thinking.sig"),
+    (
+        "no signature",
+        body(USER, blocks({"type": "thinking", "thinking": "x"}, role="assistant"), USER),
+        MIB + ".thinking.sig",
+    ),
     (
         "empty signature",
         body(USER, blocks({**THOUGHT, "signature": ""}, text("a"), role="assistant"), USER),
@@ -196,7 +251,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("request_body", "sentence"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+@pytest.mark.parametrize(
+    ("request_body", "sentence"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+)
 def test_refuses_in_its_own_words(request_body: dict[str, Any], sentence: str) -> None:
     said = verdict(provider("anthropic"), "/v1/messages", request_body)
     assert words(said).startswith(sentence)
@@ -223,6 +280,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "text after results": body(USER, use("a"), blocks(*result("a")["content"], text("And?"))),
     "one id in two turns": body(USER, use("a"), result("a"), use("a"), result("a")),
     "blank beside a call": body(USER, blocks(text(" "), *use("a")["content"], role="assistant"), result("a")),
+    "blank beside a neighbour": body({"role": "user", "content": " "}, USER),
     "prefill on 4.5": body(USER, SAID),
     "empty last assistant": body(USER, {"role": "assistant", "content": []}, model=SONNET5),
     "system last": body(USER, SYSTEM, model=OPUS48),
@@ -233,10 +291,14 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "default sampling on 5": body(USER, temperature=1, model=SONNET5),
     "sampling on 4.6": body(USER, temperature=0.2, model=SONNET46),
     "budget on 4.6": body(USER, thinking=BUDGET, model=SONNET46),
-    "adaptive and forced": body(USER, thinking={"type": "adaptive"}, tools=[TOOL], tool_choice={"type": "any"}, model=OPUS48),
+    "adaptive and forced": body(
+        USER, thinking={"type": "adaptive"}, tools=[TOOL], tool_choice={"type": "any"}, model=OPUS48
+    ),
     "loop under adaptive": body(USER, use("a"), result("a"), thinking={"type": "adaptive"}, model=OPUS47),
     "a signature of unknown make": body(USER, blocks(THOUGHT, text("a"), role="assistant"), USER),
-    "signed and empty on 5": body(USER, blocks({**THOUGHT, "thinking": ""}, text("a"), role="assistant"), USER, model=SONNET5),
+    "signed and empty on 5": body(
+        USER, blocks({**THOUGHT, "thinking": ""}, text("a"), role="assistant"), USER, model=SONNET5
+    ),
     "unknown model name": body(USER, SYSTEM, USER.copy() | {"role": "assistant"}, USER, model="my-claude"),
     "four marks": body(blocks(*[text("x", **CACHED)] * 4)),
     "cache mark null": body(blocks(text("x", cache_control=None))),
@@ -321,7 +383,7 @@ def test_stream_and_whole_say_the_same(turn: Turn, stop: str) -> None:
     judge, call = provider("anthropic"), call_of(body(USER))
     whole, events = judge.whole(call, turn), events_of(judge.stream(call, turn))
     assert whole["stop_reason"] == stop
-    assert [name for name, _ in events][0] == "message_start"
+    assert events[0][0] == "message_start"
     assert [name for name, _ in events][-2:] == ["message_delta", "message_stop"]
     assert ("ping", {"type": "ping"}) in events
     assert events[-2][1]["delta"]["stop_reason"] == stop
@@ -331,7 +393,9 @@ def test_stream_and_whole_say_the_same(turn: Turn, stop: str) -> None:
 
 
 def test_usage_adds_up_and_cached_tokens_are_apart() -> None:
-    usage = provider("anthropic").whole(call_of(body({"role": "user", "content": "x" * 400})), Turn(text="y", cached=60))["usage"]
+    usage = provider("anthropic").whole(
+        call_of(body({"role": "user", "content": "x" * 400})), Turn(text="y", cached=60)
+    )["usage"]
     assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"]) == (41, 60, 1)
 
 

@@ -72,14 +72,38 @@ BOTH: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("message key", body({**user("Hi"), "name": "Bob"}), f"{UNKNOWN} \"name\" at 'contents[0]': Cannot find field."),
     ("chat body", {"messages": []}, f'{UNKNOWN} "messages": Cannot find field.'),
-    ("openai tool", body(user("Hi"), tools=[{"type": "function"}]), f"{UNKNOWN} \"type\" at 'tools[0]': Cannot find field."),
+    (
+        "openai tool",
+        body(user("Hi"), tools=[{"type": "function"}]),
+        f"{UNKNOWN} \"type\" at 'tools[0]': Cannot find field.",
+    ),
     ("text number", body(user({"text": 1})), "Invalid value at 'contents[0].parts[0].text' (TYPE_STRING), 1"),
-    ("args text", body(user("Hi"), model({"functionCall": {"name": "a", "args": "{}"}})), "Invalid value at 'contents[1].pa"),
-    ("bad base64", body(user({"inlineData": {"mimeType": "image/png", "data": "a*b"}})), "Invalid value at 'contents[0]"),
-    ("type list", body(user("Hi"), **property_(type=["STRING", "NULL"])), f"{UNKNOWN} \"type\" at '{PARAMETERS}.properties[0]"),
-    ("const", body(user("Hi"), **property_(const=1)), f"{UNKNOWN} \"const\" at '{PARAMETERS}.properties[0].value': Cannot"),
+    (
+        "args text",
+        body(user("Hi"), model({"functionCall": {"name": "a", "args": "{}"}})),
+        "Invalid value at 'contents[1].pa",
+    ),
+    (
+        "bad base64",
+        body(user({"inlineData": {"mimeType": "image/png", "data": "a*b"}})),
+        "Invalid value at 'contents[0]",
+    ),
+    (
+        "type list",
+        body(user("Hi"), **property_(type=["STRING", "NULL"])),
+        f'{UNKNOWN} "type" at \'{PARAMETERS}.properties[0]',
+    ),
+    (
+        "const",
+        body(user("Hi"), **property_(const=1)),
+        f"{UNKNOWN} \"const\" at '{PARAMETERS}.properties[0].value': Cannot",
+    ),
     ("$ref", body(user("Hi"), **property_(**{"$ref": "#/x"})), f'{UNKNOWN} "$ref" at '),
-    ("integer enum", body(user("Hi"), **property_(type="STRING", enum=[1])), "Invalid value at 'tools[0].function_decl"),
+    (
+        "integer enum",
+        body(user("Hi"), **property_(type="STRING", enum=[1])),
+        "Invalid value at 'tools[0].function_decl",
+    ),
     ("empty type", body(user("Hi"), **property_(type="")), "Invalid value at 'tools[0].function_declarations[0].param"),
     # turns
     ("call first", body(model(call()), user(answer())), CALL_TURN),
@@ -92,7 +116,11 @@ BOTH: list[tuple[str, dict[str, Any], str]] = [
     ("dangling call", body(user("Hi"), model(call())), NUMBER),
     ("half answered", body(user("Hi"), model(call(), call()), user(answer())), NUMBER),
     # tools
-    ("any without tools", body(user("Hi"), toolConfig={"functionCallingConfig": {"mode": "ANY"}}), "Function calling config"),
+    (
+        "any without tools",
+        body(user("Hi"), toolConfig={"functionCallingConfig": {"mode": "ANY"}}),
+        "Function calling config",
+    ),
     (
         "declared twice",
         body(user("Hi"), tools=[{"functionDeclarations": [{"name": "a"}, {"name": "a"}]}]),
@@ -101,26 +129,58 @@ BOTH: list[tuple[str, dict[str, Any], str]] = [
 ]
 STUDIO: list[tuple[str, dict[str, Any], str]] = [
     ("no contents", {}, "* GenerateContentRequest.contents: contents is not specified"),
-    ("no parts", body(user("Hi"), model()), "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty."),
+    (
+        "no parts",
+        body(user("Hi"), model()),
+        "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.",
+    ),
     ("hollow part", body(user({})), "* GenerateContentRequest.contents[0].parts[0].data: required oneof field 'data'"),
     ("hollow tool", body(user("Hi"), tools=[{}]), "* GenerateContentRequest.tools[0].tool_type: required one_of"),
-    ("odd name", body(user("Hi"), tools=[{"functionDeclarations": [{"name": "1"}]}]), "* GenerateContentRequest.tools[0].fun"),
-    ("additionalProperties", body(user("Hi"), **declared(additionalProperties=False)), f'{UNKNOWN} "additionalProperties"'),
+    (
+        "odd name",
+        body(user("Hi"), tools=[{"functionDeclarations": [{"name": "1"}]}]),
+        "* GenerateContentRequest.tools[0].fun",
+    ),
+    (
+        "additionalProperties",
+        body(user("Hi"), **declared(additionalProperties=False)),
+        f'{UNKNOWN} "additionalProperties"',
+    ),
     ("labels", body(user("Hi"), labels={"a": "b"}), f'{UNKNOWN} "labels": Cannot find field.'),
-    ("no items", body(user("Hi"), **property_(type="ARRAY")), f"* GenerateContentRequest.{PARAMETERS}.properties[a].items: m"),
-    ("number enum", body(user("Hi"), **property_(type="NUMBER", enum=["1"])), f"* GenerateContentRequest.{PARAMETERS}.prop"),
-    ("required unknown", body(user("Hi"), **declared(required=["b"])), f"* GenerateContentRequest.{PARAMETERS}.required[0]: p"),
-    ("hot", body(user("Hi"), generationConfig={"temperature": 3}), "* GenerateContentRequest.generation_config.temperature"),
+    (
+        "no items",
+        body(user("Hi"), **property_(type="ARRAY")),
+        f"* GenerateContentRequest.{PARAMETERS}.properties[a].items: m",
+    ),
+    (
+        "number enum",
+        body(user("Hi"), **property_(type="NUMBER", enum=["1"])),
+        f"* GenerateContentRequest.{PARAMETERS}.prop",
+    ),
+    (
+        "required unknown",
+        body(user("Hi"), **declared(required=["b"])),
+        f"* GenerateContentRequest.{PARAMETERS}.required[0]: p",
+    ),
+    (
+        "hot",
+        body(user("Hi"), generationConfig={"temperature": 3}),
+        "* GenerateContentRequest.generation_config.temperature",
+    ),
 ]
 VERTEX: list[tuple[str, dict[str, Any], str]] = [
     ("no role", body({"parts": [{"text": "Hi"}]}), ROLE),
-    ("no parts", body(user()), "Unable to submit request because it must include at least one parts field, which describes"),
+    (
+        "no parts",
+        body(user()),
+        "Unable to submit request because it must include at least one parts field, which describes",
+    ),
     ("empty text", body(user("")), "Unable to submit request because it has an empty text parameter. Add a value"),
     (
         "hot",
         body(user("Hi"), generationConfig={"temperature": 1000}),
-        "Unable to submit request because it has a temperature value of 1000 but the supported range is from 0 (inclusive) "
-        "to 2.0001 (exclusive). Update the value and try again.",
+        "Unable to submit request because it has a temperature value of 1000 but the supported range is from 0 "
+        "(inclusive) to 2.0001 (exclusive). Update the value and try again.",
     ),
 ]
 
@@ -157,9 +217,15 @@ def test_all_unknown_names_are_listed_at_once() -> None:
 SIGNED = call(signature="c29tZXRoaW5n")
 ACCEPTED: dict[str, tuple[str, dict[str, Any]]] = {
     "nulls": (FLASH, body(user("Hi"), tools=None, systemInstruction=None, safetySettings=None, generationConfig=None)),
-    "one object for a list": (FLASH, body(user("Hi"), systemInstruction={"parts": {"text": "x"}}, tools={"codeExecution": {}})),
+    "one object for a list": (
+        FLASH,
+        body(user("Hi"), systemInstruction={"parts": {"text": "x"}}, tools={"codeExecution": {}}),
+    ),
     "snake case": (FLASH, {"contents": [user("Hi")], "system_instruction": {"parts": [{"text": "x"}]}}),
-    "lower-case enums": (FLASH, body(user("Hi"), **declared(type="object"), toolConfig={"functionCallingConfig": {"mode": "any"}})),
+    "lower-case enums": (
+        FLASH,
+        body(user("Hi"), **declared(type="object"), toolConfig={"functionCallingConfig": {"mode": "any"}}),
+    ),
     "role left out": (FLASH, body({"parts": [{"text": "Hi"}]})),
     "empty text": (FLASH, body(user(""))),
     "two users, two models": (FLASH, body(user("a"), user("b"), model("c"), model("d"), user("e"))),
@@ -169,13 +235,28 @@ ACCEPTED: dict[str, tuple[str, dict[str, Any]]] = {
     "text after responses": (FLASH, body(user("a"), model(call()), user(answer(), "and?"))),
     "responses apart": (FLASH, body(user("a"), model(call(), call()), user(answer()), user(answer()))),
     "old role": (FLASH, body(user("a"), model(call()), {"role": "function", "parts": [answer()]})),
-    "free schema": (FLASH, body(user("a"), tools=[{"functionDeclarations": [{"name": "a", "parametersJsonSchema": {"type": "object", "additionalProperties": False}}]}])),
+    "free schema": (
+        FLASH,
+        body(
+            user("a"),
+            tools=[
+                {
+                    "functionDeclarations": [
+                        {"name": "a", "parametersJsonSchema": {"type": "object", "additionalProperties": False}}
+                    ]
+                }
+            ],
+        ),
+    ),
     "unsigned on 2.5": (FLASH, body(user("a"), model(call()), user(answer()))),
     "signed on 3": (PRO3, body(user("a"), model(SIGNED, call()), user(answer(), answer()))),
     "unsigned in a past turn": (PRO3, body(user("a"), model(call()), user(answer()), model("b"), user("c"))),
     "skip value": (PRO3, body(user("a"), model(call(signature=SKIP)), user(answer()))),
     "unsigned on an image model": ("gemini-3-pro-image", body(user("a"), model(call()), user(answer()))),
-    "signature alone": ("gemini-3-flash-preview", body(user("a"), model("b", {"thought": True, "thoughtSignature": SKIP}), user("c"))),
+    "signature alone": (
+        "gemini-3-flash-preview",
+        body(user("a"), model("b", {"thought": True, "thoughtSignature": SKIP}), user("c")),
+    ),
 }
 
 
@@ -185,17 +266,20 @@ def test_accepts(name: str) -> None:
     assert words(verdict(provider("gemini"), path(named), asked)) == ""
 
 
-MISSING = body(user("a"), model("b"), user("c"), model(SIGNED), user(answer()), model(call("bash")), user(answer("bash")))
+MISSING = body(
+    user("a"), model("b"), user("c"), model(SIGNED), user(answer()), model(call("bash")), user(answer("bash"))
+)
 
 
 def test_gemini_3_wants_a_signature_on_each_step_of_the_current_turn() -> None:
     studio, vertex = provider("gemini"), provider("vertex")
     assert words(verdict(studio, path(PRO3), MISSING)).startswith(
-        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly"
+        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work"
     )
     assert "`default_api:bash` , position 6." in words(verdict(studio, path(PRO3), MISSING))
     assert words(verdict(vertex, vertex_path(PRO3), MISSING)) == (
-        "Unable to submit request because function call `bash` in the 6. content block is missing a `thought_signature`."
+        "Unable to submit request because function call `bash` in the 6. content block is missing a "
+        "`thought_signature`."
     )
     assert verdict(studio, path(FLASH), MISSING) is None
 
@@ -229,7 +313,9 @@ def test_D3_signatures_are_verified_on_return(change: str) -> None:
 
 
 def test_a_signature_rides_on_text_too() -> None:
-    parts = provider("gemini").whole(read(PRO3, body(user("Hi"))), Turn(text="Hello"))["candidates"][0]["content"]["parts"]
+    parts = provider("gemini").whole(read(PRO3, body(user("Hi"))), Turn(text="Hello"))["candidates"][0]["content"][
+        "parts"
+    ]
     assert parts[0]["text"] == "Hello"
     assert parts[0]["thoughtSignature"]
 
@@ -307,7 +393,9 @@ def test_faults_in_its_words(emulator: str, kind: FaultKind, status: int, word: 
 
 def test_count_and_models() -> None:
     judge = provider("gemini", models=(FLASH,))
-    counting = read(FLASH, {"generateContentRequest": {"model": f"models/{FLASH}", "contents": [user("Hi")]}}, "countTokens")
+    counting = read(
+        FLASH, {"generateContentRequest": {"model": f"models/{FLASH}", "contents": [user("Hi")]}}, "countTokens"
+    )
     assert counting.operation is Operation.COUNT
     assert judge.judge(counting) is None
     assert judge.count(counting)["totalTokens"] > 0

@@ -33,7 +33,7 @@ class Claude:
 
     @property
     def forbids_forced_choice(self) -> bool:
-        return self.family in ("fable", "mythos")
+        return "fable" in self.name or "mythos" in self.name
 
 
 def claude(name: str) -> Claude:

@@ -59,6 +59,7 @@ def check_conversation(messages: list[Message], model: Claude) -> None:
         _check_roles(turn)
     if not model.is_legacy:
         _check_pairs(turns)
+    _check_server_results(turns)
     _check_ending(messages, turns, model)
 
 
@@ -114,9 +115,7 @@ def _check_empty(messages: list[Message], turns: list[Turn], model: Claude) -> N
             raise Fault(f"messages.{turn.first}: {_empty_sentence(model)}")
         if any(not block["text"] for _, _, block in turn.of("text")):
             raise Fault("messages: text content blocks must be non-empty")
-    for message in messages:
-        blocks = blocks_of(message) if message["role"] != "system" else []
-        if blocks and all(block["type"] == "text" and not block["text"].strip() for block in blocks):
+        if turn.blocks and all(block["type"] == "text" and not block["text"].strip() for _, _, block in turn.blocks):
             raise Fault("messages: text content blocks must contain non-whitespace text")
 
 
@@ -194,6 +193,22 @@ def _check_results(turn: Turn, before: Turn | None) -> None:
                 f"Found multiple `tool_result` blocks with id: {call}"
             )
         seen.add(call)
+
+
+def _check_server_results(turns: list[Turn]) -> None:
+    """What Anthropic's own tools found stands after the call that asked for it, in whichever turn."""
+    asked = {"server_tool_use": set[str](), "mcp_tool_use": set[str]()}
+    for i, j, block in (placed for turn in turns for placed in turn.blocks):
+        kind = block["type"]
+        if kind in asked:
+            asked[kind].add(str(block["id"]))
+        elif kind in SERVER_RESULTS:
+            wanted = "mcp_tool_use" if kind == "mcp_tool_result" else "server_tool_use"
+            if str(block["tool_use_id"]) not in asked[wanted]:
+                raise Fault(
+                    f"messages.{i}.content.{j}: unexpected `tool_use_id` found in `{kind}` blocks: "
+                    f"{block['tool_use_id']}. Each `{kind}` block must have a corresponding `{wanted}` block before it."
+                )
 
 
 def _check_ending(messages: list[Message], turns: list[Turn], model: Claude) -> None:
