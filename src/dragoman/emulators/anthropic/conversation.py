@@ -13,6 +13,7 @@ from typing import Any
 from dragoman.emulators.anthropic.blocks import SERVER_BLOCKS, SERVER_RESULTS
 from dragoman.emulators.anthropic.claude import Claude
 from dragoman.emulators.anthropic.shape import Fault
+from dragoman.emulators.signatures import is_masked
 
 Block = dict[str, Any]
 Message = dict[str, Any]
@@ -202,7 +203,7 @@ def _check_server_results(turns: list[Turn]) -> None:
         kind = block["type"]
         if kind in asked:
             asked[kind].add(str(block["id"]))
-        elif kind in SERVER_RESULTS:
+        elif kind in SERVER_RESULTS and not is_masked(block["tool_use_id"]):
             wanted = "mcp_tool_use" if kind == "mcp_tool_result" else "server_tool_use"
             if str(block["tool_use_id"]) not in asked[wanted]:
                 raise Fault(
