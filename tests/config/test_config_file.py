@@ -17,6 +17,7 @@ KNOWN = Known(
         "many-systems": ("auto", "separate", "join"),
         "free": (),
     },
+    texts=frozenset({"leading_user", "trailing_user", "empty_content"}),
     facts={"unknown_fields": ("accepts", "refuses", "unknown"), "system_count": ()},
     variables={"anthropic": ("ANTHROPIC_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")},
 )
@@ -71,6 +72,7 @@ REFUSED = {
     "unknown option": ("rules: {late-system: usr}", 'Did you mean "user"?'),
     "unknown option of a mapping": ("rules: {many-systems: {glue: x}}", 'rules.many-systems is "glue"; known: auto'),
     "two options at once": ("rules: {many-systems: {join: x, auto: y}}", "must name one option"),
+    "unknown text": ("texts: {leading_usr: x}", 'Did you mean "leading_user"?'),
     "unknown fact": ("providers: {groq: {facts: {unknown_feilds: refuses}}}", 'Did you mean "unknown_fields"?'),
     "unknown value of a fact": ("providers: {groq: {facts: {unknown_fields: refuse}}}", 'Did you mean "refuses"?'),
     "target without a provider": ("models: {a: {target: gpt-4}}", 'a target is written PROVIDER/MODEL'),
@@ -257,6 +259,15 @@ def test_E8_strictness_is_a_fact() -> None:
 )
 def test_expiry_is_a_date_or_a_time(written: str, moment: datetime) -> None:
     assert read(f"keys: {{a: {{sha256: '{HASH}', expires: {written}}}}}").config.keys["a"].expires == moment
+
+
+def test_X17_the_words_of_made_up_turns_are_configured_by_reason() -> None:
+    config = read('texts: {leading_user: "(go on)", empty_content: "."}').config
+    assert config.texts == {"leading_user": "(go on)", "empty_content": "."}
+
+
+def test_an_option_called_on_needs_no_quotes() -> None:
+    assert read("rules: {free: on, late-system: keep}").config.rules == {"free": "on", "late-system": "keep"}
 
 
 def test_unknown_models_of_a_key_are_a_warning() -> None:

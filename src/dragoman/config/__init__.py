@@ -4,18 +4,21 @@ loaded = load(Path("dragoman.yaml"), known=Known(profiles=…, rules=…))
 loaded.config.models["smart"].target
 """
 
+from dragoman.config.access import Client, Clients
 from dragoman.config.errors import ConfigError, Problem
 from dragoman.config.known import Known
 from dragoman.config.load import DEFAULT_FILE, Loaded, load, parse
 from dragoman.config.meaning import is_loopback, public_bind_refusal
 from dragoman.config.schema import Config, Key, Model, Provider
 from dragoman.config.secret import Secret
-from dragoman.config.targets import Place, Reason, fallbacks, place
+from dragoman.config.targets import Place, Reason, Treatment, fallbacks, merged, place, treatment
 from dragoman.config.variables import Environment
 from dragoman.config.watch import ConfigFile
 
 __all__ = [
     "DEFAULT_FILE",
+    "Client",
+    "Clients",
     "Config",
     "ConfigError",
     "ConfigFile",
@@ -29,10 +32,13 @@ __all__ = [
     "Provider",
     "Reason",
     "Secret",
+    "Treatment",
     "fallbacks",
     "is_loopback",
     "load",
+    "merged",
     "parse",
     "place",
     "public_bind_refusal",
+    "treatment",
 ]

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import NODEFAULT, inspect
 
-from dragoman.config.errors import Problem, meant
+from dragoman.config.errors import Problem
 from dragoman.config.hashes import PLAIN_KEY_NAMES, hash_hint
 from dragoman.config.schema import Config, Key
 from dragoman.config.secret import Secret, is_secret_name
 from dragoman.config.tree import Node
 from dragoman.config.variables import resolved
+from dragoman.errors import near_match
 
 Origins = dict[str, Node]
 CONFIG = inspect.type_info(Config)
@@ -113,7 +115,7 @@ def _unknown(b: Builder, wanted: inspect.StructType, node: Node, path: str, key:
     if wanted.cls is Key and key in PLAIN_KEY_NAMES and isinstance(node.value, str):
         b.refuse(f"{child(path, key)} is a key in plain text; {hash_hint(node.value)}", node)
         return
-    b.refuse(f"{child(path, key)} is not a key; {meant(key, fields)}", node)
+    b.refuse(f"{child(path, key)} is not a key; {near_match(key, fields)}", node)
 
 
 def _takes_null(wanted: inspect.Type) -> bool:
@@ -146,6 +148,8 @@ def _union(b: Builder, wanted: inspect.UnionType, node: Node, path: str) -> Any:
     options = [option for option in wanted.types if not isinstance(option, inspect.NoneType)]
     mapping = [option for option in options if isinstance(option, inspect.DictType)]
     scalar = [option for option in options if not isinstance(option, inspect.DictType)]
+    if mapping and isinstance(node.value, bool):
+        node = replace(node, value=node.text)  # a rule's option may be called `on`, which YAML takes for true
     chosen = mapping if mapping and isinstance(node.value, dict) else scalar
     return b.build(chosen[0], node, path)
 
@@ -200,7 +204,7 @@ def _choice(b: Builder, wanted: inspect.EnumType, node: Node, path: str) -> Any:
     names = [str(member.value) for member in wanted.cls]
     if isinstance(node.value, str) and node.value in names:
         return b.leaf(node, path, wanted.cls(node.value))
-    return b.refuse(f"{path} is {b.quoted(node, path)}; {meant(str(node.value), names)}", node)
+    return b.refuse(f"{path} is {b.quoted(node, path)}; {near_match(str(node.value), names)}", node)
 
 
 def _time(b: Builder, wanted: inspect.DateTimeType, node: Node, path: str) -> Any:

@@ -7,10 +7,11 @@ ConfigError
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 
 from msgspec import Struct
+
+from dragoman import errors
 
 
 class Problem(Struct, frozen=True):
@@ -25,19 +26,9 @@ class Problem(Struct, frozen=True):
         return f"{place}: {self.says}" if place else self.says
 
 
-class ConfigError(Exception):
+class ConfigError(errors.ConfigError):
     """The configuration cannot be used; `problems` says why, in the order of the file."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
         super().__init__("\n".join(map(str, self.problems)))
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """`known: …` and, where one is near, the name that was probably meant."""
-    names = sorted(known)
-    if not names:
-        return ""
-    shown = ", ".join(names[:30]) + (", …" if len(names) > 30 else "")
-    near = get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    return f"known: {shown}." + (f' Did you mean "{near[0]}"?' if near else "")

@@ -17,10 +17,13 @@ class Known(Struct, frozen=True, kw_only=True):
     """Built-in profiles; the first word of a target may be one of them."""
 
     rules: Mapping[str, tuple[str, ...]] | None = None
-    """Rule → its options; no options: any value is left to the rule."""
+    """Rule → its options, those that every rule has included; no options: any value is left to the rule."""
 
     facts: Mapping[str, tuple[str, ...]] | None = None
     """Fact → its values; no values: anything."""
+
+    texts: frozenset[str] | None = None
+    """Reasons for which a turn or text is made up."""
 
     variables: Mapping[str, tuple[str, ...]] = {}
     """Profile → well-known environment variables that hold its key, the first that is set wins."""

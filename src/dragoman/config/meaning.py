@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from dragoman.config.build import Origins, child, shown
-from dragoman.config.errors import Problem, meant
+from dragoman.config.errors import Problem
 from dragoman.config.hashes import hash_hint, is_sha256
 from dragoman.config.known import Known
 from dragoman.config.schema import Config, Key, Model, Provider, RuleChoice
+from dragoman.errors import near_match
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
@@ -51,6 +52,7 @@ def _problems(config: Config, known: Known) -> Iterator[Said]:
     yield from _rules("rules", config.rules, known)
     yield from _keys(config.keys)
     yield from _default_model(config, known)
+    yield from _texts(config.texts, known)
     yield from _media(config.media.allow)
 
 
@@ -74,9 +76,9 @@ def _profile(path: str, name: str, provider: Provider, known: Known) -> Iterator
     if known.profiles is None or (provider.profile or name) in known.profiles:
         return
     if provider.profile is None:
-        yield path, f'{path}.profile is missing, and no profile is called "{name}"; {meant(name, known.profiles)}'
+        yield path, f'{path}.profile is missing, and no profile is called "{name}"; {near_match(name, known.profiles)}'
     else:
-        says = f"{path}.profile is {shown(provider.profile)}; {meant(provider.profile, known.profiles)}"
+        says = f"{path}.profile is {shown(provider.profile)}; {near_match(provider.profile, known.profiles)}"
         yield f"{path}.profile", says
 
 
@@ -110,9 +112,9 @@ def _facts(path: str, facts: Mapping[str, Any], known: Known) -> Iterator[Said]:
     for name, value in facts.items():
         here = child(path, name)
         if name not in known.facts:
-            yield here, f"{here} is not a fact; {meant(name, known.facts)}"
+            yield here, f"{here} is not a fact; {near_match(name, known.facts)}"
         elif (values := known.facts[name]) and isinstance(value, str) and value not in values:
-            yield here, f"{here} is {shown(value)}; {meant(value, values)}"
+            yield here, f"{here} is {shown(value)}; {near_match(value, values)}"
 
 
 def _rules(path: str, rules: Mapping[str, RuleChoice], known: Known) -> Iterator[Said]:
@@ -121,7 +123,7 @@ def _rules(path: str, rules: Mapping[str, RuleChoice], known: Known) -> Iterator
     for name, choice in rules.items():
         here = child(path, name)
         if name not in known.rules:
-            yield here, f"{here} is not a rule; {meant(name, known.rules)}"
+            yield here, f"{here} is not a rule; {near_match(name, known.rules)}"
         elif options := known.rules[name]:
             yield from _rule_choice(here, choice, options)
 
@@ -132,7 +134,7 @@ def _rule_choice(path: str, choice: RuleChoice, options: tuple[str, ...]) -> Ite
         return
     name = choice if isinstance(choice, str) else next(iter(choice))
     if name not in options:
-        yield path, f"{path} is {shown(name)}; {meant(name, options)}"
+        yield path, f"{path} is {shown(name)}; {near_match(name, options)}"
 
 
 def _model(path: str, model: Model, config: Config, known: Known) -> Iterator[Said]:
@@ -159,7 +161,8 @@ def _target(path: str, target: str, config: Config, known: Known) -> Iterator[Sa
         names = {*config.providers, *known.profiles}
         yield (
             path,
-            f'{path} begins with "{first}", which is no provider of this file and no profile; ' + meant(first, names),
+            f'{path} begins with "{first}", which is no provider of this file and no profile; '
+            + near_match(first, names),
         )
 
 
@@ -182,8 +185,15 @@ def _default_model(config: Config, known: Known) -> Iterator[Said]:
     else:
         yield (
             "default_model",
-            f"default_model is {shown(name)}, which is no model of this file; {meant(name, config.models)}",
+            f"default_model is {shown(name)}, which is no model of this file; {near_match(name, config.models)}",
         )
+
+
+def _texts(texts: Mapping[str, str], known: Known) -> Iterator[Said]:
+    for name in texts:
+        if known.texts is not None and name not in known.texts:
+            here = child("texts", name)
+            yield here, f"{here} is no reason to make up a text; {near_match(name, known.texts)}"
 
 
 def _media(allow: tuple[str, ...]) -> Iterator[Said]:

@@ -342,21 +342,6 @@ class Media(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(gt=0, description="Seconds for one file.")] = 15.0
 
 
-class Texts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The words of turns that we must make up; by default the rule's own."""
-
-    leading_user: Annotated[
-        str | None,
-        Meta(description="Before a conversation that opens with the assistant.", examples=["[autonomous processing]"]),
-    ] = None
-    trailing_user: Annotated[
-        str | None,
-        Meta(description="After one that ends with the assistant, or has no user turn.", examples=["Please continue."]),
-    ] = None
-    empty_content: Annotated[str | None, Meta(description="In place of an empty content.")] = None
-    missing_tool_result: Annotated[str | None, Meta(description="For a call that was never answered.")] = None
-
-
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of `dragoman.yaml`."""
 
@@ -382,7 +367,13 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     synthetic: Annotated[Synthetic, Meta(description="`refuse`: 422 where a turn would have to be made up.")] = (
         Synthetic.ALLOW
     )
-    texts: Annotated[Texts, Meta(description="The words of turns that we must make up.")] = Texts()
+    texts: Annotated[
+        dict[str, str],
+        Meta(
+            description="The words of turns and texts that we must make up, by the reason for them.",
+            examples=[{"leading_user": "[autonomous processing]", "trailing_user": "Please continue."}],
+        ),
+    ] = field(default_factory=dict)
     server: Annotated[Server, Meta(description="How the gateway listens.")] = Server()
     store: Annotated[StoreConfig, Meta(description="What outlives a request.")] = StoreConfig()
     log: Annotated[Log, Meta(description="What is written down while serving.")] = Log()

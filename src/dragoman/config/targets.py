@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
-from dragoman.config.schema import Config, Model, Provider
+from dragoman.config.schema import Config, MaxLoss, Model, Provider, RuleChoice, Synthetic
 
 
 class Reason(StrEnum):
@@ -29,6 +30,43 @@ class Place(Struct, frozen=True):
     @property
     def target(self) -> str:
         return f"{self.provider_name}/{self.model}"
+
+
+class Treatment(Struct, frozen=True, kw_only=True):
+    """How requests for one place are treated: the file's layers laid over one another, the nearest on top."""
+
+    options: dict[str, Any]
+    omit: tuple[str, ...]
+    facts: dict[str, Any]
+    rules: dict[str, RuleChoice]
+    max_loss: MaxLoss
+    synthetic: Synthetic
+    passthrough_fields: tuple[str, ...]
+    context_window: int | None
+
+
+def treatment(config: Config, found: Place) -> Treatment:
+    """What the file says for a place: all targets, then the provider, then the model."""
+    provider, entry = found.provider, found.entry
+    return Treatment(
+        options=entry.options if entry else {},
+        omit=entry.omit if entry else (),
+        facts=provider.facts | (entry.facts if entry else {}),
+        rules=config.rules | provider.rules | (entry.rules if entry else {}),
+        max_loss=(entry and entry.max_loss) or provider.max_loss or config.max_loss,
+        synthetic=(entry and entry.synthetic) or provider.synthetic or config.synthetic,
+        passthrough_fields=provider.passthrough_fields + (entry.passthrough_fields if entry else ()),
+        context_window=entry.context_window if entry else None,
+    )
+
+
+def merged(request: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """A request with a model's options merged in deeply. What the file says wins; neither argument is changed."""
+    both = {
+        name: merged(request[name], value) if isinstance(value, dict) and isinstance(request.get(name), dict) else value
+        for name, value in options.items()
+    }
+    return {**request, **both}
 
 
 def place(config: Config, name: str) -> Place | None:

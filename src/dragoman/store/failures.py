@@ -6,8 +6,8 @@ request whose words are replaced by as many `x` is refused for the same reasons.
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,18 @@ from dragoman.config.schema import ProviderErrors
 from dragoman.store.background import Background
 from dragoman.store.redact import Redactor, parsed_body, without_content
 from dragoman.store.store import Health
+
+if sys.platform == "win32":  # there, one worker writes the file
+
+    def _lock(handle: int) -> None:
+        return None
+
+else:
+    import fcntl
+
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
 
 QUEUE = 1000
 FIELDS_IN_FULL = ("input_request", "sent_request")
@@ -98,7 +110,7 @@ class Failures:
         while True:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                _lock(handle)
                 if not self._is_current(handle):
                     continue  # another worker turned the file over while we waited
                 size = os.fstat(handle).st_size

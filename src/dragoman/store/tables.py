@@ -6,6 +6,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from dragoman.errors import DragomanError
+
 VERSION = 1
 
 TABLES = """
@@ -58,7 +60,7 @@ CREATE TABLE IF NOT EXISTS counters (
 """
 
 
-class StoreError(Exception):
+class StoreError(DragomanError):
     """The file cannot be used as a store; the message says what to do."""
 
 
