@@ -1,0 +1,299 @@
+"""Gemini's top-level members but the contents: `generationConfig`, `toolConfig`, tools and the rest, both ways.
+
+Members that we do not know, of objects that we do, are kept as extras with a dotted name
+(`generationConfig.speechConfig`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.gemini.read import DIALECT
+from dragoman.dialects.gemini.schema import from_proto, to_proto
+from dragoman.dialects.gemini.tools import named, read_choice, read_tools, write_choice, write_tools
+from dragoman.dialects.gemini.write import write_system
+from dragoman.dialects.reading import extras_of
+from dragoman.dialects.writing import Wanted, put
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json import items, malformed, write_object
+
+_number = msgspec.json.Decoder(Number).decode
+_whole = msgspec.json.Decoder(int, strict=False).decode
+_flag = msgspec.json.Decoder(bool).decode
+_word = msgspec.json.Decoder(str).decode
+
+GENERATION: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "maxOutputTokens": ("max_tokens", _whole),
+    "temperature": ("temperature", _number),
+    "topP": ("top_p", _number),
+    "topK": ("top_k", _number),
+    "candidateCount": ("n", _whole),
+    "seed": ("seed", _whole),
+    "presencePenalty": ("presence_penalty", _number),
+    "frequencyPenalty": ("frequency_penalty", _number),
+    "responseLogprobs": ("logprobs", _flag),
+    "logprobs": ("top_logprobs", _whole),
+}
+"""Name in `generationConfig` → our field and its decoder."""
+
+TOP: dict[str, tuple[str, Callable[[Any], Any]]] = {"serviceTier": ("service_tier", _word), "store": ("store", _flag)}
+
+SKIPPED = frozenset({"model", "contents", "systemInstruction", "tools"})
+"""Members that are read elsewhere."""
+
+SNAKE = {
+    "system_instruction": "systemInstruction",
+    "generation_config": "generationConfig",
+    "tool_config": "toolConfig",
+    "safety_settings": "safetySettings",
+    "cached_content": "cachedContent",
+    "service_tier": "serviceTier",
+}
+"""Top-level names in their other spelling."""
+
+UNSPOKEN = ("min_p", "parallel_tool_calls", "verbosity", "user", "metadata", "prompt_cache_key")
+"""Settings that Gemini has no word for."""
+
+_LEVELS = {
+    "MINIMAL": Effort.MINIMAL,
+    "LOW": Effort.LOW,
+    "MEDIUM": Effort.MEDIUM,
+    "HIGH": Effort.HIGH,
+}
+_WORDS = {effort: level for level, effort in _LEVELS.items()}
+_JSON = "application/json"
+_TEXT = "text/plain"
+
+Fields = dict[str, bytes]
+
+
+class Top(msgspec.Struct):
+    """What the top level says besides the messages."""
+
+    settings: Settings
+    tools: tuple[Tool | NativeTool, ...]
+    extras: Extras | None
+    empty_tools: bool
+
+
+def read_top(source: Mapping[str, Raw]) -> Top:
+    """Settings, tools and the fields we do not know."""
+    found: dict[str, Any] = {}
+    extras: dict[str, Json] = {}
+    nulls: list[str] = []
+    for key, value in source.items():
+        raw = bytes(value)
+        if raw == b"null":
+            nulls.append(key)
+        elif key == "generationConfig":
+            _read_generation(raw, found, extras)
+        elif key == "toolConfig":
+            _read_tool_config(raw, found, extras)
+        elif key in TOP:
+            found[TOP[key][0]] = _plain(TOP[key][1], raw, f"/{key}")
+        elif key not in SKIPPED:
+            extras[key] = raw
+    if nulls:
+        found["nulls"] = tuple(nulls)
+    tools, empty = read_tools(bytes(source.get("tools", b"")))
+    return Top(Settings(**found), tools, extras_of(DIALECT, extras), empty)
+
+
+def _plain(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
+    try:
+        return decode(raw)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, at) from None
+
+
+def _read_generation(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+    at = "/generationConfig"
+    wire = named(raw, at)
+    for key, (field, decode) in GENERATION.items():
+        if key in wire:
+            found[field] = _plain(decode, wire.pop(key), f"{at}/{key}")
+    if "stopSequences" in wire:
+        found["stop"] = _stop(wire.pop("stopSequences"))
+    form = _read_format(wire)
+    if form is not None:
+        found["response_format"] = form
+    if "thinkingConfig" in wire:
+        _read_thinking(wire.pop("thinkingConfig"), found, extras)
+    extras |= {f"generationConfig.{key}": value for key, value in wire.items()}
+
+
+def _stop(raw: bytes) -> tuple[bytes, ...]:
+    texts = (
+        (raw,) if raw[:1] == b'"' else tuple([bytes(item) for item in items(raw, "/generationConfig/stopSequences")])
+    )
+    if any(text[:1] != b'"' for text in texts):
+        raise MalformedRequest("a stop sequence that is not a string", at="/generationConfig/stopSequences")
+    return texts
+
+
+def _read_format(wire: Fields) -> ResponseFormat | None:
+    """The form of the answer, taken out of `generationConfig`. A form that we do not know stays there."""
+    if "responseFormat" in wire:
+        return _read_new_format(wire)
+    mime = wire.get("responseMimeType", b"")
+    kind = unquote(mime) if mime[:1] == b'"' else ""
+    schemas = [key for key in ("responseJsonSchema", "responseSchema") if key in wire]
+    if kind not in ("", _JSON, _TEXT) or len(schemas) > 1 or (kind == _TEXT and schemas):
+        return None
+    wire.pop("responseMimeType", None)
+    if schemas:
+        schema = wire.pop(schemas[0])
+        proto = schemas[0] == "responseSchema"
+        return ResponseFormat(FormatKind.SCHEMA, from_proto(schema) if proto else schema, spelled=schemas[0])
+    if not kind:
+        return None
+    return ResponseFormat(FormatKind.JSON if kind == _JSON else FormatKind.TEXT)
+
+
+def _read_new_format(wire: Fields) -> ResponseFormat | None:
+    """`responseFormat`, the newest spelling: `{"text": {"mimeType", "jsonSchema"}}`."""
+    raw = wire["responseFormat"]
+    if raw[:1] != b"{" or wire.keys() & {"responseMimeType", "responseJsonSchema", "responseSchema"}:
+        return None
+    outer = named(raw, "/generationConfig/responseFormat")
+    text = outer.get("text", b"")
+    if outer.keys() != {"text"} or text[:1] != b"{":
+        return None
+    inner = named(text, "/generationConfig/responseFormat/text")
+    if inner.get("mimeType") != quote(_JSON) or inner.keys() - {"mimeType", "jsonSchema"}:
+        return None
+    del wire["responseFormat"]
+    schema = inner.get("jsonSchema")
+    return ResponseFormat(FormatKind.SCHEMA if schema else FormatKind.JSON, schema, spelled="responseFormat")
+
+
+def _read_thinking(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+    at = "/generationConfig/thinkingConfig"
+    wire = named(raw, at)
+    fields: dict[str, Any] = {}
+    level = wire.get("thinkingLevel", b"")
+    effort = _LEVELS.get(unquote(level).upper()) if level[:1] == b'"' else None
+    if effort is not None:
+        fields["effort"] = effort
+        del wire["thinkingLevel"]
+    if "thinkingBudget" in wire:
+        budget = _plain(_whole, wire.pop("thinkingBudget"), f"{at}/thinkingBudget")
+        fields |= {"on": False} if budget == 0 else {"budget": budget}
+    if "includeThoughts" in wire:
+        fields["visible"] = _plain(_flag, wire.pop("includeThoughts"), f"{at}/includeThoughts")
+    if fields:
+        found["thinking"] = Thinking(**fields)
+    extras |= {f"generationConfig.thinkingConfig.{key}": value for key, value in wire.items()}
+
+
+def _read_tool_config(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+    wire = named(raw, "/toolConfig")
+    config = wire.pop("functionCallingConfig", None)
+    if config is not None:
+        choice, rest = read_choice(config)
+        if choice is not None:
+            found["tool_choice"] = choice
+        extras |= {f"toolConfig.functionCallingConfig.{key}": value for key, value in rest.items()}
+    extras |= {f"toolConfig.{key}": value for key, value in wire.items()}
+
+
+def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+    """All top-level members but the contents. Model and streaming are told by the path."""
+    settings = conversation.settings
+    _check(conversation)
+    extras = _own(conversation)
+    out: dict[str, Json] = {}
+    system = write_system(conversation.messages)
+    if system is not None:
+        out["systemInstruction"] = system
+    write_tools(conversation, out)
+    config = _inside("toolConfig", extras)
+    choice = write_choice(settings.tool_choice, _inside("toolConfig.functionCallingConfig", extras))
+    if choice is not None:
+        config = {"functionCallingConfig": choice, **config}
+    if config:
+        out["toolConfig"] = write_object(config)
+    generation = _generation(settings, extras)
+    if generation:
+        out["generationConfig"] = write_object(generation)
+    for key, (field, _) in TOP.items():
+        put(out, key, getattr(settings, field))
+    out |= {key: value for key, value in extras.items() if "." not in key}
+    return out
+
+
+def _check(conversation: Conversation) -> None:
+    for name in UNSPOKEN:
+        if getattr(conversation.settings, name) is not None:
+            raise Unrepresentable(f"{name} in a Gemini request", at=f"/{name}")
+    if conversation.hint is not None:
+        raise Unrepresentable("a cache hint in a Gemini request")
+
+
+def _own(conversation: Conversation) -> Mapping[str, Json]:
+    extras = conversation.extras
+    if extras is None:
+        return {}
+    if extras.dialect != DIALECT:
+        raise Unrepresentable(f"fields of {extras.dialect} in a Gemini request: {', '.join(extras.fields)}")
+    return extras.fields
+
+
+def _inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
+    """The extras that stood right inside an object we know."""
+    head = key + "."
+    found = {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
+    return {name: value for name, value in found.items() if "." not in name}
+
+
+def _generation(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
+    out: dict[str, Json] = {}
+    for key, (field, _) in GENERATION.items():
+        put(out, key, getattr(settings, field))
+    if settings.stop:
+        out["stopSequences"] = b"[" + b",".join(settings.stop) + b"]"
+    _write_format(settings.response_format, out)
+    thinking = _thinking(settings.thinking) | _inside("generationConfig.thinkingConfig", extras)
+    if thinking:
+        out["thinkingConfig"] = write_object(thinking)
+    return out | _inside("generationConfig", extras)
+
+
+def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
+    if form is None:
+        return
+    if form.spelled == "responseFormat" and form.kind is not FormatKind.TEXT:
+        text = {"mimeType": quote(_JSON)} | ({"jsonSchema": form.schema} if form.schema is not None else {})
+        out["responseFormat"] = b'{"text":' + write_object(text) + b"}"
+        return
+    out["responseMimeType"] = quote(_TEXT if form.kind is FormatKind.TEXT else _JSON)
+    if form.schema is None:
+        return
+    if form.spelled == "responseSchema":
+        out["responseSchema"] = to_proto(form.schema)
+    else:
+        out["responseJsonSchema"] = form.schema
+
+
+def _thinking(thinking: Thinking | None) -> dict[str, Json]:
+    if thinking is None:
+        return {}
+    if thinking.summary is not None or thinking.adaptive or thinking == Thinking(on=True):
+        raise Unrepresentable("thinking without a budget or a level in a Gemini request", at="/thinking")
+    out: dict[str, Json] = {}
+    put(out, "thinkingBudget", 0 if thinking.on is False else thinking.budget)
+    if thinking.effort is not None and thinking.on is not False:
+        if thinking.effort not in _WORDS:
+            raise Unrepresentable(f"the effort {thinking.effort.value} in a Gemini request", at="/thinking")
+        out["thinkingLevel"] = quote(_WORDS[thinking.effort])
+    put(out, "includeThoughts", thinking.visible)
+    return out

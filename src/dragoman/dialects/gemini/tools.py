@@ -1,0 +1,173 @@
+"""Gemini's tools and the choice among them, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.dialects.gemini.read import DIALECT, ORIGIN
+from dragoman.dialects.gemini.schema import camel, from_proto, to_proto
+from dragoman.dialects.reading import extras_of
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json import items, members, write_object
+
+PROTO = "parameters"
+"""The `schema_as` of a tool whose schema came in Gemini's own schema language."""
+DECLARATIONS = "functionDeclarations"
+VALIDATED = "VALIDATED"
+
+_MODES = {"AUTO": ChoiceMode.AUTO, "ANY": ChoiceMode.REQUIRED, "NONE": ChoiceMode.NONE}
+_WORDS = {mode: word for word, mode in _MODES.items()}
+
+
+def several(raw: bytes, at: str) -> list[Raw]:
+    """The items of a list, or the one object that stands for a list of itself."""
+    if raw in (b"", b"null"):
+        return []
+    return [Raw(raw)] if raw[:1] == b"{" else items(raw, at)
+
+
+def named(raw: bytes | Raw, at: str) -> dict[str, bytes]:
+    """The members of an object under their camelCase names. Null is absence."""
+    return {camel(key): bytes(value) for key, value in members(raw, at).items() if bytes(value) != b"null"}
+
+
+def read_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+    """The tools, each declaration one and each of Google's own one, and whether the list was empty."""
+    found: list[Tool | NativeTool] = []
+    for index, entry in enumerate(several(raw, "/tools")):
+        at = f"/tools/{index}"
+        for key, value in members(entry, at).items():
+            text = bytes(value)
+            if text == b"null":
+                continue
+            if camel(key) == DECLARATIONS:
+                at_key = f"{at}/{key}"
+                for place, item in enumerate(several(text, at_key)):
+                    found.append(_read_declaration(bytes(item), index, f"{at_key}/{place}"))
+            else:
+                found.append(NativeTool(camel(key), write_object({key: text}), ORIGIN, index))
+    return tuple(found), raw not in (b"", b"null") and not found
+
+
+def _read_declaration(raw: bytes, index: int, at: str) -> Tool:
+    wire = named(raw, at)
+    name = wire.pop("name", b"")
+    if name[:1] != b'"':
+        raise MalformedRequest("a function declaration without a name", at=f"{at}/name")
+    description = wire.pop("description", b"")
+    schema, spelled = wire.pop("parametersJsonSchema", None), ""
+    if schema is None and wire.get(PROTO, b"")[:1] == b"{":
+        schema, spelled = from_proto(wire.pop(PROTO)), PROTO
+    return Tool(
+        unquote(name),
+        description if description[:1] == b'"' else None,
+        schema,
+        schema_as=spelled,
+        extras=extras_of(DIALECT, wire),
+        at=index,
+    )
+
+
+def write_tools(conversation: Conversation, out: dict[str, Json]) -> None:
+    """Declarations that follow each other stand in one object."""
+    if not conversation.tools:
+        if conversation.empty_tools:
+            out["tools"] = b"[]"
+        return
+    entries: list[bytes] = []
+    run: list[bytes] = []
+    for tool in conversation.tools:
+        if isinstance(tool, Tool):
+            run.append(write_tool(tool))
+            continue
+        _close(run, entries)
+        if tool.origin.dialect != DIALECT:
+            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Gemini request")
+        entries.append(tool.json)
+    _close(run, entries)
+    out["tools"] = b"[" + b",".join(entries) + b"]"
+
+
+def _close(run: list[bytes], entries: list[bytes]) -> None:
+    if run:
+        entries.append(b'{"functionDeclarations":[' + b",".join(run) + b"]}")
+        run.clear()
+
+
+def write_tool(tool: Tool) -> Json:
+    """One function declaration."""
+    if tool.custom:
+        raise Unrepresentable(f"the custom tool {tool.name} in a Gemini request")
+    if tool.strict is not None:
+        raise Unrepresentable(f"the strict mode of the tool {tool.name} in a Gemini request")
+    if tool.hint is not None:
+        raise Unrepresentable(f"a cache hint on the tool {tool.name} in a Gemini request")
+    wire: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    if tool.schema is not None:
+        proto = tool.schema_as == PROTO
+        wire["parameters" if proto else "parametersJsonSchema"] = to_proto(tool.schema) if proto else tool.schema
+    if tool.extras is not None:
+        if tool.extras.dialect != DIALECT:
+            raise Unrepresentable(f"fields of {tool.extras.dialect} in a Gemini tool")
+        wire |= tool.extras.fields
+    return write_object(wire)
+
+
+def read_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
+    """The `functionCallingConfig`: the choice, and what else stands there."""
+    wire = named(raw, "/toolConfig/functionCallingConfig")
+    rest = dict(wire)
+    mode = _mode(rest.pop("mode", b""))
+    names = _names(rest.pop("allowedFunctionNames", b"[]"))
+    if mode is None and not names:
+        return None, rest
+    if mode == "ANY" and names:
+        must = ChoiceMode.NAMED if len(names) == 1 else ChoiceMode.ALLOWED
+        return ToolChoice(must, names, must is ChoiceMode.ALLOWED), rest
+    if mode == VALIDATED:
+        allowed = ToolChoice(ChoiceMode.ALLOWED, names) if names else ToolChoice(ChoiceMode.AUTO, spelled=VALIDATED)
+        return allowed, rest
+    if mode in _MODES and not names:
+        return ToolChoice(_MODES[mode]), rest
+    return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN), {}
+
+
+def _mode(raw: bytes) -> str | None:
+    mode = unquote(raw).upper() if raw[:1] == b'"' else None
+    return None if mode == "MODE_UNSPECIFIED" else mode
+
+
+def _names(raw: bytes) -> tuple[str, ...]:
+    found: Any = msgspec.json.decode(raw)
+    return tuple([str(name) for name in (found if isinstance(found, list) else [found])])
+
+
+def write_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json | None:
+    if choice is None:
+        return write_object(rest) if rest else None
+    names: tuple[str, ...] = ()
+    match choice.mode:
+        case ChoiceMode.NATIVE:
+            if choice.origin is None or choice.origin.dialect != DIALECT or choice.json is None:
+                raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
+            return choice.json
+        case ChoiceMode.NAMED:
+            mode, names = "ANY", choice.names
+        case ChoiceMode.ALLOWED:
+            mode, names = "ANY" if choice.must else VALIDATED, choice.names
+        case _:
+            mode = VALIDATED if choice.spelled == VALIDATED else _WORDS[choice.mode]
+    wire: dict[str, Json] = {"mode": quote(mode)}
+    if names:
+        wire["allowedFunctionNames"] = msgspec.json.encode(names)
+    return write_object(wire | dict(rest))
