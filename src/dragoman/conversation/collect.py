@@ -146,6 +146,8 @@ class Folding:
         piece = self._choice(event.choice).piece(event.part, Reasoning)
         piece.literals.append(event.literal)
         piece.field = event.field or piece.field
+        if event.extras is not None:
+            piece.extras = event.extras
 
     def _signed(self, event: Signed) -> None:
         piece = self._choice(event.choice).piece(event.part, Reasoning)
@@ -260,8 +262,9 @@ def _fold_text(piece: _Piece) -> Iterable[Part]:
 
 
 def _fold_reasoning(piece: _Piece) -> Iterable[Part]:
-    text = Text(literal=_joined(piece.literals)) if piece.literals else None
-    yield Reasoning(text=text, state=piece.state, redacted=piece.redacted, field=piece.field)
+    literal = _joined(piece.literals) if piece.literals else EMPTY
+    text = Text(literal=literal) if literal != EMPTY else None
+    yield Reasoning(text=text, state=piece.state, redacted=piece.redacted, field=piece.field, extras=piece.extras)
 
 
 def _fold_call(piece: _Piece) -> Iterable[Part]:
@@ -381,8 +384,9 @@ def _tell_text(choice: int, number: int, part: Text) -> list[Event]:
 
 def _tell_reasoning(choice: int, number: int, part: Reasoning) -> list[Event]:
     events: list[Event] = []
-    if part.text is not None or part.state is None:
-        events.append(ReasoningDelta(choice, number, part.text.literal if part.text else EMPTY, part.field))
+    if part.text is not None or part.extras is not None or part.state is None:
+        literal = part.text.literal if part.text is not None else EMPTY
+        events.append(ReasoningDelta(choice, number, literal, part.field, part.extras))
     if part.state is not None:
         events.append(Signed(choice, number, part.state, part.redacted, part.field))
     return events

@@ -43,12 +43,14 @@ class TextDelta(Event, frozen=True, gc=False):
 
 
 class ReasoningDelta(Event, frozen=True, gc=False):
-    """`field` is the spelling it came in (`reasoning_content`, `reasoning`, `summary` …)."""
+    """`field` is the spelling it came in (`reasoning_content`, `reasoning`, `summary` …). `extras` of the part ride on
+    its first delta."""
 
     choice: int
     part: int
     literal: bytes
     field: str = ""
+    extras: Extras | None = None
 
 
 class Signed(Event, frozen=True, gc=False):

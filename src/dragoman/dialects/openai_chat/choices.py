@@ -141,6 +141,8 @@ class OpenChoice:
 
     def take_legacy(self, function: Function, out: list[Event]) -> None:
         found = self.calls.get("legacy")
+        if found is None and not function.name:
+            return
         if found is None:
             found = self._open_call("legacy", "", False, True, out)
         self._grow_call(found, function, out)

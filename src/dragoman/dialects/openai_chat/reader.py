@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Raw
 
 from dragoman.conversation.events import (
-    CallDelta,
     Cited,
     Ended,
     Event,
@@ -48,14 +46,13 @@ from dragoman.dialects.openai_chat.signatures import signature_in
 from dragoman.dialects.openai_chat.stops import reason_of
 from dragoman.dialects.openai_chat.usage import parse_usage
 from dragoman.dialects.reading import extras_of, link
+from dragoman.dialects.torn import TornDeltas
 from dragoman.wire.failures import read_failure
-from dragoman.wire.surrogates import REPLACEMENT, Torn, marked
 
 _QUOTE = 34
 _LIST = 91
 _NULL = b"null"
 _STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
-_DELTAS: tuple[type[Any], ...] = (TextDelta, ReasoningDelta, RefusalDelta, CallDelta)
 
 
 class Reader:
@@ -74,7 +71,7 @@ class Reader:
         self._extras: dict[str, Json] = {}
         self._usage = b""
         self._choices: dict[int, OpenChoice] = {}
-        self._torn: Torn[tuple[type[Event], int, int]] | None = None
+        self._torn = TornDeltas()
 
     @property
     def stopped(self) -> bool:
@@ -100,8 +97,8 @@ class Reader:
             self._use(chunk)
         for choice in chunk.choices or ():
             self._take_choice(choice, frame, out, whole)
-        if self._torn is not None:
-            self._mend(out, start)
+        if self._torn.found:
+            self._torn.mend(out, start)
         return True
 
     def fail(self, frame: bytes, out: list[Event]) -> None:
@@ -117,7 +114,7 @@ class Reader:
             out.append(Failed(_STOPPED_BADLY))
             return
         choices = [self._choices[index] for index in sorted(self._choices)]
-        self._tell_torn(out)
+        self._torn.tell_leftovers(out)
         for choice in choices:
             choice.finish(out)
         for choice in choices:
@@ -130,28 +127,11 @@ class Reader:
 
     def _salvage(self, frame: bytes) -> tuple[bytes, Chunk | None]:
         """A chunk with half a surrogate pair in it is worth a second look."""
-        frame = marked(frame)
+        frame = self._torn.mark(frame)
         try:
-            chunk = decode_chunk(frame)
+            return frame, decode_chunk(frame)
         except UNREADABLE:
             return frame, None
-        self._torn = self._torn or Torn()
-        return frame, chunk
-
-    def _mend(self, out: list[Event], start: int) -> None:
-        torn = self._torn
-        if torn is None:
-            return
-        for place in range(start, len(out)):
-            event: Any = out[place]
-            if type(event) in _DELTAS:
-                literal = torn.mend((type(event), event.choice, event.part), event.literal)
-                out[place] = type(event)(event.choice, event.part, literal)
-
-    def _tell_torn(self, out: list[Event]) -> None:
-        if self._torn is not None:
-            for kind, choice, part in self._torn.leftovers():
-                out.append(kind(choice, part, REPLACEMENT))
 
     def _begin(self, frame: bytes, chunk: Chunk, out: list[Event]) -> None:
         """Puts the head together. It is told with the first choice: a chunk may go ahead that has not even a name."""
@@ -327,6 +307,8 @@ class Reader:
         fields = {key: bytes(value) for key, value in members(raw).items() if bytes(value) != _NULL}
         data = fields.pop("data", EMPTY)
         transcript = fields.pop("transcript", None)
+        if data == EMPTY and transcript in (None, EMPTY) and fields.get("id", EMPTY) == EMPTY:
+            return
         if choice.audio < 0:
             choice.audio = choice.begin(OTHER, out)
         extras = extras_of(DIALECT, fields)

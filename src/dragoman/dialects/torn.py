@@ -1,0 +1,40 @@
+"""Deltas whose surrogate pairs a server tore apart, put together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
+from dragoman.wire.surrogates import REPLACEMENT, Torn, marked
+
+_DELTAS: frozenset[type[Any]] = frozenset({TextDelta, ReasoningDelta, RefusalDelta, CallDelta})
+
+
+class TornDeltas:
+    """Costs nothing until a frame turns up that holds half a pair: then `found` is set and all deltas are looked at."""
+
+    __slots__ = ("_torn", "found")
+
+    def __init__(self) -> None:
+        self.found = False
+        self._torn: Torn[tuple[type[Any], int, int]] = Torn()
+
+    def mark(self, frame: bytes) -> bytes:
+        """The frame in a form that can be decoded."""
+        hidden = marked(frame)
+        self.found = self.found or hidden != frame
+        return hidden
+
+    def mend(self, out: list[Event], start: int) -> None:
+        for place in range(start, len(out)):
+            event: Any = out[place]
+            if type(event) in _DELTAS:
+                literal = self._torn.mend((type(event), event.choice, event.part), event.literal)
+                out[place] = msgspec.structs.replace(event, literal=literal)
+
+    def tell_leftovers(self, out: list[Event]) -> None:
+        """Half a pair at the very end of a text."""
+        for kind, choice, part in self._torn.leftovers():
+            out.append(kind(choice, part, REPLACEMENT))
