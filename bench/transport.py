@@ -119,12 +119,23 @@ async def compare(port: int, requests: int) -> None:
                 async for _piece in answer:
                     pass
 
-        rounds = [(await timed(ours, requests // ROUNDS), await timed(bare, requests // ROUNDS)) for _ in range(ROUNDS)]
-        events = [await timed(streamed, CONNECTIONS) / EVENTS for _ in range(ROUNDS)]
-        mine, least = (statistics.median(column) for column in zip(*rounds, strict=True))
-        ratio = statistics.median(one / other for one, other in rounds)
-        print(f"  ours {mine:6.1f} µs a request   bare {least:6.1f} µs   ratio {ratio:.2f}", end="")
-        print(f"   ours {statistics.median(events):5.2f} µs an event   {transport.stats}")
+        async def bare_streamed(count: int) -> None:
+            channel, client = await asyncio.get_running_loop().create_connection(Bare, "127.0.0.1", port)
+            for _ in range(count):
+                await client.send("/stream", BODY)
+            channel.close()
+
+        share = requests // ROUNDS
+        show("request", [(await timed(ours, share), await timed(bare, share)) for _ in range(ROUNDS)])
+        events = [(await timed(streamed, CONNECTIONS), await timed(bare_streamed, CONNECTIONS)) for _ in range(ROUNDS)]
+        show("event", [(mine / EVENTS, least / EVENTS) for mine, least in events])
+        print(f"  {transport.stats}")
+
+
+def show(what: str, rounds: list[tuple[float, float]]) -> None:
+    mine, least = (statistics.median(column) for column in zip(*rounds, strict=True))
+    ratio = statistics.median(one / other for one, other in rounds)
+    print(f"  µs CPU per {what}: ours {mine:.1f}, bare {least:.1f}, ratio {ratio:.2f}")
 
 
 def main() -> None:

@@ -76,6 +76,17 @@ async def test_the_name_is_sent_so_that_a_server_can_choose_its_certificate(auth
     assert names == ["localhost"]
 
 
+@on_both_loops
+async def test_a_close_delimited_body_ends_with_the_tls_session(authority, ca_file: str) -> None:
+    act = answering(b"HTTP/1.1 200 OK\r\n\r\nsome", b" more", times=1)
+    async with (
+        serving(act, tls=server_side(authority, "127.0.0.1")) as raw,
+        Transport(tls=Tls(ca_file)) as transport,
+    ):
+        assert await whole(transport, raw.url, timeouts=PATIENT) == b"some more"
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0))
+
+
 DISTRUSTED = [
     ("an unknown authority", ("127.0.0.1",), False, r"certificate is not trusted \(.*\)\. .*tls\.ca_file"),
     ("another host's certificate", ("other.test",), True, "not trusted .*127.0.0.1"),

@@ -9,6 +9,7 @@
 """
 
 from dragoman.upstream.transport.failures import (
+    AddressRefused,
     BrokenResponse,
     ConnectFailed,
     Phase,
@@ -22,6 +23,7 @@ from dragoman.upstream.transport.failures import (
     UnknownEncoding,
     Unsendable,
 )
+from dragoman.upstream.transport.guard import public_only
 from dragoman.upstream.transport.incoming import Incoming
 from dragoman.upstream.transport.limits import Limits, Stats, Timeouts
 from dragoman.upstream.transport.outgoing import Outgoing
@@ -30,6 +32,7 @@ from dragoman.upstream.transport.tls import Tls
 from dragoman.upstream.transport.transport import Transport
 
 __all__ = [
+    "AddressRefused",
     "BrokenResponse",
     "ConnectFailed",
     "Incoming",
@@ -50,4 +53,5 @@ __all__ = [
     "TransportFailure",
     "UnknownEncoding",
     "Unsendable",
+    "public_only",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Callable
@@ -10,7 +11,14 @@ from typing import TypeVar
 
 from dragoman.upstream.transport.address import Origin
 from dragoman.upstream.transport.connection import Connection
-from dragoman.upstream.transport.failures import ConnectFailed, ProxyFailed, TlsFailed, TransportFailure
+from dragoman.upstream.transport.failures import (
+    AddressRefused,
+    ConnectFailed,
+    ProxyFailed,
+    TlsFailed,
+    TransportFailure,
+)
+from dragoman.upstream.transport.guard import Guard, is_address
 from dragoman.upstream.transport.proxy import Proxy, Tunnel
 from dragoman.upstream.transport.tls import Tls
 
@@ -23,44 +31,63 @@ _PROBES = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 30), ("TCP_KEEPCNT", 4))
 class Dialer:
     """Knows whom to trust; made once, as reading the system's certificates takes a while."""
 
-    def __init__(self, tls: Tls) -> None:
+    def __init__(self, tls: Tls, guard: Guard | None = None) -> None:
         self._tls = tls
+        self._guard = guard
         self._context: ssl.SSLContext | None = None
 
     async def dial(self, origin: Origin, proxy: Proxy | None, make: Callable[[], Connection]) -> Connection:
         """Connect; every way in which that can fail comes out as a `ConnectFailed` that says what to do."""
         try:
             if proxy is None:
-                _, connection = await self._reach(origin, make)
-            elif origin.secure:
-                connection = await self._tunnelled(origin, proxy, make)
-            else:
-                _, connection = await self._reach_proxy(origin, proxy, make)
+                return await self._direct(origin, make)
+            if self._guard is not None and is_address(origin.host):  # a name is for the proxy to resolve, and to judge
+                await self._judged(origin, self._guard)
+            if origin.secure:
+                return await self._tunnelled(origin, proxy, make)
+            return (await self._reach_proxy(origin, proxy, make))[1]
         except TransportFailure:
             raise
         except (OSError, ssl.SSLError) as error:
             raise _failure(origin, error) from error
-        return connection
 
-    async def _reach(self, origin: Origin, make: Callable[[], _P]) -> tuple[asyncio.Transport, _P]:
+    async def _direct(self, origin: Origin, make: Callable[[], Connection]) -> Connection:
+        hosts = [origin.host] if self._guard is None else await self._judged(origin, self._guard)
+        for host in hosts[:-1]:
+            with contextlib.suppress(OSError):
+                return (await self._reach(origin, make, host))[1]
+        return (await self._reach(origin, make, hosts[-1]))[1]
+
+    async def _judged(self, origin: Origin, guard: Guard) -> list[str]:
+        """The addresses of a host, all of them allowed."""
+        loop = asyncio.get_running_loop()
+        known = await loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in known))
+        for address in addresses:
+            if not guard(address):
+                advice = "Allow it in so many words if you trust who named it"
+                raise AddressRefused(str(origin), f"it leads to {address}, which may not be reached", advice)
+        return addresses
+
+    async def _reach(self, origin: Origin, make: Callable[[], _P], host: str) -> tuple[asyncio.Transport, _P]:
         loop = asyncio.get_running_loop()
         if origin.secure:
             transport, protocol = await loop.create_connection(
                 make,
-                origin.host,
+                host,
                 origin.port,
                 ssl=self._trust(),
                 server_hostname=origin.host,
                 ssl_shutdown_timeout=_GOODBYE,
             )
         else:
-            transport, protocol = await loop.create_connection(make, origin.host, origin.port)
+            transport, protocol = await loop.create_connection(make, host, origin.port)
         _keep_alive(transport)
         return transport, protocol
 
     async def _reach_proxy(self, origin: Origin, proxy: Proxy, make: Callable[[], _P]) -> tuple[asyncio.Transport, _P]:
         try:
-            return await self._reach(proxy.origin, make)
+            return await self._reach(proxy.origin, make, proxy.origin.host)
         except OSError as error:
             where = f"proxy {proxy.origin} for {origin}"
             raise ProxyFailed(where, f"it cannot be reached ({_reason(error)})", "Check HTTP(S)_PROXY") from error

@@ -5,6 +5,7 @@
     ├── PoolFull            too many requests wait for this origin already
     ├── TransportClosed     the transport was shut down
     ├── ConnectFailed       no connection: name, route, refusal
+    │   ├── AddressRefused  the host leads to an address that our guard does not allow
     │   ├── TlsFailed       a connection, but no trust
     │   └── ProxyFailed     the proxy did not let us through
     ├── TimedOut            `phase` says which patience ran out
@@ -63,6 +64,10 @@ class ConnectFailed(TransportFailure):
     """No connection came about."""
 
     sent = False
+
+
+class AddressRefused(ConnectFailed):
+    """The host leads somewhere it may not: into a private network, most likely."""
 
 
 class TlsFailed(ConnectFailed):

@@ -12,6 +12,7 @@ from dragoman.upstream.transport.address import Origin, parse_address
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.dialer import Dialer
 from dragoman.upstream.transport.failures import TransportClosed
+from dragoman.upstream.transport.guard import Guard
 from dragoman.upstream.transport.incoming import Incoming
 from dragoman.upstream.transport.limits import Limits, Stats, Timeouts
 from dragoman.upstream.transport.outgoing import Outgoing, compose
@@ -23,11 +24,21 @@ _PATIENT = Timeouts()
 
 
 class Transport:
-    """A pooled HTTP/1.1 client for one event loop. Without `proxies` those of the environment are used."""
+    """A pooled HTTP/1.1 client for one event loop.
 
-    def __init__(self, limits: Limits | None = None, tls: Tls | None = None, proxies: Proxies | None = None) -> None:
+    Without `proxies` those of the environment are used. A `guard` (such as `public_only`) judges the address of every
+    host before it is connected to; give one where URLs come from strangers.
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        tls: Tls | None = None,
+        proxies: Proxies | None = None,
+        guard: Guard | None = None,
+    ) -> None:
         self._limits = limits or Limits()
-        self._dialer = Dialer(tls or Tls())
+        self._dialer = Dialer(tls or Tls(), guard)
         self._proxies = Proxies.from_environment(os.environ) if proxies is None else proxies
         self._pools: dict[Origin, Pool] = {}
         self._quiet: asyncio.Event | None = None
