@@ -47,7 +47,7 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "strict-template": ("template", {"template": "alternating"}),
 }
 # a profile's path may be relative to its base URL; the emulator knows the vendor's from the root
-_PREFIXES = ("", "/v1", "/v1beta", "/api/v1", "/openai/v1", "/v1beta/openai")
+_PREFIXES = ("", "/v1", "/v1beta", "/api", "/api/v1", "/openai", "/openai/v1", "/v1beta/openai", "/compatibility/v1")
 
 
 @cache

@@ -138,12 +138,20 @@ def test_deepseek_streams_reasoning_content_and_counts_the_cache() -> None:
     assert usage["prompt_cache_hit_tokens"] + usage["prompt_cache_miss_tokens"] == usage["prompt_tokens"]
 
 
-@pytest.mark.parametrize("name", ["mistral", "groq", "xai", "ollama"])
+@pytest.mark.parametrize("name", ["groq", "xai", "ollama"])
 def test_calls_arrive_in_one_piece_where_they_do(name: str) -> None:
     one = provider(name)
     chunks = payloads(b"".join(one.stream(call_to(one), TURNS["calls"])))
     pieces = [piece for chunk in chunks for c in chunk["choices"] for piece in c["delta"].get("tool_calls", ())]
     assert [piece["index"] for piece in pieces] == [0, 1]
+
+
+def test_mistral_puts_its_calls_on_the_finish_chunk() -> None:
+    one = provider("mistral")
+    first, last = payloads(b"".join(one.stream(call_to(one), TURNS["calls"])))
+    assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert len(last["choices"][0]["delta"]["tool_calls"]) == 2
+    assert last["choices"][0]["finish_reason"] == "tool_calls"
 
 
 def test_interleaved_calls_take_turns() -> None:

@@ -72,6 +72,7 @@ def test_a_huge_body_in_chunks_is_turned_away(openai: Running) -> None:
 def test_a_slow_client_is_told_so(openai: Running) -> None:
     said = raw_talk(openai, b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
     assert said.startswith(b"HTTP/1.1 408 ")
+    assert (openai.requests[-1].verdict, openai.requests[-1].status) == ("refused", 408)
     still_serves(openai)
 
 
@@ -97,6 +98,9 @@ def test_paths_and_methods(openai: Running) -> None:
     assert httpx.get(openai.url + PATH).status_code == 405
     assert httpx.get(f"{openai.url}/v1/models").json()["data"][0]["id"] == "gpt-4o"
     assert httpx.options(openai.url + PATH).status_code == 405
+    with httpx.Client() as client:
+        assert client.head(openai.url + PATH).status_code == 405
+        assert client.get(f"{openai.url}/v1/models").status_code == 200
 
 
 def test_connections_are_kept_and_requests_may_be_chunked_or_pipelined(openai: Running) -> None:

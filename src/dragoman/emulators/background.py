@@ -23,16 +23,24 @@ class Running:
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._port = 0
+        self._failed: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"emulator {provider.name}", daemon=True)
 
     def start(self) -> Running:
         self._thread.start()
         self._ready.wait()
+        if self._failed is not None:
+            raise self._failed
         return self
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(start(self._desk, limits=self._limits))
+        try:
+            server = self._loop.run_until_complete(start(self._desk, limits=self._limits))
+        except OSError as error:  # no port, no sockets: raised where the caller can see it
+            self._failed = error
+            self._ready.set()
+            return
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()

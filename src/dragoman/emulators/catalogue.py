@@ -66,7 +66,7 @@ ENTRIES: Mapping[str, Entry] = {
     "deepseek": Entry("deepseek"),
     "groq": Entry("groq"),
     "compatible": _compatible("compatible"),
-    "compatible-lenient": Entry("compatible", preset={"manner": "lenient"}, takes=_MANNERS),
+    "compatible-lenient": _compatible("lenient"),
     **{
         name: _compatible(name)
         for name in (

@@ -32,8 +32,6 @@ def required(manner: Manner, call: Received) -> Complaint | None:
 
 def top_fields(manner: Manner, call: Received) -> Complaint | None:
     for key in call.body:
-        if key in manner.refused:
-            return Complaint(400, manner.refused[key], param=key)
         if manner.top is not None and key not in manner.top:
             return unknown(key)
     return None
@@ -192,10 +190,6 @@ def tools(manner: Manner, call: Received) -> Complaint | None:
 
 def ranges(manner: Manner, call: Received) -> Complaint | None:
     """Types and ranges, where the service is known to check them."""
-    temperature = call.body.get("temperature")
-    if manner.temperature is not None and isinstance(temperature, int | float) and temperature > manner.temperature:
-        words = f"invalid temperature: only values up to {manner.temperature:g} are allowed"
-        return Complaint(400, words, param="temperature")
     return typed(call) if manner.top is not None else None
 
 
@@ -260,7 +254,7 @@ def provider(options: Options) -> Provider:
     return Chat(
         name=name if name != "lenient" else "compatible-lenient",
         options=options,
-        checks=tuple(_bound(judge, manner) for judge in JUDGES),
+        checks=manner.checks or tuple(_bound(judge, manner) for judge in JUDGES),
         voice=manner.voice,
         root=manner.root,
         further_paths=manner.further_paths,

@@ -99,11 +99,11 @@ def tools_typed(call: Received) -> Complaint | None:
 
 
 def thinks(call: Received) -> bool:
-    """Whether this request is answered by thinking: v4 does unless told not to, older ones by their name."""
+    """Whether this request is answered by thinking: v4 does unless told not to; of others it is not known."""
     asked = call.body.get("thinking")
     if isinstance(asked, dict) and asked.get("type") in ("enabled", "disabled"):
         return bool(asked["type"] == "enabled")
-    return "v4" in call.model or "reasoner" in call.model
+    return "v4" in call.model
 
 
 def choice(call: Received) -> Complaint | None:

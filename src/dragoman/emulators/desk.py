@@ -72,6 +72,12 @@ class Desk:
             self._record(None, method, path, headers, "crashed", 500, body)
             return Reply(500, "application/json", compact(body), headers={"x-emulator-crashed": "1"})
 
+    def turn_away(self, kind: FaultKind) -> Reply:
+        """The answer to a client whose request never came to be whole."""
+        refused = self.provider.fault(kind, None)
+        self._record(None, "", "", {}, "refused", refused.status, refused.body)
+        return _sent(refused)
+
     def _reply(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes) -> Reply:
         if self.provider.owns(method, path) is None:
             kind = self._why_not(method, path)

@@ -13,6 +13,8 @@ from typing import Any
 from dragoman.emulators.provider import Received, ToolCall, Turn
 from dragoman.emulators.sample import sample
 
+_SHOWN = 400  # of the last user's text: enough to know it again
+
 
 def echo(call: Received) -> Turn:
     """The turn that proves what arrived."""
@@ -26,7 +28,7 @@ def echo(call: Received) -> Turn:
     heard = _heard(body)
     last = next((text for role, text in reversed(heard) if role == "user" and text), "")
     roles = " ".join(role for role, _ in heard)
-    return Turn(text=f'heard: {roles}; tools: {len(_tools(body))}; last user: "{last}"')
+    return Turn(text=f'heard: {roles}; tools: {len(_tools(body))}; last user: "{last[:_SHOWN]}"')
 
 
 def _heard(body: dict[str, Any]) -> list[tuple[str, str]]:

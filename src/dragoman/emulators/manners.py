@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.emulators.chat import Complaint, Shape, openai_shape
+from dragoman.emulators import openai
+from dragoman.emulators.chat import Check, Complaint, Shape, openai_shape
 from dragoman.emulators.openai_settings import KNOWN
 from dragoman.emulators.provider import FaultKind
 from dragoman.emulators.voice import UsagePlace, Voice, detailed_usage
@@ -36,7 +37,6 @@ class Manner:
     field_words: str = "Unknown parameter: 'messages[{at}].{key}'."
     field_code: str | None = "unknown_parameter"
     top: frozenset[str] | None = None  # allowed top-level keys; None ignores strays
-    refused: Mapping[str, str] = field(default_factory=dict)  # top-level keys with the words that refuse them
     alternation: str | None = None  # the words that refuse two turns of a side in a row
     system_first: str | None = None  # the words that refuse a later system message
     reasoning_required: str | None = None  # the words that miss `reasoning_content` on a turn with calls
@@ -48,11 +48,11 @@ class Manner:
     null_content: bool = True  # whether content may be null without calls
     empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` pass
     json_arguments: bool = False  # whether arguments must be JSON text
-    temperature: float | None = None  # the highest one
     shape: Shape = openai_shape
     root: str = "/v1"
     further_paths: tuple[str, ...] = ()
     needs_model: bool = True
+    checks: tuple[Check, ...] | None = None  # in place of all that is said above
     voice: Voice = field(default_factory=lambda: Voice(usage_shape=detailed_usage))
     faults: Mapping[FaultKind, Complaint] = field(default_factory=dict)
     model: str = "some-model"
@@ -162,9 +162,7 @@ MANNERS: Mapping[str, Manner] = {
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
         needs_model=False,
-        unanswered=_UNANSWERED,
-        orphaned=_ORPHANED,
-        empty_lists=False,
+        checks=openai.CHECKS[1:],  # the deployment may stand for the model
         shape=azure,
         faults={
             FaultKind.AUTH: Complaint(
@@ -212,9 +210,6 @@ MANNERS: Mapping[str, Manner] = {
     "fireworks": Manner(
         root="/inference/v1",
         further_paths=("/v1/chat/completions",),
-        fields={**FIELDS, "assistant": FIELDS["assistant"] | {"reasoning_content"}},
-        field_words="Extra inputs are not permitted, field: 'messages[{at}].{key}'",
-        field_code=None,
         voice=_REASONED,
         model="accounts/fireworks/models/kimi-k2",
     ),
@@ -243,7 +238,6 @@ MANNERS: Mapping[str, Manner] = {
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
         ),
         thinkers=r"think|k2[.-]?[5-9]|k3",
-        temperature=1,
         voice=_REASONED,
         faults=_words(
             "Invalid Authentication",
@@ -263,6 +257,8 @@ MANNERS: Mapping[str, Manner] = {
             usage=UsagePlace.EVERY,
             done=None,
             repeats_message=True,
+            logprobs=False,
+            top={"citations": [], "search_results": []},
         ),
         faults={
             FaultKind.AUTH: Complaint(401, "Invalid API key provided.", "invalid_api_key"),
@@ -304,6 +300,8 @@ MANNERS: Mapping[str, Manner] = {
             reasoning="reasoning_content",
             whole_calls=True,
             empty_content="",
+            logprobs=False,
+            top={"system_fingerprint": "fp_emulated_xai"},
         ),
         faults=_words(
             "Incorrect API key provided. You can obtain an API key from https://console.x.ai.",

@@ -236,7 +236,8 @@ VOICE = Voice(
     call_id=lambda seed, index: token("", 9, seed, index),
     usage=UsagePlace.FINISH,
     usage_shape=_usage,
-    whole_calls=True,
+    closing_calls=True,
+    logprobs=False,
     empty_content="",
     message={"tool_calls": None},
 )

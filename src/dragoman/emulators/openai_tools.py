@@ -87,6 +87,8 @@ def _parameters(function: dict[str, Any], path: str) -> Complaint | None:
 
 def schema_faults(schema: dict[str, Any], strict: bool) -> Iterator[str]:
     """What OpenAI says against a schema, outermost first."""
+    if strict and any(key in schema for key in ("anyOf", "oneOf", "allOf", "not")):
+        yield "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
     for where, node in _nodes(schema, ()):
         context = f"In context={where!r}, "
         properties = node.get("properties")

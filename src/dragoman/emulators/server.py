@@ -11,7 +11,7 @@ import struct
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote
 
@@ -138,6 +138,8 @@ class Connection:
             path, _, query = request.target.partition("?")
             fields = dict(parse_qsl(query, keep_blank_values=True))
             reply = self._desk.reply(request.method, unquote(path), fields, request.headers, request.body)
+            if request.method == "HEAD":  # a body would be taken for the next answer
+                reply = replace(reply, body=b"", frames=None)
             if not await self._send(reply, request.keep_alive):
                 return
 
@@ -183,9 +185,7 @@ class Connection:
 
     async def _turn_away(self, kind: FaultKind) -> None:
         """Say why, then let the client finish sending, so that it gets to read the answer."""
-        refused = self._desk.provider.fault(kind, None)
-        body = refused.body.encode() if isinstance(refused.body, str) else compact(refused.body)
-        await self._send(Reply(refused.status, refused.content_type, body), keep_alive=False)
+        await self._send(self._desk.turn_away(kind), keep_alive=False)
         self._writer.write_eof()
         drained = 0
         async with asyncio.timeout(5):

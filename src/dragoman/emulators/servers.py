@@ -313,6 +313,8 @@ SERVERS: Mapping[str, Server] = {
             call_id=lambda seed, index: token("", 32, seed, index),
             reasoning="reasoning_content",
             empty_content="",
+            logprobs=False,
+            top={"system_fingerprint": "b1-emulated"},
         ),
         faults={
             FaultKind.AUTH: Complaint(401, "Invalid API Key", "authentication_error"),
@@ -355,6 +357,7 @@ SERVERS: Mapping[str, Server] = {
             whole_calls=True,
             numbered_calls=True,
             empty_content="",
+            logprobs=False,
             top={"system_fingerprint": "fp_ollama"},
         ),
         faults={

@@ -70,6 +70,8 @@ class Voice:
     message: Mapping[str, Any] = field(default_factory=dict)  # further members of a whole message
     choice: Callable[[str], dict[str, Any]] = lambda reason: {}  # further members beside a finish reason
     finish: Callable[[str, Usage], dict[str, Any]] = lambda seed, usage: {}  # further members of the finish chunk
+    logprobs: bool = True  # choices carry `logprobs: null`
+    closing_calls: bool = False  # all calls ride in one piece on the chunk with the finish reason (Mistral)
     repeats_message: bool = False  # every chunk carries the message so far (Perplexity)
 
 
@@ -93,7 +95,7 @@ def whole(call: Received, turn: Turn, voice: Voice) -> dict[str, Any]:
         {
             "index": index,
             "message": _message(call, turn, voice, seed),
-            "logprobs": None,
+            **_logprobs(voice),
             "finish_reason": reason,
             **voice.choice(reason),
         }
@@ -138,13 +140,25 @@ def _choices(
     said = ""
     for delta in _deltas(call, turn, voice, seed):
         said += delta.get("content") or ""
-        yield _repeating({"delta": delta, "logprobs": None, "finish_reason": None}, said, voice), {}
+        yield _repeating({"delta": delta, **_logprobs(voice), "finish_reason": None}, said, voice), {}
     reason = finish_reason(turn)
-    last = {"delta": {}, "logprobs": None, "finish_reason": reason, **voice.choice(reason)}
+    last = {"delta": _closing(turn, voice, seed), **_logprobs(voice), "finish_reason": reason, **voice.choice(reason)}
     extra = voice.finish(seed, usage)
     if voice.usage is UsagePlace.FINISH:
         extra["usage"] = voice.usage_shape(usage)
     yield _repeating(last, said, voice), extra
+
+
+def _logprobs(voice: Voice) -> dict[str, Any]:
+    return {"logprobs": None} if voice.logprobs else {}
+
+
+def _closing(turn: Turn, voice: Voice, seed: str) -> dict[str, Any]:
+    """The delta beside the finish reason; empty for most."""
+    if not voice.closing_calls:
+        return {}
+    calls = [{"index": index, **_call(made, index, voice, seed)} for index, made in enumerate(turn.calls)]
+    return {"tool_calls": calls} if calls else {"content": ""}
 
 
 def _repeating(choice: dict[str, Any], said: str, voice: Voice) -> dict[str, Any]:
@@ -162,7 +176,8 @@ def _deltas(call: Received, turn: Turn, voice: Voice, seed: str) -> Iterator[dic
     yield from ({"content": piece} for piece in fragments(turn.says))
     if turn.refusal:
         yield from ({"refusal": piece} for piece in fragments(turn.refusal))
-    yield from ({"tool_calls": [piece]} for piece in _call_pieces(turn, voice, seed))
+    if not voice.closing_calls:
+        yield from ({"tool_calls": [piece]} for piece in _call_pieces(turn, voice, seed))
 
 
 def _call_pieces(turn: Turn, voice: Voice, seed: str) -> Iterable[dict[str, Any]]:

@@ -1,0 +1,31 @@
+"""The examples of the guide are run as they stand there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dragoman.emulators.script import Script
+
+_GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "emulators.md"
+_BLOCKS = re.findall(r"```(\w+)\n(.*?)```", _GUIDE.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "source", [text for kind, text in _BLOCKS if kind == "python"], ids=["openai", "claude", "gemini"]
+)
+def test_the_examples_of_the_guide(source: str, dragoman_emulators: Any) -> None:
+    space: dict[str, Any] = {}
+    exec(compile(source, str(_GUIDE), "exec"), space)  # our own text
+    tests = [value for name, value in space.items() if name.startswith("test_")]
+    assert len(tests) == 1
+    tests[0](dragoman_emulators) if tests[0].__code__.co_argcount else tests[0]()
+
+
+def test_the_script_of_the_guide_can_be_read() -> None:
+    (script,) = [text for kind, text in _BLOCKS if kind == "yaml"]
+    assert Script(yaml.safe_load(script)).left == 5
