@@ -18,7 +18,8 @@ from dragoman.dialects.anthropic.errors import error_body, parse_error
 from dragoman.dialects.anthropic.reader import Reader
 from dragoman.dialects.anthropic.reply import parse_reply
 from dragoman.dialects.anthropic.stops import DIALECT, render_usage
-from dragoman.wire.json import mend_surrogates, write_object
+from dragoman.dialects.torn import TornDeltas
+from dragoman.wire.json import write_object
 from dragoman.wire.sse import SseDecoder, event_frame
 
 TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "An event of the stream was longer than can be read.")
@@ -44,11 +45,12 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 class Parser:
     """Bytes of a stream to events. Never raises; `skipped` counts the frames that could not be read."""
 
-    __slots__ = ("_frames", "_reader", "skipped")
+    __slots__ = ("_frames", "_reader", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None) -> None:
         self._frames = SseDecoder()
         self._reader = Reader(origin or Origin(DIALECT))
+        self._torn = TornDeltas()
         self.skipped = 0
 
     def feed(self, data: bytes) -> list[Event]:
@@ -80,13 +82,13 @@ class Parser:
         try:
             told = _decode(data)
         except msgspec.DecodeError:
-            data = mend_surrogates(data)
+            data = self._torn.mark(data)
             try:
                 told = _decode(data)
             except msgspec.DecodeError:
                 self.skipped += not data.startswith(b"[DONE]")
                 return
-        delta = told.delta
+        delta, start = told.delta, len(out)
         if told.type == "content_block_delta" and delta is not None:
             kind = delta.type
             if kind == "text_delta":
@@ -97,6 +99,8 @@ class Parser:
                 reader.thinking(told.index, bytes(delta.thinking), out)
             else:
                 reader.odd_delta(told.index, _members(_members(data)["delta"]), out)
+            if self._torn.found:
+                self._torn.mend(out, start)
         elif told.type != "ping":
             self._read_rare(told, data, out)
 
@@ -112,6 +116,7 @@ class Parser:
                 case "content_block_stop":
                     reader.shut_block(told.index, out)
                 case "message_delta":
+                    self._torn.tell_leftovers(out)
                     reader.message_delta(fields, out)
                 case "message_stop":
                     reader.end(out)

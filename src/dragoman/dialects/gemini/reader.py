@@ -203,16 +203,14 @@ class Reader:
         out.append(Started(chunk.response_id or "", model, _seconds(chunk.create_time)))
 
     def _tell(self, raw: bytes) -> None:
-        """Usage comes with nearly every chunk; only its last words count, and they are read at the end."""
-        told = self._told
-        if told and told[-1] == raw:
-            return
-        told.append(raw)
-        if len(told) > _TOLD_LIMIT:
-            fields: dict[str, Any] = {}
-            for piece in told:
-                fields.update(_plain(piece) if piece.startswith(b"{") else {})
-            self._told = [_encode(fields)]
+        """Usage comes with nearly every chunk; only the last word counts, and it is read at the end.
+
+        A piece that names the total says it all: what it leaves out is zero. Others add to what was said.
+        """
+        if b'"totalTokenCount"' in raw:
+            self._told = [raw]
+        elif len(self._told) < _TOLD_LIMIT:
+            self._told.append(raw)
 
     def _open(self, index: int) -> _Choice:
         if len(self._choices) >= _CHOICE_LIMIT:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from dragoman.dialects.gemini.finish import DIALECT, render_usage
 from dragoman.dialects.gemini.objects import ObjectDecoder
 from dragoman.dialects.gemini.parts import Parts, logprobs_result
 from dragoman.dialects.gemini.reader import ABSENT, Chunk, Reader, decode_chunk
+from dragoman.dialects.torn import TornDeltas
 from dragoman.wire.json import mend_surrogates, write_object
 from dragoman.wire.sse import SseDecoder
 
@@ -30,12 +31,13 @@ class Parser:
     `seed` is what ids of calls are made from where the response has no id of its own.
     """
 
-    __slots__ = ("_frames", "_objects", "_reader", "skipped")
+    __slots__ = ("_frames", "_objects", "_reader", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None, seed: str = "") -> None:
         self._frames: SseDecoder | None = None
         self._objects: ObjectDecoder | None = None
         self._reader = Reader(origin or Origin(DIALECT), seed)
+        self._torn = TornDeltas()
         self.skipped = 0
 
     def feed(self, data: bytes) -> list[Event]:
@@ -52,6 +54,8 @@ class Parser:
                 self._read(found, out)
             if self._objects.overflowed and not self._reader.over:
                 self._reader.fail(TOO_LONG, out)
+        if self._torn.found:
+            self._torn.mend(out, 0)
         return out
 
     def close(self) -> list[Event]:
@@ -59,6 +63,9 @@ class Parser:
         if self._frames is not None:
             for frame in self._frames.close():
                 self._read(frame.data, out)
+        if self._torn.found:
+            self._torn.mend(out, 0)
+            self._torn.tell_leftovers(out)
         self._reader.finish(out)
         return out
 
@@ -73,7 +80,7 @@ class Parser:
     def _read(self, data: bytes, out: list[Event]) -> None:
         if self._reader.over:
             return
-        chunk, data = readable(data)
+        chunk, data = readable(data, self._torn.mark)
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
         elif chunk.error is not ABSENT:
@@ -82,14 +89,14 @@ class Parser:
             self._reader.chunk(chunk, data, out)
 
 
-def readable(data: bytes) -> tuple[Chunk | None, bytes]:
-    """The chunk, None where it cannot be read, and its text as it was read."""
+def readable(data: bytes, mend: Callable[[bytes], bytes] = mend_surrogates) -> tuple[Chunk | None, bytes]:
+    """The chunk, None where it cannot be read, and its text as it was read. `mend` sees to torn surrogate pairs."""
     if not data.isascii():
         data = data.decode("utf-8", "replace").encode()
     try:
         return decode_chunk(data), data
     except msgspec.DecodeError:
-        data = mend_surrogates(data)
+        data = mend(data)
     try:
         return decode_chunk(data), data
     except msgspec.DecodeError:

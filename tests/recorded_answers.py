@@ -1,0 +1,44 @@
+"""Recorded answers of one dialect as the bytes that came over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+from corpus import exchanges, sampled
+from msgspec import Struct
+
+
+class Recording(Struct, frozen=True):
+    """One answer. `stream` tells whether it came as a stream."""
+
+    id: str
+    wire: bytes
+    stream: bool
+
+
+def recordings(dialect: str, one_in: int = 1) -> Iterator[Recording]:
+    """The answers in the sample, errors left out: those have a test of their own."""
+    for exchange in exchanges(f"*.{dialect}.jsonl"):
+        if exchange["response"]["status"] < 400 and sampled(exchange["id"], one_in):
+            yield _recording(exchange["id"], exchange["response"])
+
+
+def _recording(identity: str, response: dict[str, object]) -> Recording:
+    kind, body = response["kind"], response["body"]
+    if kind == "json":
+        return Recording(identity, orjson.dumps(body), isinstance(body, list))
+    assert isinstance(body, str)
+    if kind == "ndjson":
+        # The payloads of an SSE stream, recorded without their frames.
+        body = "".join(_framed(line) for line in body.splitlines() if line.strip())
+    return Recording(identity, body.encode(), True)
+
+
+def _framed(line: str) -> str:
+    kind = orjson.loads(line).get("type")
+    return f"event: {kind}\ndata: {line}\n\n" if kind else f"data: {line}\n\n"
+
+
+def cut(wire: bytes, size: int) -> list[bytes]:
+    return [wire[at : at + size] for at in range(0, len(wire), size)]

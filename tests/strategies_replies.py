@@ -1,0 +1,110 @@
+"""Generated replies: text, thinking with state, calls, refusals, usage and stops, as any provider might answer."""
+
+from __future__ import annotations
+
+import base64
+
+import msgspec
+from hypothesis import strategies as st
+
+from dragoman.conversation import states
+from dragoman.conversation.collect import tell
+from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Event, ReasoningDelta, Signed, TextDelta
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
+
+MAKERS = {
+    "anthropic": states.SIGNATURE,
+    "gemini": states.THOUGHT,
+    "openai-responses": states.ENCRYPTED,
+    "openai-chat": states.THOUGHT,
+}
+
+words = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\ud800" not in text)
+names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_-]{0,20}", fullmatch=True)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+arguments = st.dictionaries(st.text(max_size=8), plain, max_size=4).map(msgspec.json.encode)
+
+
+@st.composite
+def state_of(draw: st.DrawFn, dialect: str) -> Opaque:
+    """State as that dialect's own provider would have made it."""
+    content = base64.b64encode(draw(st.binary(min_size=3, max_size=30))).decode()
+    return Opaque(kind=MAKERS[dialect], json=quote(content), origin=Origin(dialect, "", "made-up-model"))
+
+
+@st.composite
+def thoughts(draw: st.DrawFn, dialect: str) -> Reasoning:
+    text = draw(st.none() | words)
+    held = draw(state_of(dialect)) if text is None or draw(st.booleans()) else None
+    return Reasoning(text=Text(literal=quote(text)) if text is not None else None, state=held)
+
+
+@st.composite
+def calls(draw: st.DrawFn, dialect: str, number: int) -> Call:
+    signed = dialect in ("gemini", "openai-chat") and draw(st.booleans())
+    return Call(
+        id=f"call_{draw(st.integers(0, 999))}_{number}",
+        name=draw(names),
+        arguments=draw(arguments),
+        signature=draw(state_of(dialect)) if signed else None,
+    )
+
+
+@st.composite
+def replies(draw: st.DrawFn, dialect: str) -> Reply:
+    """A reply that a provider speaking the dialect could have given: it thinks, speaks and calls, in that order."""
+    parts: list[Part] = draw(st.lists(thoughts(dialect), max_size=1))
+    parts += [Text(literal=quote(text)) for text in draw(st.lists(words, max_size=1))]
+    parts += [draw(calls(dialect, number)) for number in range(draw(st.integers(0, 3)))]
+    called = any(isinstance(part, Call) for part in parts)
+    stop = Stop.CALLS if called else draw(st.sampled_from([Stop.END, Stop.LENGTH]))
+    return Reply(
+        id=draw(st.from_regex(r"[a-z]{3}_[a-z0-9]{8}", fullmatch=True)),
+        model="made-up-model",
+        choices=(Choice(tuple(parts), stop),),
+        usage=draw(usages()),
+        created=1_700_000_000,
+    )
+
+
+@st.composite
+def usages(draw: st.DrawFn) -> Usage:
+    counts = st.integers(1, 5000)
+    cached, reasoning = draw(st.integers(0, 1000)), draw(st.integers(0, 1000))
+    return Usage(draw(counts) + cached, draw(counts) + reasoning, cached=cached, reasoning=reasoning)
+
+
+def fragments(reply: Reply, size: int) -> list[Event]:
+    """The reply's events with every text cut into deltas of that many characters."""
+    events: list[Event] = []
+    for event in tell(reply):
+        if isinstance(event, TextDelta | ReasoningDelta | CallDelta):
+            text = unquote(event.literal)
+            pieces = [text[at : at + size] for at in range(0, len(text), size)]
+            events += [msgspec.structs.replace(event, literal=quote(piece)) for piece in pieces]
+        else:
+            events.append(event)
+    return events
+
+
+def interleaved(events: list[Event]) -> list[Event]:
+    """The same with calls side by side: all begin, their fragments come in turn, and all end together."""
+    started = [e for e in events if isinstance(e, CallStarted)]
+    kinds = CallStarted | CallDelta | CallEnded
+    signed = {e.part: e for e in events if isinstance(e, Signed) and any(s.part == e.part for s in started)}
+    rows = [[e for e in events if isinstance(e, CallDelta) and e.part == start.part] for start in started]
+    middle: list[Event] = []
+    for start in started:
+        middle += [start, *([signed[start.part]] if start.part in signed else [])]
+    for place in range(max(map(len, rows), default=0)):
+        middle += [row[place] for row in rows if place < len(row)]
+    middle += [e for e in events if isinstance(e, CallEnded)]
+    others = [e for e in events if not isinstance(e, kinds) and e not in signed.values()]
+    at = next((place for place, e in enumerate(others) if type(e).__name__ == "Stopped"), len(others))
+    return [*others[:at], *middle, *others[at:]]
