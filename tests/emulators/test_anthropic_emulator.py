@@ -356,6 +356,20 @@ def test_D3_signatures_are_verified_on_return(change: str) -> None:
     assert words(verdict(judge, "/v1/messages", back)) == expected
 
 
+@pytest.mark.parametrize("altered", [False, True])
+def test_D3_a_withheld_thought_is_redacted_and_verified_on_return(altered: bool) -> None:
+    judge = provider("anthropic", signatures="strict")
+    call = call_of(body(USER))
+    withheld, spoken = judge.whole(call, Turn(reasoning="", text="Hello"))["content"]
+    assert withheld["type"] == "redacted_thinking"
+    assert events_of(judge.stream(call, Turn(reasoning="", text="Hello")))[1][1]["content_block"] == withheld
+    if altered:
+        withheld = {**withheld, "data": withheld["data"][:-9] + "A" + withheld["data"][-8:]}
+    back = body(USER, {"role": "assistant", "content": [withheld, spoken]}, USER)
+    expected = f"{MIB}: Invalid `data` in `redacted_thinking` block" if altered else ""
+    assert words(verdict(judge, "/v1/messages", back)) == expected
+
+
 def test_strict_signatures_refuse_unknown_make() -> None:
     asked = ACCEPTED["a signature of unknown make"]
     assert "Invalid `signature`" in words(verdict(provider("anthropic", signatures="strict"), "/v1/messages", asked))

@@ -68,14 +68,21 @@ def _blocks(call: Received, turn: Turn) -> list[tuple[Block, str]]:
     """Blocks in order; beside each the argument text as it streams."""
     made: list[tuple[Block, str]] = []
     if turn.reasoning is not None:
-        shown = "" if _hides_thoughts(call) else turn.reasoning
-        made.append(({"type": "thinking", "thinking": shown, "signature": sign(call.model, shown)}, ""))
+        made.append((_thought(call, turn.reasoning), ""))
     said = turn.says or turn.refusal
     if said:
         made.append(({"type": "text", "text": said}, ""))
     for index, wanted in enumerate(turn.calls):
         made.append(_tool_use(call, wanted, index))
     return made
+
+
+def _thought(call: Received, thought: str) -> Block:
+    """Thinking with its signature. An empty thought is one that the service withholds: redacted, as a whole."""
+    if not thought:
+        return {"type": "redacted_thinking", "data": sign(call.model, "redacted")}
+    shown = "" if _hides_thoughts(call) else thought
+    return {"type": "thinking", "thinking": shown, "signature": sign(call.model, shown)}
 
 
 def _hides_thoughts(call: Received) -> bool:
@@ -118,7 +125,7 @@ def _deltas(block: Block, arguments: str) -> Iterator[dict[str, Any]]:
     elif block["type"] == "text":
         for piece in fragments(block["text"]):
             yield {"type": "text_delta", "text": piece}
-    else:
+    elif block["type"] == "tool_use":
         yield {"type": "input_json_delta", "partial_json": ""}
         for piece in fragments(arguments):
             yield {"type": "input_json_delta", "partial_json": piece}

@@ -152,10 +152,11 @@ def _check_pairs(turns: list[Turn]) -> None:
 
 
 def _check_answered(turn: Turn, following: Turn | None) -> None:
-    calls = [block["id"] for _, _, block in turn.of("tool_use")]
-    for (i, j, block), earlier in zip(turn.of("tool_use"), _prefixes(calls), strict=True):
-        if block["id"] in earlier:
+    calls: dict[str, None] = {}
+    for i, j, block in turn.of("tool_use"):
+        if block["id"] in calls:
             raise Fault(f"messages.{i}.content.{j}: `tool_use` ids must be unique")
+        calls[block["id"]] = None
     answered = set(_leading_results(following)) if following and following.role == "user" else set()
     missing = [call for call in calls if call not in answered]
     if missing:
@@ -164,10 +165,6 @@ def _check_answered(turn: Turn, following: Turn | None) -> None:
             f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the next "
             "message."
         )
-
-
-def _prefixes(items: list[str]) -> Iterator[list[str]]:
-    return (items[:i] for i in range(len(items)))
 
 
 def _leading_results(turn: Turn) -> Iterator[str]:

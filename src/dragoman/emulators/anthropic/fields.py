@@ -7,13 +7,11 @@ from typing import Any
 from dragoman.emulators.anthropic import blocks
 from dragoman.emulators.anthropic.shape import (
     Check,
-    Fault,
     anything,
     array,
     boolean,
     filled,
     integer,
-    join,
     mapping,
     nullable,
     one_of,
@@ -46,10 +44,6 @@ def _messages(value: Any, at: str) -> None:
         raise wrong(at, "List should have at most 100000 items after validation")
 
 
-def _schema(value: Any, at: str) -> None:
-    mapping(value, at)
-
-
 _shown: dict[str, Check] = {"type": anything, "display": nullable(text), "block_binding": anything}
 thinking: Check = tagged(
     {
@@ -59,7 +53,7 @@ thinking: Check = tagged(
         "between_tools": record({"type": anything}),
     }
 )
-_format = nullable(tagged({"json_schema": record({"type": anything, "schema": _schema}, required=("schema",))}))
+_format = nullable(tagged({"json_schema": record({"type": anything, "schema": mapping}, required=("schema",))}))
 output_config: Check = nullable(
     record(
         {
@@ -111,10 +105,3 @@ def check_fields(body: dict[str, Any], beta: str, beta_route: bool, counting: bo
         elif name in required:
             raise wrong(name, "Field required")
     refuse_extras(body, known, "")
-    _check_format(body)
-
-
-def _check_format(body: dict[str, Any]) -> None:
-    form = (body.get("output_config") or {}).get("format")
-    if form and body.get("output_format"):
-        raise Fault(join("output_format", "Cannot specify both output_format and output_config.format"))

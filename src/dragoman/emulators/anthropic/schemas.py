@@ -64,7 +64,7 @@ def _types_fit(node: dict[str, Any]) -> bool:
 def _values_fit(node: dict[str, Any]) -> bool:
     counts = all(_is_number(node[key]) and node[key] >= 0 for key in _COUNTS if key in node)
     numbers = all(_is_number(node[key]) for key in _NUMBERS if key in node)
-    texts = all(isinstance(node[key], str) for key in ("pattern", "$ref", "description", "title") if key in node)
+    texts = all(isinstance(node[key], str) for key in ("pattern", "$ref") if key in node)
     return counts and numbers and texts
 
 

@@ -14,7 +14,7 @@ _NAME_RULE = (
     "underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128."
 )
 _MAX_DECLARATIONS = 512
-_BESIDE_ANY_OF = ("anyOf", "description", "nullable")
+_BESIDE_ANY_OF = ("anyOf", "description", "nullable", "title")
 
 
 def check_tools(request: dict[str, Any], manner: Manner) -> None:
@@ -52,6 +52,7 @@ def _check_root(schema: dict[str, Any], at: str, manner: Manner) -> None:
             f"functionDeclaration `{at}` schema should be of type OBJECT.",
         )
     check_schema(schema, at, manner)
+    _check_alternatives(schema, at, manner)
 
 
 def check_schema(schema: dict[str, Any], at: str, manner: Manner) -> None:
@@ -71,13 +72,19 @@ def _nodes(schema: dict[str, Any], at: str) -> Iterator[tuple[str, dict[str, Any
             stack.append((f"{path}.items", node["items"]))
 
 
+def _check_alternatives(schema: dict[str, Any], at: str, manner: Manner) -> None:
+    """In parameters `anyOf` stands alone; in response schemas it is seen beside other keys."""
+    for path, node in _nodes(schema, at):
+        if "anyOf" in node and any(key not in _BESIDE_ANY_OF for key in node):
+            raise manner.field_fault(
+                f"{path}.any_of",
+                "when using any_of, it must be the only field set.",
+                f"`{path}` schema specified other fields alongside any_of. When using any_of, it must be the only "
+                "field set.",
+            )
+
+
 def _check_node(node: dict[str, Any], at: str, manner: Manner) -> None:
-    if "anyOf" in node and any(key not in _BESIDE_ANY_OF for key in node):
-        raise manner.field_fault(
-            f"{at}.any_of",
-            "when using any_of, it must be the only field set.",
-            f"`{at}` schema specified other fields alongside any_of. When using any_of, it must be the only field set.",
-        )
     if node.get("type") == "ARRAY" and "items" not in node:
         raise manner.field_fault(f"{at}.items", "missing field.", f"`{at}` schema didn't specify the items field.")
     if node.get("enum") and node.get("type", "STRING") != "STRING":

@@ -59,14 +59,17 @@ def _check_seals(items: list[Item], strict: bool) -> None:
 
 def _check_followers(items: list[Item]) -> None:
     """A stored reasoning item stands directly before the item it led to, and that one is known by its id."""
-    for position, item in enumerate(items):
-        if kind_of(item) != "reasoning" or not item.get("id"):
+    waiting: str | None = None
+    for item in items:
+        kind = kind_of(item)
+        if kind == "reasoning":
+            waiting = waiting or item.get("id")
             continue
-        follower = next((later for later in items[position + 1 :] if kind_of(later) != "reasoning"), None)
-        if follower is None or (kind_of(follower) == "message" and not follower.get("id")):
-            raise Fault(
-                f"Item '{item['id']}' of type 'reasoning' was provided without its required following item.", "input"
-            )
+        if waiting and kind == "message" and not item.get("id"):
+            break
+        waiting = None
+    if waiting:
+        raise Fault(f"Item '{waiting}' of type 'reasoning' was provided without its required following item.", "input")
 
 
 def _check_calls(items: list[Item]) -> None:
