@@ -20,7 +20,7 @@ MAX_CACHE_MARKS = 4
 def check(call: Received, options: Options) -> None:
     """Raises the first `Fault`; returns quietly if the request is good."""
     body: dict[str, Any] = call.body
-    beta = ",".join([call.headers.get("anthropic-beta", ""), *map(str, body.get("anthropic_beta") or [])])
+    beta = f"{call.headers.get('anthropic-beta', '')} {body.get('anthropic_beta', '')}"
     counting = call.operation is Operation.COUNT
     check_fields(body, beta, "beta" in call.query, counting, model_in_path="/publishers/" in call.path)
     if not options.knows(call.model):

@@ -123,6 +123,8 @@ class Gemini:
                 return refusal(judge.unknown_model(call, self.manner))
         except Fault as fault:
             return refusal(fault)
+        except RecursionError:
+            return refusal(Fault("Invalid JSON payload received. Message too deep. Max recursion depth reached."))
         return None
 
     def whole(self, call: Received, turn: Turn) -> Any:
