@@ -38,7 +38,7 @@ class SseDecoder:
     server may answer a stream request with a plain body.
     """
 
-    __slots__ = ("_after_cr", "_begun", "_event", "_held", "_lines", "_tail", "limit", "overflowed", "stray")
+    __slots__ = ("_after_cr", "_begun", "_event", "_held", "_idle", "_lines", "_tail", "limit", "overflowed", "stray")
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
@@ -49,10 +49,21 @@ class SseDecoder:
         self._held = 0
         self._event = b""
         self._begun = False
+        self._idle = False
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """The frames that are complete with this chunk."""
+        if self._idle and chunk[-2:] == b"\n\n" and b"\r" not in chunk:
+            if chunk.find(b"\n") == len(chunk) - 2 and chunk[:6] == b"data: " and len(chunk) < self.limit:
+                return [Frame(b"", chunk[6:-2])]
+            frames: list[Frame] = []
+            self._split(chunk, frames)
+            return frames
+        return self._feed_piece(chunk)
+
+    def _feed_piece(self, chunk: bytes) -> list[Frame]:
+        """A chunk that begins or ends inside a frame, or has other line ends."""
         if self.overflowed or not chunk:
             return []
         if not self._begun:
@@ -64,6 +75,7 @@ class SseDecoder:
             chunk = self._split(chunk, frames)
         if chunk:
             self._read_lines(chunk, frames)
+        self._idle = self._begun and not (self._tail or self._lines or self._event or self._after_cr or self.overflowed)
         return frames
 
     def close(self) -> list[Frame]:
@@ -159,6 +171,7 @@ class SseDecoder:
 
     def _overflow(self) -> None:
         self.overflowed = True
+        self._idle = False
         self._tail.clear()
         self._lines.clear()
         self._held = 0

@@ -87,13 +87,13 @@ class Reader:
             if mended is None:
                 return False
             chunk = mended
-        if chunk.error and bytes(chunk.error) != _NULL:
+        if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
             self.fail(frame, out)
             return True
         start = len(out)
         if not self.begun:
             self._begin(frame, chunk, out)
-        if chunk.usage is not ABSENT or chunk.x_groq is not ABSENT:
+        if (chunk.usage is not ABSENT and bytes(chunk.usage) != _NULL) or chunk.x_groq is not ABSENT:
             self._use(chunk)
         for choice in chunk.choices or ():
             self._take_choice(choice, frame, out, whole)
@@ -179,12 +179,14 @@ class Reader:
         return found
 
     def _take_choice(self, wire: WireChoice, frame: bytes, out: list[Event], whole: bool) -> None:
-        choice = self._choice(wire.index or 0)
+        choice = self._choices.get(wire.index or 0) or self._choice(wire.index or 0)
         delta = wire.message if whole else wire.delta
         if delta is None:
             delta, whole = wire.message, delta is None and wire.message is not None
         if delta is not None:
-            logprobs = _token_logprobs(wire.logprobs) if wire.logprobs is not ABSENT else None
+            logprobs = None
+            if wire.logprobs is not ABSENT and bytes(wire.logprobs) != _NULL:
+                logprobs = _token_logprobs(wire.logprobs)
             self._take_delta(choice, delta, logprobs, out, whole)
         if wire.finish_reason and choice.said is None:
             choice.said = wire.finish_reason
@@ -210,7 +212,11 @@ class Reader:
         ):
             self._reason(choice, delta, out)
         if delta.content is not ABSENT:
-            self._content(choice, bytes(delta.content), logprobs, out)
+            literal = bytes(delta.content)
+            if choice.open is TEXT and literal[0] == _QUOTE and literal != EMPTY and choice.tags is None:
+                out.append(TextDelta(choice.index, choice.part, literal, logprobs))
+            else:
+                self._content(choice, literal, logprobs, out)
         if delta.refusal is not ABSENT:
             self._refuse(choice, bytes(delta.refusal), out)
         if delta.annotations is not ABSENT:
@@ -221,8 +227,9 @@ class Reader:
             self._hear(choice, delta.audio, out)
         if delta.images is not ABSENT:
             self._see(choice, delta.images, out)
-        for place, call in enumerate(delta.tool_calls or ()):
-            choice.take_call(call, place if whole else None, out)
+        if delta.tool_calls is not None:
+            for place, call in enumerate(delta.tool_calls):
+                choice.take_call(call, place if whole else None, out)
         if delta.function_call is not None:
             choice.take_legacy(delta.function_call, out)
 
