@@ -44,13 +44,26 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Undo(msgspec.Struct, frozen=True):
-    """The target's names and ids → the client's."""
+    """The target's tool names, call ids and argument names → the client's."""
 
     names: Mapping[str, str] = {}
     ids: Mapping[str, str] = {}
+    keys: Mapping[str, str] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.ids)
+        return bool(self.names or self.ids or self.keys)
+
+    def then(self, later: Undo) -> Undo:
+        """What both undo: the later one first."""
+        if not later:
+            return self
+        return Undo(
+            _through(self.names, later.names), _through(self.ids, later.ids), _through(self.keys, later.keys)
+        )
+
+
+def _through(first: Mapping[str, str], later: Mapping[str, str]) -> Mapping[str, str]:
+    return {**first, **{made: first.get(old, old) for made, old in later.items()}} if later else first
 
 
 NOTHING_TO_UNDO = Undo()

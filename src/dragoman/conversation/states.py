@@ -1,4 +1,4 @@
-"""The kinds of opaque reasoning state, each the JSON string that its provider handed out (a detail: the whole object)."""
+"""The kinds of opaque reasoning state: the JSON string that its provider handed out (a detail: the whole object)."""
 
 SIGNATURE = "signature"
 """Anthropic: proves a thinking block."""

@@ -1,0 +1,103 @@
+"""The rules, one repair per file, in the order in which they run.
+
+clean → pair → reason → place → shape → media → name → tools → settings
+"""
+
+from __future__ import annotations
+
+from dragoman.rules.bad_arguments import bad_arguments
+from dragoman.rules.cache_marks import cache_marks
+from dragoman.rules.call_id_form import call_id_form
+from dragoman.rules.custom_tool import custom_tool
+from dragoman.rules.developer_role import developer_role
+from dragoman.rules.duplicate_call_id import duplicate_call_id
+from dragoman.rules.empty_content import empty_content
+from dragoman.rules.empty_tools import empty_tools
+from dragoman.rules.error_mark import error_mark
+from dragoman.rules.flat_tools import flat_tools
+from dragoman.rules.foreign_reasoning import foreign_reasoning
+from dragoman.rules.inline_system import inline_system
+from dragoman.rules.late_result import late_result
+from dragoman.rules.late_system import late_system
+from dragoman.rules.leading_assistant import leading_assistant
+from dragoman.rules.legacy_function_call import legacy_function_call
+from dragoman.rules.list_content import list_content
+from dragoman.rules.many_systems import many_systems
+from dragoman.rules.missing_reasoning import missing_reasoning
+from dragoman.rules.missing_result import missing_result
+from dragoman.rules.missing_signature import missing_signature
+from dragoman.rules.mixed_parts import mixed_parts
+from dragoman.rules.model_prefix import model_prefix
+from dragoman.rules.native_tool import native_tool
+from dragoman.rules.no_user_turn import no_user_turn
+from dragoman.rules.null_content import null_content
+from dragoman.rules.null_setting import null_setting
+from dragoman.rules.orphan_result import orphan_result
+from dragoman.rules.refused_hint import refused_hint
+from dragoman.rules.refused_name import refused_name
+from dragoman.rules.refused_part import refused_part
+from dragoman.rules.refused_reasoning import refused_reasoning
+from dragoman.rules.refused_setting import refused_setting
+from dragoman.rules.refused_system import refused_system
+from dragoman.rules.remote_media import remote_media
+from dragoman.rules.repeated_result import repeated_result
+from dragoman.rules.repeated_role import repeated_role
+from dragoman.rules.required_setting import required_setting
+from dragoman.rules.rule import Rule
+from dragoman.rules.schema_keyword import schema_keyword
+from dragoman.rules.setting_name import setting_name
+from dragoman.rules.setting_range import setting_range
+from dragoman.rules.stray_field import stray_field
+from dragoman.rules.system_parts import system_parts
+from dragoman.rules.thinking_form import thinking_form
+from dragoman.rules.tool_choice_form import tool_choice_form
+from dragoman.rules.tool_name_form import tool_name_form
+from dragoman.rules.tool_wrapper import tool_wrapper
+from dragoman.rules.trailing_assistant import trailing_assistant
+from dragoman.rules.undeclared_tools import undeclared_tools
+from dragoman.rules.unknown_role import unknown_role
+from dragoman.rules.user_after_tool import user_after_tool
+from dragoman.rules.volatile_ids import volatile_ids
+
+GROUPS: dict[str, tuple[Rule, ...]] = {
+    "clean": (
+        stray_field,
+        unknown_role,
+        legacy_function_call,
+        custom_tool,
+        bad_arguments,
+        refused_hint,
+        model_prefix,
+        volatile_ids,
+        empty_content,
+        null_content,
+    ),
+    "pair": (duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
+    "reason": (foreign_reasoning, refused_reasoning, missing_signature, missing_reasoning),
+    "place": (inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
+    "media": (remote_media, refused_part, error_mark, flat_tools),
+    "shape": (
+        no_user_turn,
+        leading_assistant,
+        trailing_assistant,
+        mixed_parts,
+        user_after_tool,
+        repeated_role,
+        list_content,
+    ),
+    "name": (refused_name, call_id_form, tool_name_form),
+    "tools": (native_tool, tool_wrapper, undeclared_tools, schema_keyword, empty_tools),
+    "settings": (
+        thinking_form,
+        tool_choice_form,
+        refused_setting,
+        setting_range,
+        required_setting,
+        setting_name,
+        null_setting,
+        cache_marks,
+    ),
+}
+
+ORDER: tuple[Rule, ...] = tuple(rule for group in GROUPS.values() for rule in group)
+BY_NAME: dict[str, Rule] = {rule.name: rule for rule in ORDER}

@@ -1,0 +1,49 @@
+"""Which result answers which call.
+
+A result answers the latest call before it that bears its id and has no answer yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Result
+
+Spot = tuple[int, int]
+"""A message and one of its parts, by index."""
+
+
+class Pairs(msgspec.Struct):
+    """`answers`: call → result. `orphans`: results without a call. `repeats`: results of a call that has one."""
+
+    answers: dict[Spot, Spot]
+    orphans: list[Spot]
+    repeats: list[Spot]
+    unanswered: list[Spot]
+
+
+def pair(messages: Sequence[Message]) -> Pairs:
+    """The index of calls and results, from one walk."""
+    answers: dict[Spot, Spot] = {}
+    orphans: list[Spot] = []
+    repeats: list[Spot] = []
+    open_calls: dict[str, list[Spot]] = {}
+    known: set[str] = set()
+    for at, message in enumerate(messages):
+        for index, part in enumerate(message.parts):
+            if type(part) is Call:
+                open_calls.setdefault(part.id, []).append((at, index))
+                known.add(part.id)
+            elif type(part) is Result:
+                waiting = open_calls.get(part.call_id)
+                if waiting:
+                    answers[waiting.pop()] = (at, index)
+                elif part.call_id in known:
+                    repeats.append((at, index))
+                else:
+                    orphans.append((at, index))
+    unanswered = sorted(spot for spots in open_calls.values() for spot in spots)
+    return Pairs(answers, orphans, repeats, unanswered)

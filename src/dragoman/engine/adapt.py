@@ -1,0 +1,256 @@
+"""The compiler: a request in, what the target accepts and a report of every change out.
+
+Pure: the same request, target, options and kept state give the same bytes and the same report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.traits import observe
+from dragoman.dialects.registry import PACKAGES, recognise, requests
+from dragoman.dialects.writing import Wanted
+from dragoman.engine.plan import Plan, plan
+from dragoman.engine.reports import entries, loss, mended
+from dragoman.engine.vault import Kept, restored
+from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.profile import Layer, Profiles, Target, patched
+from dragoman.rules import BY_NAME
+from dragoman.rules.remote_media import remote_media, wanted
+from dragoman.rules.rule import FAIL, KEEP, Rule
+from dragoman.wire.json import members, readable
+
+Request = bytes | str | Mapping[str, Any]
+
+
+class Adapted(msgspec.Struct, frozen=True, dict=True):
+    """What to send, where, and what was changed on the way.
+
+    `wants` are URLs of media that the target cannot fetch: fetch them and adapt again with `media`.
+    """
+
+    body: bytes
+    path: str
+    headers: Mapping[str, str]
+    changes: tuple[Change, ...]
+    undo: Undo
+    wants: tuple[str, ...]
+    target: str
+    dialect: str
+    conversation: Conversation
+
+    @property
+    def json(self) -> Any:
+        """The body decoded, once."""
+        if "_json" not in self.__dict__:
+            self.__dict__["_json"] = msgspec.json.decode(self.body)
+        return self.__dict__["_json"]
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name."""
+
+    max_loss: Loss = Loss.CONTENT
+    synthetic: bool = True
+    stream: bool | None = None
+    ask_usage: bool = False
+    kept: Mapping[str, Kept] = {}
+    media: Mapping[str, bytes] = {}
+    stop_after: str = ""
+
+
+PLAIN = Options()
+BUILTIN = Profiles()
+
+
+def adapt(
+    request: Request,
+    *,
+    source: str = "openai-chat",
+    target: str,
+    stream: bool | None = None,
+    headers: Mapping[str, str] | None = None,
+    kept: Mapping[str, Kept] | None = None,
+    media: Mapping[str, bytes] | None = None,
+    profiles: Profiles | None = None,
+    rules: Mapping[str, Any] | None = None,
+    max_loss: str | None = None,
+    synthetic: bool = True,
+    model: str | None = None,
+    stop_after: str = "",
+) -> Adapted:
+    """Compile a request for a target.
+
+    `request` is bytes, text or a dict; `source` its dialect, or `auto`; `target` is `PROFILE/MODEL` and its model wins
+    over the request's. `rules` chooses what rules do, `max_loss` is the heaviest loss that is allowed. Gemini's
+    body says neither model nor stream: give `stream` where it is to be one.
+    """
+    ask = read(request, source=source, headers=headers, stream=stream)
+    found = choose(target, profiles, rules)
+    limits = Options(
+        Loss.CONTENT if max_loss is None else loss_of(max_loss),
+        synthetic,
+        stream,
+        kept=kept or {},
+        media=media or {},
+        stop_after=stop_after,
+    )
+    return compile_ask(ask, found, limits)
+
+
+def read(
+    request: Request,
+    *,
+    source: str = "auto",
+    headers: Mapping[str, str] | None = None,
+    stream: bool | None = None,
+) -> Ask:
+    """A request as an Ask. Raises MalformedRequest, DuplicateKey or TargetError."""
+    body = as_bytes(request)
+    dialect = recognise(members(readable(body)[0])) if source == "auto" else source
+    ask = requests(dialect).parse_request(body, headers=headers)
+    if stream is not None and ask.dialect == "gemini":
+        ask = msgspec.structs.replace(ask, stream=stream)
+    return ask
+
+
+def as_bytes(request: Request) -> bytes:
+    if isinstance(request, bytes):
+        return request
+    if isinstance(request, str):
+        return request.encode("utf-8", "surrogatepass" if "\ud800" in request else "strict")
+    try:
+        return msgspec.json.encode(request)
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise MalformedRequest(f"the request cannot be written as JSON: {fault}") from None
+
+
+def choose(target: str, profiles: Profiles | None = None, rules: Mapping[str, Any] | None = None) -> Target:
+    """A target with the caller's choices of rules on top."""
+    found = (profiles or BUILTIN).target(target)
+    if not rules:
+        return found
+    for name, choice in rules.items():
+        check_choice(name, choice)
+    return patched(found, Layer("request", {}, rules))
+
+
+def check_choice(name: str, choice: Any) -> None:
+    """Raise OptionError where a rule or its option is not known."""
+    if name not in BY_NAME:
+        raise OptionError(f'no rule is called "{name}"; {near_match(name, BY_NAME)}', hint="see `dragoman rules`")
+    rule = BY_NAME[name]
+    options = (*rule.options, KEEP, FAIL)
+    if choice not in options and not rule.free:
+        raise OptionError(f'{name} cannot be "{choice}"; {near_match(str(choice), options)}')
+
+
+def loss_of(name: str) -> Loss:
+    try:
+        return Loss[name.upper()]
+    except KeyError:
+        raise OptionError(f'max_loss cannot be "{name}"; {near_match(name, [str(one) for one in Loss])}') from None
+
+
+def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
+    """The request for one attempt. Reading is done once, this for every target that is tried."""
+    dialect = target.dialect
+    same = ask.dialect == dialect
+    steps = plan(target, same)
+    facts = msgspec.structs.replace(steps.facts, fetched=options.media) if options.media else steps.facts
+    conversation = ask.conversation
+    if options.kept:
+        conversation = restored(conversation, options.kept, facts)
+    changes = mended(ask)
+    conversation, undo = _repair(conversation, ask, Plan(facts, steps.rules), options, changes)
+    stream = ask.stream if options.stream is None else options.stream
+    writing = Wanted(target.model, stream, _usage(ask, stream, same, facts, options))
+    codec = requests(dialect)
+    body = codec.render_request(conversation, writing, ask if same else None)
+    return Adapted(
+        body,
+        _path(target, writing, codec.path(writing)),
+        _headers(ask, target, same),
+        tuple(changes),
+        undo,
+        wanted(ask.conversation, facts) if remote_media in steps.rules else (),
+        target.name,
+        dialect,
+        conversation,
+    )
+
+
+def _repair(
+    conversation: Conversation, ask: Ask, steps: Plan, options: Options, changes: list[Change]
+) -> tuple[Conversation, Undo]:
+    undo = NOTHING_TO_UNDO
+    traits = observe(conversation)
+    for rule in steps.rules:
+        if not rule.looks_for & traits:
+            continue
+        done = rule.repair(conversation, steps.facts)
+        if done.conversation is not conversation:
+            conversation = done.conversation
+            traits = observe(conversation)
+            if done.notes:
+                _allow(rule, done.notes, ask, steps.facts, options)
+                changes += entries(rule, done.notes, ask)
+                undo = undo.then(done.undo)
+        if rule.name == options.stop_after:
+            break
+    return conversation, undo
+
+
+def _allow(rule: Rule, notes: Any, ask: Ask, facts: Facts, options: Options) -> None:
+    """Raise RepairRefused where the caller does not want this repair."""
+    fails = rule.chosen(facts) == FAIL
+    for note in notes:
+        heavy = loss(rule, note) > options.max_loss
+        made_up = note.adds and not options.synthetic
+        if not (fails or heavy or made_up):
+            continue
+        entry = entries(rule, [note], ask)[0]
+        why = f"loses {entry.loses}" if heavy else "makes up what was not said" if made_up else "is set to fail"
+        raise RepairRefused(
+            f"{rule.name} is needed for {facts.provider}/{facts.model} and {why}: {entry.did}",
+            rule=rule.name,
+            at=entry.at,
+            hint=f"change the request, allow more, or choose another answer for {rule.name}",
+        )
+
+
+def _usage(ask: Ask, stream: bool, same: bool, facts: Facts, options: Options) -> bool:
+    """Ask a Chat stream for its usage where the client's dialect always tells it, or the caller wants it."""
+    if not stream or facts.dialect != "openai-chat":
+        return False
+    if same:
+        return options.ask_usage and not ask.include_usage
+    return facts.stream_usage is Stance.ACCEPTS
+
+
+def _path(target: Target, writing: Wanted, path: str) -> str:
+    if not target.profile.path:
+        return path
+    method = "streamGenerateContent?alt=sse" if writing.stream else "generateContent"
+    return target.profile.path.format(model=target.model, method=method)
+
+
+_VERSION = {"anthropic": {"anthropic-version": "2023-06-01"}}
+_PASSED = ("anthropic-version", "anthropic-beta", "openai-beta")
+
+
+def _headers(ask: Ask, target: Target, same: bool) -> Mapping[str, str]:
+    """Headers that belong to the request itself; keys are the sender's business."""
+    headers = {"content-type": "application/json", **_VERSION.get(target.dialect, {}), **target.profile.headers}
+    if same:
+        headers |= {name: ask.headers[name] for name in _PASSED if name in ask.headers}
+    return headers
+
+
+__all__ = ["PACKAGES", "Adapted", "Options", "Request", "adapt", "choose", "compile_ask", "read"]

@@ -1,0 +1,79 @@
+"""Notes of rules to entries of the report: with the rule's name, a pointer into the client's request, and digests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.conversation.canonical import digest
+from dragoman.conversation.changes import Change, Loss, Note
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.messages import MADE, Message
+from dragoman.conversation.parts import Part, Result
+from dragoman.dialects.registry import requests
+from dragoman.rules.rule import Rule
+
+UNREADABLE = "unreadable-text"
+"""The entry for what had to be mended before the request could be read."""
+
+
+def entries(rule: Rule, notes: Sequence[Note], ask: Ask) -> list[Change]:
+    return [_entry(rule, note, ask) for note in notes]
+
+
+def mended(ask: Ask) -> list[Change]:
+    return [Change(UNREADABLE, "", sentence, str(Loss.CONTENT), False, None, None) for sentence in ask.repairs]
+
+
+def loss(rule: Rule, note: Note) -> Loss:
+    return rule.loses if note.loses is None else note.loses
+
+
+def _entry(rule: Rule, note: Note, ask: Ask) -> Change:
+    return Change(
+        rule.name,
+        pointer(note, ask),
+        note.did,
+        str(loss(rule, note)),
+        note.adds,
+        digest(note.before),
+        digest(note.after),
+    )
+
+
+def pointer(note: Note, ask: Ask) -> str:
+    """Where it happened, in the client's own request."""
+    if note.message is None:
+        return f"/{note.key}" if note.key else ""
+    original = _original(note.message, ask)
+    if original is None:
+        return ""
+    locate = requests(ask.dialect).locate
+    return locate(original, _index(original, note.part))
+
+
+def _original(message: Message, ask: Ask) -> Message | None:
+    """The message as the client sent it. One that a rule made up has none."""
+    found: Message | None = None
+    for candidate in ask.conversation.messages:
+        if candidate is message:
+            return candidate
+        if candidate.at == message.at != MADE and (found is None or candidate.role is message.role):
+            found = candidate
+    return found
+
+
+def _index(message: Message, part: Part | None) -> int | None:
+    """The part's place: by identity, or that of the result which holds it, or of the call it answers."""
+    if part is None:
+        return None
+    for index, candidate in enumerate(message.parts):
+        if candidate is part or (isinstance(candidate, Result) and any(inner is part for inner in candidate.parts)):
+            return index
+    for index, candidate in enumerate(message.parts):
+        if type(candidate) is type(part) and _identity(candidate) == _identity(part) is not None:
+            return index
+    return None
+
+
+def _identity(part: Part) -> str | None:
+    return getattr(part, "id", None) or getattr(part, "call_id", None)

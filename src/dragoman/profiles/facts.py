@@ -1,0 +1,276 @@
+"""The catalogue of facts: everything in which providers and models differ.
+
+A fact is stated in a profile, with evidence. A rule is triggered by facts, never by a name. A fact that can be doubted
+is a `Stance` of three states: in the client's own dialect `unknown` triggers nothing, since the client may know better;
+where we write anew `unknown` means careful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+
+class Stance(StrEnum):
+    ACCEPTS = "accepts"
+    REFUSES = "refuses"
+    UNKNOWN = "unknown"
+
+
+ACCEPTS, REFUSES, UNKNOWN = Stance.ACCEPTS, Stance.REFUSES, Stance.UNKNOWN
+
+
+class SystemPlace(StrEnum):
+    """Where a system message may stand."""
+
+    ANYWHERE = "anywhere"
+    AFTER_USER = "after-user"
+    BEFORE_ANSWER = "before-answer"
+    OPENING = "opening"
+    TOP_LEVEL = "top-level"
+
+
+class SystemCount(StrEnum):
+    MANY = "many"
+    ONE = "one"
+    NONE = "none"
+
+
+class Turn(StrEnum):
+    """Whose turn the first or last one may be."""
+
+    ANY = "any"
+    USER = "user"
+
+
+class Scope(StrEnum):
+    """How far opaque reasoning state may travel."""
+
+    MODEL = "model"
+    FAMILY = "family"
+    PROVIDER = "provider"
+    ACCOUNT = "account"
+
+
+class Need(StrEnum):
+    """When reasoning must come back with a turn."""
+
+    NEVER = "never"
+    TOOL_TURNS = "tool-turns"
+    LAST_TOOL_TURN = "last-tool-turn"
+
+
+class ThinkingForm(StrEnum):
+    """How a target is told to think."""
+
+    ANY = "any"
+    NONE = "none"
+    EFFORT = "effort"
+    BUDGET = "budget"
+    ADAPTIVE = "adaptive"
+    LEVEL = "level"
+    SWITCH = "switch"
+
+
+class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?"""
+
+    support: Stance = ACCEPTS
+    min: float | None = None
+    max: float | None = None
+    only: float | None = None
+    values: tuple[str, ...] = ()
+    thinking: Stance = ACCEPTS
+
+
+class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns."""
+
+    inline: Stance = ACCEPTS
+    url: Stance = ACCEPTS
+    stored: Stance = REFUSES
+    plain: Stance = REFUSES
+    types: tuple[str, ...] = ()
+    assistant: Stance = REFUSES
+    system: Stance = REFUSES
+    result: Stance = REFUSES
+
+
+NO_MEDIUM = Medium(inline=REFUSES, url=REFUSES)
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every fact with its default: what a lenient server of the target's dialect would take."""
+
+    # identity
+    dialect: Annotated[str, Meta(description="the wire format")] = ""
+    provider: Annotated[str, Meta(description="who issues opaque state: a signature goes back only to its issuer")] = ""
+    family: Annotated[str, Meta(description="models that read each other's reasoning state")] = ""
+    model: Annotated[str, Meta(description="the model asked for")] = ""
+
+    # place
+    system_place: Annotated[SystemPlace, Meta(description="where a system message may stand")] = SystemPlace.ANYWHERE
+    system_count: Annotated[SystemCount, Meta(description="how many system messages may open")] = SystemCount.MANY
+    system_parts: Annotated[Stance, Meta(description="a system message of several parts")] = ACCEPTS
+    inline_system: Annotated[Stance, Meta(description="the opening system text among the messages")] = ACCEPTS
+    developer_role: Annotated[Stance, Meta(description="the role `developer`")] = UNKNOWN
+    unknown_role: Annotated[Stance, Meta(description="a role of the client's own making")] = REFUSES
+
+    # shape
+    first_turn: Annotated[Turn, Meta(description="whose turn the first one must be")] = Turn.ANY
+    last_turn: Annotated[Turn, Meta(description="whose turn the last one must be (user: no prefill)")] = Turn.ANY
+    repeated_roles: Annotated[Stance, Meta(description="two turns of one role in a row")] = ACCEPTS
+    user_after_tool: Annotated[Stance, Meta(description="a user turn right after tool results")] = ACCEPTS
+    system_only: Annotated[Stance, Meta(description="nothing but system messages")] = UNKNOWN
+    mixed_parts: Annotated[Stance, Meta(description="text after a call in one turn")] = ACCEPTS
+
+    # content
+    empty_user: Annotated[Stance, Meta(description="a user turn of empty text")] = UNKNOWN
+    empty_assistant: Annotated[Stance, Meta(description="an assistant turn of empty text, no calls")] = UNKNOWN
+    empty_system: Annotated[Stance, Meta(description="a system message of empty text")] = UNKNOWN
+    empty_beside: Annotated[Stance, Meta(description="an empty text beside other parts")] = UNKNOWN
+    blank_text: Annotated[Stance, Meta(description="text of nothing but white space, alone")] = UNKNOWN
+    no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN
+    list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
+    refusal_part: Annotated[Stance, Meta(description="a refusal apart from text")] = ACCEPTS
+    citation_part: Annotated[Stance, Meta(description="citations sent back")] = ACCEPTS
+    media: Annotated[
+        Mapping[str, Medium], Meta(description="image, audio, document, video: as bytes, by URL, in which turns")
+    ] = {}
+    native_blocks: Annotated[Stance, Meta(description="the dialect's own server-tool blocks and the like")] = ACCEPTS
+
+    # fields
+    unknown_fields: Annotated[Stance, Meta(description="message fields that the dialect does not know")] = UNKNOWN
+    message_fields: Annotated[
+        Mapping[str, tuple[str, ...]], Meta(description="extra message fields it takes, per role or `*`")
+    ] = {}
+    message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
+    unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
+    known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
+    refused_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it refuses")] = ()
+    null_settings: Annotated[Stance, Meta(description="null for an optional top-level key")] = ACCEPTS
+
+    # calls and results
+    call_id_pattern: Annotated[str, Meta(description="form of a tool call's id (regular expression; empty: any)")] = ""
+    call_id_length: Annotated[int, Meta(description="length of the ids we make where one does not fit")] = 24
+    tool_name_pattern: Annotated[str, Meta(description="form of a tool's name (regular expression; empty: any)")] = ""
+    tool_name_length: Annotated[int, Meta(description="greatest length of a tool's name")] = 64
+    bad_arguments: Annotated[Stance, Meta(description="arguments that are no JSON object")] = UNKNOWN
+    duplicate_ids: Annotated[Stance, Meta(description="one call id in two turns")] = UNKNOWN
+    duplicate_ids_in_turn: Annotated[Stance, Meta(description="one call id twice in a turn")] = REFUSES
+    orphan_result: Annotated[Stance, Meta(description="a result whose call is not there")] = REFUSES
+    missing_result: Annotated[Stance, Meta(description="a call whose result is not there")] = REFUSES
+    late_result: Annotated[Stance, Meta(description="something between a call and its result")] = REFUSES
+    repeated_result: Annotated[Stance, Meta(description="two results of one call")] = REFUSES
+    result_order: Annotated[Stance, Meta(description="results in another order than their calls")] = ACCEPTS
+    result_error: Annotated[Stance, Meta(description="a result marked as an error")] = ACCEPTS
+    custom_tools: Annotated[Stance, Meta(description="tools that take plain text")] = REFUSES
+    legacy_calls: Annotated[Stance, Meta(description="`functions`, `function_call` and the role `function`")] = ACCEPTS
+    flat_tools: Annotated[bool, Meta(description="calls and results only as text (some Gemini proxies)")] = False
+
+    # reasoning
+    reasoning_text: Annotated[Stance, Meta(description="thinking without a proof of its origin, sent back")] = UNKNOWN
+    reasoning_field: Annotated[str, Meta(description="the field for it, where a dialect has several")] = ""
+    reasoning_states: Annotated[tuple[str, ...], Meta(description="kinds of opaque state it issues and takes")] = ()
+    reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
+    reasoning_required: Annotated[Need, Meta(description="when thinking must come back")] = Need.NEVER
+    reasoning_default: Annotated[bool, Meta(description="it thinks unless told not to")] = False
+    reasoning_filler: Annotated[str, Meta(description="text that stands in for thinking that must come back")] = " "
+    call_signature: Annotated[Stance, Meta(description="a call of the current turn without a signature")] = ACCEPTS
+    signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
+
+    # tools
+    tool_wrapper: Annotated[str, Meta(description="shape of a tool entry, where not the dialect's own")] = ""
+    tool_wrappers: Annotated[tuple[str, ...], Meta(description="further shapes that it takes")] = ()
+    schema_form: Annotated[str, Meta(description="the schema dialect of tool arguments")] = "json-schema"
+    format_schema_form: Annotated[str, Meta(description="the schema dialect of structured output")] = "json-schema"
+    schema_as: Annotated[str, Meta(description="field for the schema, where a dialect has several")] = ""
+    strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS
+    undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
+    empty_tools: Annotated[Stance, Meta(description="an empty list of tools")] = UNKNOWN
+    native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
+
+    # settings
+    settings: Annotated[Mapping[str, Setting], Meta(description="each setting: supported, range, values")] = {}
+    limit_name: Annotated[str, Meta(description="name of the token limit, where a dialect has several")] = ""
+    limit_required: Annotated[bool, Meta(description="a token limit must be given")] = False
+    limit_default: Annotated[int, Meta(description="the token limit we give where one is required")] = 4096
+    seed_name: Annotated[str, Meta(description="name of the seed, where a dialect has several")] = ""
+    stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
+    response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
+    tool_choices: Annotated[tuple[str, ...], Meta(description="auto, none, required, named, allowed")] = (
+        "auto",
+        "none",
+        "required",
+        "named",
+        "allowed",
+    )
+    choice_without_tools: Annotated[Stance, Meta(description="a tool choice where no tools are declared")] = UNKNOWN
+    forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
+    thinking_form: Annotated[ThinkingForm, Meta(description="how it is told to think")] = ThinkingForm.ANY
+    thinking_as: Annotated[str, Meta(description="the fields for it, where a dialect has several")] = ""
+    efforts: Annotated[tuple[str, ...], Meta(description="efforts it knows (empty: all)")] = ()
+    budget_min: Annotated[int, Meta(description="least thinking budget")] = 0
+    tools_with_effort: Annotated[Stance, Meta(description="function tools beside a reasoning effort")] = ACCEPTS
+
+    # the rest
+    cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
+    cache_hint_max: Annotated[int, Meta(description="how many of them (0: any number)")] = 0
+    stream_usage: Annotated[Stance, Meta(description="`stream_options.include_usage`")] = ACCEPTS
+    think_tags: Annotated[bool, Meta(description="its answers carry thinking in <think> tags")] = False
+    context_window: Annotated[int, Meta(description="tokens of context (0: not known)")] = 0
+
+    # choices
+    choices: Annotated[Mapping[str, Any], Meta(description="what each rule is to do, where good people disagree")] = {}
+    texts: Annotated[Mapping[str, str], Meta(description="words of synthetic turns, per reason")] = {}
+    fetched: Annotated[Mapping[str, bytes], Meta(description="media that the caller has fetched, by URL")] = {}
+
+    def choice(self, rule: str) -> Any:
+        """The option chosen for a rule, or None for its own default."""
+        return self.choices.get(rule)
+
+    def text(self, reason: str) -> str:
+        """The words of a synthetic turn."""
+        return self.texts.get(reason) or TEXTS[reason]
+
+    def medium(self, kind: str) -> Medium:
+        return self.media.get(kind, NO_MEDIUM)
+
+    def setting(self, name: str) -> Setting:
+        return self.settings.get(name, ANY_SETTING)
+
+
+ANY_SETTING = Setting()
+
+TEXTS: dict[str, str] = {
+    "leading_user": "[autonomous processing]",
+    "trailing_user": "Please continue.",
+    "no_user_turn": "Please continue.",
+    "empty_content": "(empty)",
+    "missing_tool_result": "[no result was recorded for this call]",
+    "bridge": "Understood.",
+    "system_prefix": "[System] ",
+}
+"""Words of synthetic turns by the reason for them; each can be configured."""
+
+
+def settled(facts: Facts, same_dialect: bool) -> Facts:
+    """The facts with every doubt decided: for the client's own dialect in its favour, else with care."""
+    doubt = ACCEPTS if same_dialect else REFUSES
+    changes: dict[str, Any] = {}
+    for field in facts.__struct_fields__:
+        value = getattr(facts, field)
+        if value is UNKNOWN:
+            changes[field] = doubt
+    changes["media"] = {kind: _settle(medium, doubt) for kind, medium in facts.media.items()}
+    changes["settings"] = {name: _settle(setting, doubt) for name, setting in facts.settings.items()}
+    return msgspec.structs.replace(facts, **changes)
+
+
+def _settle(value: Any, doubt: Stance) -> Any:
+    doubtful = {name: doubt for name in value.__struct_fields__ if getattr(value, name) is UNKNOWN}
+    return msgspec.structs.replace(value, **doubtful) if doubtful else value

@@ -1,0 +1,262 @@
+"""Profiles: what is known of a provider and its models, layer upon layer.
+
+Layers: dialect, provider, models (every glob that matches, in file order), plugins, the user's file, the request.
+Tables merge; values and lists replace.
+"""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman.errors import ProfileError, TargetError, near_match
+from dragoman.profiles.facts import Facts
+
+DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
+
+
+class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a fact comes from: when it was seen, what kind of source, the provider's own sentence."""
+
+    fact: str
+    seen: datetime.date
+    kind: str = ""
+    says: str = ""
+    source: str = ""
+    model: str = ""
+
+
+class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Facts of the models whose name matches one of the globs."""
+
+    match: str | tuple[str, ...]
+    facts: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        return (self.match,) if isinstance(self.match, str) else self.match
+
+    def fits(self, model: str) -> bool:
+        return any(fnmatchcase(model.lower(), glob.lower()) for glob in self.globs)
+
+
+class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the provider wants its key: environment variables that hold it, header, word before it."""
+
+    env: str | tuple[str, ...] = ()
+    header: str = "authorization"
+    scheme: str = "Bearer"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.env,) if isinstance(self.env, str) else self.env
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
+    whose facts come first."""
+
+    dialect: str = ""
+    title: str = ""
+    url: str = ""
+    url_env: str = ""
+    key: Key = Key()
+    path: str = ""
+    like: str = ""
+    headers: dict[str, str] = {}
+    facts: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    models: tuple[Models, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    name: str = ""
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """Some facts and where they were said."""
+
+    origin: str
+    facts: Mapping[str, Any]
+    rules: Mapping[str, Any] = {}
+    texts: Mapping[str, str] = {}
+
+
+class Target(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered."""
+
+    profile: Profile
+    model: str
+    facts: Facts
+
+    @property
+    def name(self) -> str:
+        return f"{self.profile.name}/{self.model}"
+
+    @property
+    def dialect(self) -> str:
+        return self.profile.dialect
+
+
+class Profiles:
+    """All profiles by name: the built-in ones, and the user's on top."""
+
+    def __init__(self, extra: Mapping[str, Profile] | None = None, layers: Iterable[Layer] = ()) -> None:
+        self._extra = dict(extra or {})
+        self._layers = tuple(layers)
+        self._targets: dict[tuple[str, str], Target] = {}
+
+    def names(self) -> list[str]:
+        return sorted({*builtin_names(), *self._extra})
+
+    def profile(self, name: str) -> Profile:
+        if name in self._extra:
+            return self._extra[name]
+        if name in builtin_names():
+            return builtin(name)
+        raise TargetError(
+            f'no profile is called "{name}"; {near_match(name, self.names())}', hint="see `dragoman profiles`"
+        )
+
+    def target(self, text: str) -> Target:
+        """`PROFILE/MODEL` → the target. The model may hold slashes of its own."""
+        name, slash, model = text.partition("/")
+        if not slash or not model:
+            raise TargetError(
+                f'"{text}" is not a target', hint="write PROFILE/MODEL, as in anthropic/claude-sonnet-4-5"
+            )
+        key = (name, model)
+        found = self._targets.get(key)
+        if found is None:
+            found = self._targets[key] = self._resolve(self.profile(name), model)
+            if len(self._targets) > 4096:
+                self._targets.clear()
+        return found
+
+    def layers(self, profile: Profile, model: str) -> list[Layer]:
+        """Every layer that speaks about a model of this profile, the weakest first."""
+        found = [dialect_layer(profile.dialect)]
+        for source in self._lineage(profile):
+            found.append(Layer(source.name, source.facts, source.rules, source.texts))
+            found += [
+                Layer(f"{source.name} {', '.join(models.globs)}", models.facts, models.rules)
+                for models in source.models
+                if models.fits(model)
+            ]
+        return [*found, *self._layers]
+
+    def _lineage(self, profile: Profile) -> list[Profile]:
+        """The profile after the one it is like, so that it can correct it."""
+        return [*self._lineage(self.profile(profile.like)), profile] if profile.like else [profile]
+
+    def _resolve(self, profile: Profile, model: str) -> Target:
+        return Target(profile, model, facts_of(profile, model, self.layers(profile, model)))
+
+
+def facts_of(profile: Profile, model: str, layers: Iterable[Layer]) -> Facts:
+    """All layers as one value, checked."""
+    merged: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    origin = profile.name
+    for layer in layers:
+        merged = merge(merged, layer.facts)
+        rules |= layer.rules
+        texts |= layer.texts
+    merged |= {"dialect": profile.dialect, "model": model, "choices": rules, "texts": texts}
+    merged.setdefault("provider", origin)
+    return check_facts(merged, origin)
+
+
+def check_facts(facts: Mapping[str, Any], origin: str) -> Facts:
+    try:
+        return msgspec.convert(facts, Facts)
+    except msgspec.ValidationError as fault:
+        raise ProfileError(f"{fault}", at=origin, hint=f"known facts: {', '.join(Facts.__struct_fields__)}") from None
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables merge, values and lists replace."""
+    merged = dict(base)
+    for key, value in over.items():
+        known = merged.get(key)
+        merged[key] = merge(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def patched(target: Target, layer: Layer) -> Target:
+    """The target with some facts corrected."""
+    facts = msgspec.to_builtins(target.facts, str_keys=True)
+    merged = merge(facts, layer.facts)
+    merged["choices"] = {**target.facts.choices, **layer.rules}
+    merged["texts"] = {**target.facts.texts, **layer.texts}
+    return Target(target.profile, target.model, check_facts(merged, layer.origin))
+
+
+@lru_cache(maxsize=1)
+def builtin_names() -> frozenset[str]:
+    files = resources.files("dragoman.profiles").joinpath("data")
+    return frozenset(entry.name[:-5] for entry in files.iterdir() if entry.name.endswith(".toml"))
+
+
+@lru_cache(maxsize=64)
+def builtin(name: str) -> Profile:
+    file = resources.files("dragoman.profiles").joinpath("data", f"{name}.toml")
+    return read_profile(name, file.read_text("utf-8"), f"{name}.toml")
+
+
+@lru_cache(maxsize=8)
+def dialect_layer(dialect: str) -> Layer:
+    file = resources.files("dragoman.profiles").joinpath("data", "dialects", f"{dialect}.toml")
+    table = tomllib.loads(file.read_text("utf-8"))
+    return Layer(f"dialect {dialect}", table.get("facts", {}), table.get("rules", {}), table.get("texts", {}))
+
+
+def read_profile(name: str, text: str, file: str) -> Profile:
+    """A profile from the text of its file. Raises ProfileError with file and key."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as fault:
+        raise ProfileError(str(fault), at=file) from None
+    return make_profile(name, table, file)
+
+
+def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
+    try:
+        profile = msgspec.convert({**table, "name": name}, Profile)
+    except msgspec.ValidationError as fault:
+        raise ProfileError(str(fault), at=file, hint="see the guide on profiles") from None
+    if not profile.dialect and profile.like:
+        profile = msgspec.structs.replace(profile, dialect=builtin(profile.like).dialect)
+    if profile.dialect not in DIALECTS:
+        raise ProfileError(f'dialect is "{profile.dialect}"; {near_match(profile.dialect, DIALECTS)}', at=file)
+    return profile
+
+
+def read_profiles_file(path: Path) -> dict[str, Profile]:
+    """The user's profiles: one TOML file whose tables are named after them.
+
+    A table whose name is a built-in profile's corrects that one (it is `like` it).
+    """
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except OSError as fault:
+        raise ProfileError(f"cannot be read: {fault.strerror}", at=str(path)) from None
+    except tomllib.TOMLDecodeError as fault:
+        raise ProfileError(str(fault), at=str(path)) from None
+    found: dict[str, Profile] = {}
+    for name, content in table.items():
+        if not isinstance(content, dict):
+            raise ProfileError(f'"{name}" is not a table', at=str(path), hint="write [NAME] and its facts below it")
+        if name in builtin_names() and "like" not in content and "dialect" not in content:
+            content = {"like": name, **content}
+        found[name] = make_profile(name, content, f"{path}: {name}")
+    return found

@@ -1,0 +1,36 @@
+"""Arguments of a call that are no JSON object.
+
+A model may have written text, a list or broken JSON. Where an object is wanted, the text becomes the member `arguments`
+of one; nothing at all becomes an empty object.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Part
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "bad-arguments",
+    when=lambda facts: facts.bad_arguments is Stance.REFUSES,
+    looks_for=Trait.BAD_ARGUMENTS,
+    loses=Loss.NOTHING,
+)
+def bad_arguments(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_parts(conversation, _wrapped)
+
+
+def _wrapped(message: Message, part: Part) -> Swap | None:
+    if type(part) is not Call or part.custom or part.arguments[:1] == b"{":
+        return None
+    empty = part.arguments.strip() in (b"", b'""', b"null")
+    arguments = b"{}" if empty else b'{"arguments":' + part.arguments + b"}"
+    return Swap((but(part, arguments=arguments),), f"wrapped the arguments of {part.name} into an object")

@@ -1,0 +1,50 @@
+"""No cache hint where one would save money. Off unless asked for (`cache-marks: add`), since it changes valid requests.
+
+A hint is put on the last part of the opening system messages, or on the first user turn where there are none.
+
+Loses nothing; adds a hint.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import CacheHint
+from dragoman.conversation.traits import Trait, observe
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "cache-marks",
+    when=lambda facts: facts.choice("cache-marks") == "add" and facts.cache_hints is Stance.ACCEPTS,
+    looks_for=Trait.ALWAYS,
+    loses=Loss.NOTHING,
+    options=("off", "add"),
+    optional=True,
+)
+def cache_marks(conversation: Conversation, facts: Facts) -> Rewrite:
+    if observe(conversation) & Trait.HINTS:
+        return Rewrite(conversation)
+    at = _place(conversation)
+    if at is None:
+        return Rewrite(conversation)
+    message = conversation.messages[at]
+    marked = message.but(parts=(*message.parts[:-1], but(message.parts[-1], hint=CacheHint())), listed=True)
+    messages = (*conversation.messages[:at], marked, *conversation.messages[at + 1 :])
+    note = Note("put a cache hint on it", message, adds=True, before=message, after=marked)
+    return Rewrite(conversation.but(messages=messages), (note,))
+
+
+def _place(conversation: Conversation) -> int | None:
+    opening = conversation.opening
+    if opening and conversation.messages[opening - 1].parts:
+        return opening - 1
+    users = (at for at, message in enumerate(conversation.messages) if _is_user(message))
+    return next(users, None)
+
+
+def _is_user(message: Message) -> bool:
+    return message.role is Role.USER and bool(message.parts)

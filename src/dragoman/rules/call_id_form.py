@@ -1,0 +1,78 @@
+"""A call id that the target's form does not allow: too long, or with characters it does not take.
+
+Call and result get an id made from the old one. The answer's ids are mapped back.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.naming import base62, form
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "call-id-form",
+    when=lambda facts: bool(facts.call_id_pattern),
+    looks_for=Trait.CALLS | Trait.UNPAIRED,
+    loses=Loss.NOTHING,
+)
+def call_id_form(conversation: Conversation, facts: Facts) -> Rewrite:
+    names = _new_ids(conversation, facts)
+    if not names:
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    messages = tuple([_renamed(message, names, notes) for message in conversation.messages])
+    undo = Undo(ids={made: old for old, made in names.items()})
+    return Rewrite(conversation.but(messages=messages), tuple(notes), undo)
+
+
+def _new_ids(conversation: Conversation, facts: Facts) -> dict[str, str]:
+    fits = form(facts.call_id_pattern).fullmatch
+    used: set[str] = set()
+    odd: dict[str, None] = {}
+    for message in conversation.messages:
+        if message.role is not Role.ASSISTANT and message.role is not Role.TOOL:
+            continue
+        for part in message.parts:
+            identity = part.id if type(part) is Call else part.call_id if type(part) is Result else None
+            if identity is None or identity in used:
+                continue
+            if fits(identity) is None:
+                odd[identity] = None
+            else:
+                used.add(identity)
+    return {identity: _made(identity, used, facts) for identity in odd}
+
+
+def _made(identity: str, used: set[str], facts: Facts) -> str:
+    """Rehashed until it is nobody else's."""
+    made = base62(identity, facts.call_id_length)
+    while made in used:
+        made = base62(made + identity, facts.call_id_length)
+    used.add(made)
+    return made
+
+
+def _renamed(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
+    parts: list[Part] = []
+    touched = False
+    for part in message.parts:
+        if type(part) is Call and part.id in names:
+            made: Part = but(part, id=names[part.id])
+            notes.append(Note("wrote its id in the target's form", message, part, before=part, after=made))
+            touched = True
+        elif type(part) is Result and part.call_id in names:
+            made = but(part, call_id=names[part.call_id])
+            touched = True
+        else:
+            made = part
+        parts.append(made)
+    return message.but(parts=tuple(parts)) if touched else message

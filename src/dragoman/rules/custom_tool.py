@@ -1,0 +1,50 @@
+"""A tool that takes plain text, for a target that only knows functions.
+
+The tool becomes a function with one string argument, `input`; calls in the history follow.
+
+Loses metadata: a grammar for the text cannot be said.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+_SCHEMA = b'{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}'
+
+
+@rule(
+    "custom-tool",
+    when=lambda facts: facts.custom_tools is Stance.REFUSES,
+    looks_for=Trait.CUSTOM_CALLS | Trait.TOOLS | Trait.RESULT_PARTS,
+    loses=Loss.METADATA,
+)
+def custom_tool(conversation: Conversation, facts: Facts) -> Rewrite:
+    done = rewrite_parts(conversation, _as_function)
+    notes = list(done.notes)
+    tools = tuple([_function(tool, notes) for tool in conversation.tools])
+    return Rewrite(done.conversation.but(tools=tools), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _as_function(message: Message, part: Part) -> Swap | None:
+    if type(part) is Call and part.custom:
+        made = but(part, custom=False, arguments=b'{"input":' + part.arguments + b"}")
+        return Swap((made,), f"wrote the input of {part.name} as an argument", Loss.NOTHING)
+    if type(part) is Result and part.custom:
+        return Swap((but(part, custom=False),), "wrote a custom tool's result as a function's", Loss.NOTHING)
+    return None
+
+
+def _function(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool) or not tool.custom:
+        return tool
+    made = but(tool, custom=False, schema=_SCHEMA)
+    notes.append(Note(f"made the tool {tool.name} a function", key=f"tools/{tool.at}", before=tool, after=made))
+    return made  # type: ignore[no-any-return]

@@ -1,0 +1,38 @@
+"""The role `developer`, for a target that does not know it.
+
+It becomes a system message, which is what such targets call the same thing.
+
+Loses nothing.
+
+    developer: Be brief.
+    user: Hi
+becomes
+    system: Be brief.
+    user: Hi
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "developer-role",
+    when=lambda facts: facts.developer_role is Stance.REFUSES,
+    looks_for=Trait.DEVELOPER,
+    loses=Loss.NOTHING,
+)
+def developer_role(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_messages(conversation, _system)
+
+
+def _system(message: Message) -> Edit | None:
+    if message.role is not Role.DEVELOPER:
+        return None
+    return edit(message.but(role=Role.SYSTEM), "made a system message")

@@ -1,0 +1,75 @@
+"""One call id used twice.
+
+The later call, and the result that answers it, get an id made from the old one and how often it was used before, so
+that the same conversation with more turns gets the same ids.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.pairs import Spot, pair
+from dragoman.conversation.parts import Call
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.naming import fresh_id
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "duplicate-call-id",
+    when=lambda facts: Stance.REFUSES in (facts.duplicate_ids, facts.duplicate_ids_in_turn),
+    looks_for=Trait.DUPLICATE_ID,
+    loses=Loss.NOTHING,
+)
+def duplicate_call_id(conversation: Conversation, facts: Facts) -> Rewrite:
+    renamed, undo = _new_ids(conversation, facts)
+    if not renamed:
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    messages = tuple([_renamed(message, at, renamed, notes) for at, message in enumerate(conversation.messages)])
+    return Rewrite(conversation.but(messages=messages), tuple(notes), Undo(ids=undo))
+
+
+def _new_ids(conversation: Conversation, facts: Facts) -> tuple[dict[Spot, str], dict[str, str]]:
+    """Each call to be renamed, and its answer, with the new id."""
+    answers = pair(conversation.messages).answers
+    seen: dict[str, int] = {}
+    renamed: dict[Spot, str] = {}
+    undo: dict[str, str] = {}
+    for at, message in enumerate(conversation.messages):
+        in_turn: set[str] = set()
+        for index, part in enumerate(message.parts):
+            if type(part) is not Call:
+                continue
+            count = seen.get(part.id, 0)
+            seen[part.id] = count + 1
+            refused = facts.duplicate_ids is Stance.REFUSES or part.id in in_turn
+            in_turn.add(part.id)
+            if not count or not refused:
+                continue
+            made = fresh_id(part.id, count, facts)
+            undo[made] = part.id
+            renamed[(at, index)] = made
+            if (at, index) in answers:
+                renamed[answers[(at, index)]] = made
+    return renamed, undo
+
+
+def _renamed(message: Message, at: int, renamed: dict[Spot, str], notes: list[Note]) -> Message:
+    parts = list(message.parts)
+    touched = False
+    for index, part in enumerate(parts):
+        made = renamed.get((at, index))
+        if made is None:
+            continue
+        touched = True
+        is_call = type(part) is Call
+        parts[index] = but(part, id=made) if is_call else but(part, call_id=made)
+        if is_call:
+            notes.append(Note("gave a repeated call id a new one", message, part, before=part, after=parts[index]))
+    return message.but(parts=tuple(parts)) if touched else message

@@ -1,0 +1,74 @@
+"""Text that says nothing.
+
+An empty or blank text beside other parts goes. A message that is nothing else goes too if it is the system's or the
+assistant's; a user's turn is needed where it stands and gets a short placeholder (`texts.empty_content`).
+
+Loses nothing: there was nothing.
+
+    user: Hi
+    assistant:
+    user: Are you there?
+becomes
+    user: Hi
+    user: Are you there?
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Part, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Edit, edit, rewrite_indexed
+from dragoman.rules.rule import rule
+
+REFUSES = Stance.REFUSES
+
+
+def _any_refused(facts: Facts) -> bool:
+    found = (facts.empty_user, facts.empty_assistant, facts.empty_system, facts.empty_beside, facts.blank_text)
+    return REFUSES in found
+
+
+@rule("empty-content", when=_any_refused, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
+def empty_content(conversation: Conversation, facts: Facts) -> Rewrite:
+    last = len(conversation.messages) - 1
+
+    def cleaned(index: int, message: Message) -> Edit | None:
+        if message.role is Role.TOOL or not any(_says_nothing(part) for part in message.parts):
+            return None
+        if not all(_says_nothing(part) for part in message.parts):
+            return _beside(message, facts)
+        return _alone(message, facts, index == last)
+
+    return rewrite_indexed(conversation, cleaned)
+
+
+def _says_nothing(part: Part) -> bool:
+    return type(part) is Text and part.blank
+
+
+def _beside(message: Message, facts: Facts) -> Edit | None:
+    if facts.empty_beside is not REFUSES:
+        return None
+    kept = tuple(part for part in message.parts if not _says_nothing(part))
+    return edit(message.but(parts=kept), "took out an empty text")
+
+
+def _alone(message: Message, facts: Facts, last: bool) -> Edit | None:
+    empty = all(part.literal == EMPTY for part in message.parts)  # type: ignore[attr-defined]
+    if not _refused(message.role, empty, facts):
+        return None
+    if message.role is Role.USER:
+        filled = message.but(parts=(Text(quote(facts.text("empty_content"))),), listed=False)
+        return Edit((filled,), "put a placeholder into an empty turn", adds=True)
+    return Edit((), "took out an empty message")
+
+
+def _refused(role: Role, empty: bool, facts: Facts) -> bool:
+    stances = {Role.USER: facts.empty_user, Role.ASSISTANT: facts.empty_assistant}
+    stance = stances.get(role, facts.empty_system)
+    return stance is REFUSES or (not empty and facts.blank_text is REFUSES)

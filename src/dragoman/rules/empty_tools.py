@@ -1,0 +1,24 @@
+"""An empty list of tools, for a target that refuses one. It is left out.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "empty-tools",
+    when=lambda facts: facts.empty_tools is Stance.REFUSES,
+    looks_for=Trait.EMPTY_TOOLS,
+    loses=Loss.NOTHING,
+)
+def empty_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+    if conversation.tools:
+        return Rewrite(conversation.but(empty_tools=False))
+    return Rewrite(conversation.but(empty_tools=False), (Note("left out an empty list of tools", key="tools"),))

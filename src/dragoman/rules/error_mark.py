@@ -1,0 +1,36 @@
+"""A result marked as an error, for a dialect that has no such mark.
+
+The words of the result say so instead, with `[error] ` before them.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.late_system import tagged
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+TAG = "[error] "
+
+
+@rule(
+    "error-mark",
+    when=lambda facts: facts.result_error is Stance.REFUSES,
+    looks_for=Trait.RESULT_ERROR,
+    loses=Loss.METADATA,
+)
+def error_mark(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_parts(conversation, _said)
+
+
+def _said(message: Message, part: Part) -> Swap | None:
+    if type(part) is not Result or not part.is_error:
+        return None
+    return Swap((but(part, is_error=False, parts=tagged(part.parts, TAG)),), "said in words that it is an error")

@@ -1,0 +1,71 @@
+"""Calls and results in the history, for a proxy that only understands text.
+
+A call and its result are told as text together, or both stay: never one without the other. Thinking fields and the
+assistant's parts become plain text too.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.literals import joined
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.flattening import call_text, result_text
+from dragoman.rules.rule import rule
+
+
+@rule("flat-tools", when=lambda facts: facts.flat_tools, looks_for=Trait.ALWAYS, loses=Loss.CONTENT)
+def flat_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+    names = {part.id: part.name for message in conversation.messages for part in message.parts if type(part) is Call}
+    notes: list[Note] = []
+    messages: list[Message] = []
+    for message in conversation.messages:
+        messages += _flat(message, names, notes)
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _flat(message: Message, names: dict[str, str], notes: list[Note]) -> list[Message]:
+    if message.role is Role.TOOL:
+        return [_told(message, names, notes)]
+    if message.role is Role.USER or _is_flat(message):
+        return [message]
+    texts: list[bytes] = []
+    for part in message.parts:
+        texts += _words(message, part, notes)
+    if message.listed and not any(type(part) is Call for part in message.parts):
+        notes.append(Note("made its parts one text", message, loses=Loss.METADATA, before=message))
+    if not texts:
+        return []
+    return [message.but(parts=(Text(joined("\n", texts)),), listed=False, hint=None)]
+
+
+def _is_flat(message: Message) -> bool:
+    only = message.parts[0] if len(message.parts) == 1 else None
+    return type(only) is Text and only.hint is None and not message.listed
+
+
+def _words(message: Message, part: Part, notes: list[Note]) -> list[bytes]:
+    if type(part) is Text:
+        return [part.literal]
+    if type(part) is Call:
+        notes.append(Note("told a call as text", message, part, loses=Loss.METADATA, before=part))
+        return [call_text(part).literal]
+    loses = Loss.METADATA if type(part) is Reasoning or message.role in SYSTEM_ROLES else Loss.CONTENT
+    notes.append(
+        Note(f"left out a part of kind {type(part).__name__.lower()}", message, part, loses=loses, before=part)
+    )
+    return []
+
+
+def _told(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, Result):
+            parts += result_text(part, names.get(part.call_id))
+            notes.append(Note("told a result as text", message, part, loses=Loss.METADATA, before=part))
+    return Message(Role.USER, tuple(parts), message.at, message.span, listed=len(parts) > 1)

@@ -1,0 +1,57 @@
+"""Calls and results told as text, for where they cannot stand as what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from dragoman.conversation.changes import Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import joined, prefixed, quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.pairs import Spot
+from dragoman.conversation.parts import Call, Part, Result, Text
+
+
+def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
+    """`[tool_result name=… id=…]`, then the content. What is not known is left out of the header."""
+    words = ["tool_result"]
+    known = name or result.name
+    if known:
+        words.append(f"name={known}")
+    if result.call_id:
+        words.append(f"id={result.call_id}")
+    header = f"[{' '.join(words)}]\n"
+    texts = [part.literal for part in result.parts if type(part) is Text]
+    others = tuple(part for part in result.parts if type(part) is not Text)
+    return (Text(prefixed(header, joined("\n", texts))), *others)
+
+
+def call_text(call: Call) -> Text:
+    """`[tool_call name=… id=…]`, then the arguments."""
+    header = f"[tool_call name={call.name}" + (f" id={call.id}" if call.id else "") + "]\n"
+    arguments = call.arguments if call.arguments[:1] == b'"' else quote(call.arguments.decode())
+    return Text(prefixed(header, arguments))
+
+
+def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> Rewrite:
+    """Some results become user turns where they stand; the others of their turn keep their place before them."""
+    if not chosen:
+        return Rewrite(conversation)
+    messages: list[Message] = []
+    notes: list[Note] = []
+    for at, message in enumerate(conversation.messages):
+        picked = [index for index in range(len(message.parts)) if (at, index) in chosen]
+        if not picked:
+            messages.append(message)
+            continue
+        rest = tuple(part for index, part in enumerate(message.parts) if index not in picked)
+        if rest:
+            messages.append(message.but(parts=rest))
+        told: list[Part] = []
+        for index in picked:
+            result = message.parts[index]
+            assert isinstance(result, Result)
+            told += result_text(result)
+            notes.append(Note(did, message, result, before=result, after=tuple(told)))
+        messages.append(Message(Role.USER, tuple(told), message.at, message.span, listed=len(told) > 1))
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))

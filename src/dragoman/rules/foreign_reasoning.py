@@ -1,0 +1,49 @@
+"""Thinking that another provider or model signed, or signatures on calls and texts that the target cannot check.
+
+A signature is only valid where it was issued (fact `reasoning_scope`). The state goes; thinking whose text the target
+takes without a proof stays as text, other thinking goes with its state. `text` keeps it as tagged words of the
+assistant.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Part, Reasoning, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.reasoning import fits
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+from dragoman.rules.tagging import thinking_text
+
+
+@rule(
+    "foreign-reasoning",
+    when=lambda facts: True,
+    looks_for=Trait.SIGNED,
+    loses=Loss.METADATA,
+    options=("drop", "text"),
+)
+def foreign_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
+    def own(message: Message, part: Part) -> Swap | None:
+        if isinstance(part, (Call, Text)) and part.signature is not None and not fits(part.signature, facts):
+            return Swap((but(part, signature=None),), "took off a signature that another model made")
+        if type(part) is Reasoning and part.state is not None and not fits(part.state, facts):
+            return _reasoning(part, facts)
+        return None
+
+    return rewrite_parts(conversation, own)
+
+
+def _reasoning(part: Reasoning, facts: Facts) -> Swap:
+    if part.text is not None and not part.text.blank:
+        if facts.reasoning_text is Stance.ACCEPTS:
+            kept = but(part, state=None, redacted=False, field=facts.reasoning_field)
+            return Swap((kept,), "took the signature off thinking that another model made")
+        if facts.choice("foreign-reasoning") == "text":
+            return Swap((thinking_text(part.text),), "made another model's thinking text")
+    return Swap((), "left out thinking that another model made")

@@ -1,0 +1,30 @@
+"""The opening system text among the messages, for a target that has a field for it.
+
+It moves to the field.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "inline-system",
+    when=lambda facts: facts.inline_system is Stance.REFUSES,
+    looks_for=Trait.INLINE_SYSTEM,
+    loses=Loss.NOTHING,
+)
+def inline_system(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_messages(conversation, _in_field)
+
+
+def _in_field(message: Message) -> Edit | None:
+    return edit(message.but(inline=False), "moved to the system field") if message.inline else None

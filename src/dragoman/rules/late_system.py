@@ -1,0 +1,97 @@
+"""A system message after the first turn.
+
+Some models take instructions only ahead of the conversation, some only at certain places. By choice a late one becomes
+a user turn where it stands, so that it stays next to what it is about; or moves to the opening; or is an error.
+
+Loses authority: as a user turn the model reads it as the user's words. Moved to the opening it loses its order.
+
+    user: Hi
+    system: Answer in French.
+becomes
+    user: Hi
+    user: [System] Answer in French.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.literals import prefixed, quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Part, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, SystemPlace
+from dragoman.rules.rewriting import Edit, but, edit, rewrite_indexed
+from dragoman.rules.rule import rule
+
+DID = "made a user turn"
+
+
+@rule(
+    "late-system",
+    when=lambda facts: facts.system_place is not SystemPlace.ANYWHERE,
+    looks_for=Trait.LATE_SYSTEM,
+    loses=Loss.AUTHORITY,
+    options=("user", "opening"),
+)
+def late_system(conversation: Conversation, facts: Facts) -> Rewrite:
+    refused = _refused(conversation.messages, conversation.opening, facts.system_place)
+    if not refused:
+        return Rewrite(conversation)
+    if facts.choice("late-system") == "opening":
+        return _hoisted(conversation, refused)
+    prefix = facts.text("system_prefix")
+
+    def turned(index: int, message: Message) -> Edit | None:
+        return edit(as_user(message, prefix), DID) if index in refused else None
+
+    return rewrite_indexed(conversation, turned)
+
+
+def as_user(message: Message, prefix: str) -> Message:
+    """The system's words as a user turn, tagged."""
+    return message.but(role=Role.USER, parts=tagged(message.parts, prefix), name=None)
+
+
+def tagged(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
+    first = parts[0] if parts else None
+    if type(first) is not Text:
+        return (Text(quote(prefix)), *parts)
+    return (but(first, literal=prefixed(prefix, first.literal)), *parts[1:])
+
+
+def _refused(messages: tuple[Message, ...], opening: int, place: SystemPlace) -> set[int]:
+    """The late system messages that may not stay where they are. A run of them stands or falls as one."""
+    refused: set[int] = set()
+    index = opening
+    while index < len(messages):
+        if messages[index].role not in SYSTEM_ROLES:
+            index += 1
+            continue
+        end = index
+        while end < len(messages) and messages[end].role in SYSTEM_ROLES:
+            end += 1
+        if not _may_stay(messages, index, end, place):
+            refused.update(range(index, end))
+        index = end
+    return refused
+
+
+def _may_stay(messages: tuple[Message, ...], start: int, end: int, place: SystemPlace) -> bool:
+    if place is SystemPlace.AFTER_USER:
+        return messages[start - 1].role is Role.USER
+    if place is not SystemPlace.BEFORE_ANSWER:
+        return False
+    after = messages[end].role if end < len(messages) else Role.ASSISTANT
+    return messages[start - 1].role in (Role.USER, Role.TOOL) and after is Role.ASSISTANT
+
+
+def _hoisted(conversation: Conversation, refused: set[int]) -> Rewrite:
+    messages = conversation.messages
+    opening = conversation.opening
+    moved = [messages[index] for index in sorted(refused)]
+    rest = [message for index, message in enumerate(messages[opening:], opening) if index not in refused]
+    notes = tuple(
+        Note("moved to the opening", message, loses=Loss.ORDER, before=message, after=message) for message in moved
+    )
+    return Rewrite(conversation.but(messages=(*messages[:opening], *moved, *rest)), notes)

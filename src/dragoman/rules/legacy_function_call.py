@@ -1,0 +1,53 @@
+"""Calls and tools spelled the old Chat way: `functions`, `function_call`, the role `function`.
+
+They are written as tools, tool calls and tool messages, with ids made from their place.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+LEGACY = "function_call"
+
+
+@rule(
+    "legacy-function-call",
+    when=lambda facts: facts.legacy_calls is Stance.REFUSES,
+    looks_for=Trait.CALLS | Trait.TOOLS | Trait.UNPAIRED,
+    loses=Loss.NOTHING,
+)
+def legacy_function_call(conversation: Conversation, facts: Facts) -> Rewrite:
+    done = rewrite_parts(conversation, _modern)
+    notes = list(done.notes)
+    tools = tuple([_modern_tool(tool, notes) for tool in conversation.tools])
+    choice = conversation.settings.tool_choice
+    settings = conversation.settings
+    if choice is not None and choice.spelled == LEGACY:
+        settings = settings.but(tool_choice=but(choice, spelled=""))
+        notes.append(Note("wrote `function_call` as `tool_choice`", key="function_call"))
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(done.conversation.but(tools=tools, settings=settings), tuple(notes))
+
+
+def _modern(message: Message, part: Part) -> Swap | None:
+    if isinstance(part, (Call, Result)) and part.spelled == LEGACY:
+        return Swap((but(part, spelled=""),), "wrote a function call the new way")
+    return None
+
+
+def _modern_tool(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool) or tool.wrapper != "functions":
+        return tool
+    notes.append(Note(f"wrote the function {tool.name} as a tool", key=f"functions/{tool.at}"))
+    return but(tool, wrapper="")  # type: ignore[no-any-return]

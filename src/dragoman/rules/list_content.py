@@ -1,0 +1,55 @@
+"""Text content spelled as a list of parts, for a target that wants a string.
+
+The texts are joined with a line break.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import joined
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Edit, but, edit, plain_text, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "list-content",
+    when=lambda facts: facts.list_content is Stance.REFUSES,
+    looks_for=Trait.ALWAYS,
+    loses=Loss.NOTHING,
+)
+def list_content(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_messages(conversation, _as_string)
+
+
+def _as_string(message: Message) -> Edit | None:
+    if message.role is Role.TOOL:
+        parts = tuple([_result(part) for part in message.parts])
+        same = all(one is other for one, other in zip(parts, message.parts, strict=True))
+        return None if same else edit(message.but(parts=parts), "wrote a list of texts as a string")
+    said = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
+    if not plain_text(said) or (len(said) < 2 and not (said and message.listed)):
+        return None
+    kept = [part for part in message.parts if isinstance(part, (Call, Reasoning))]
+    thoughts = [part for part in kept if isinstance(part, Reasoning)]
+    calls = [part for part in kept if isinstance(part, Call)]
+    return edit(message.but(parts=(*thoughts, _one(said), *calls), listed=False), "wrote a list of texts as a string")
+
+
+def _one(parts: list[Part]) -> Text:
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0]
+    return Text(joined("\n", [part.literal for part in parts if isinstance(part, Text)]))
+
+
+def _result(part: Part) -> Part:
+    if type(part) is not Result or not plain_text(part.parts) or (len(part.parts) < 2 and not part.listed):
+        return part
+    parts = (_one(list(part.parts)),) if part.parts else (Text(b'""'),)
+    return but(part, parts=parts, listed=False)  # type: ignore[no-any-return]

@@ -1,0 +1,68 @@
+"""Thinking that the target demands back and that is not there.
+
+Some models refuse a tool turn of theirs without its thinking: a filler (`reasoning_filler`) stands in, since the call
+was another model's. Others refuse a last tool turn that does not open with thinking: there thinking is turned off for
+this request.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Reasoning, Text
+from dragoman.conversation.settings import Effort, Settings, Thinking
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Need
+from dragoman.rules.rewriting import Edit, rewrite_messages, rewrite_settings
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "missing-reasoning",
+    when=lambda facts: facts.reasoning_required is not Need.NEVER,
+    looks_for=Trait.CALLS,
+    loses=Loss.METADATA,
+)
+def missing_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
+    if not thinks(conversation.settings, facts):
+        return Rewrite(conversation)
+    if facts.reasoning_required is Need.TOOL_TURNS:
+        return _filled(conversation, facts)
+    return _turned_off(conversation)
+
+
+def thinks(settings: Settings, facts: Facts) -> bool:
+    """Will the target think on this request?"""
+    thinking = settings.thinking
+    if thinking is None or (thinking.on is None and thinking.effort is None and thinking.budget is None):
+        return facts.reasoning_default
+    if thinking.on is not None:
+        return thinking.on
+    return thinking.effort is not Effort.NONE and thinking.budget != 0
+
+
+def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
+    filler = Reasoning(text=Text(quote(facts.reasoning_filler)), field=facts.reasoning_field)
+
+    def fill(message: Message) -> Edit | None:
+        kinds = {type(part) for part in message.parts}
+        if Call not in kinds or Reasoning in kinds:
+            return None
+        filled = message.but(parts=(filler, *message.parts))
+        return Edit((filled,), "put a filler where the target demands thinking", loses=Loss.NOTHING, adds=True)
+
+    return rewrite_messages(conversation, fill)
+
+
+def _turned_off(conversation: Conversation) -> Rewrite:
+    last = next((message for message in reversed(conversation.messages) if message.role is Role.ASSISTANT), None)
+    trailing = conversation.messages[-1].role if conversation.messages else None
+    if last is None or trailing is not Role.TOOL or isinstance(last.parts[0], Reasoning):
+        return Rewrite(conversation)
+    before = conversation.settings.thinking
+    note = Note("turned thinking off: the last tool turn has none", key="thinking", before=before, after=False)
+    return rewrite_settings(conversation, [note], thinking=Thinking(on=False))

@@ -1,0 +1,69 @@
+"""A call that was never answered: the run was interrupted, or its result was trimmed away.
+
+A result is made up right after the call, with words that say so (`texts.missing_tool_result`).
+
+Loses nothing; adds a result that no tool gave.
+
+    user: Hi
+    call look(c1) {}
+    user: Never mind
+becomes
+    user: Hi
+    call look(c1) {}
+    result c1: [no result was recorded for this call]
+    user: Never mind
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import MADE, Message, Role
+from dragoman.conversation.pairs import Spot, pair
+from dragoman.conversation.parts import Call, Part, Result, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "missing-result",
+    when=lambda facts: facts.missing_result is Stance.REFUSES,
+    looks_for=Trait.UNPAIRED,
+    loses=Loss.NOTHING,
+)
+def missing_result(conversation: Conversation, facts: Facts) -> Rewrite:
+    unanswered = pair(conversation.messages).unanswered
+    if not unanswered:
+        return Rewrite(conversation)
+    words = Text(quote(facts.text("missing_tool_result")))
+    notes: list[Note] = []
+    messages: list[Message] = []
+    waiting: list[Part] = []
+    for at, message in enumerate(conversation.messages):
+        if waiting and message.role is Role.TOOL:
+            message = message.but(parts=message.parts + tuple(waiting))
+            waiting = []
+        elif waiting:
+            messages.append(_turn(waiting))
+            waiting = []
+        messages.append(message)
+        waiting = _made_up(message, at, unanswered, words, notes)
+    if waiting:
+        messages.append(_turn(waiting))
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
+
+
+def _turn(results: list[Part]) -> Message:
+    return Message(Role.TOOL, tuple(results), MADE, len(results))
+
+
+def _made_up(message: Message, at: int, unanswered: list[Spot], words: Text, notes: list[Note]) -> list[Part]:
+    made: list[Part] = []
+    for index, part in enumerate(message.parts):
+        if type(part) is Call and (at, index) in unanswered:
+            result = Result(part.id, (words,), name=None, custom=part.custom, spelled=part.spelled)
+            made.append(result)
+            notes.append(Note(f"made up a result for the call of {part.name}", message, part, adds=True, after=result))
+    return made

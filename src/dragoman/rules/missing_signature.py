@@ -1,0 +1,56 @@
+"""A call of the current turn without the signature that the target demands.
+
+Some models check a signature on the first call of each step since the last user turn. For calls that another model made
+their makers document a value that skips the check; it is put there.
+
+Loses nothing; adds the documented value.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Opaque, Origin
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "missing-signature",
+    when=lambda facts: facts.call_signature is Stance.REFUSES and bool(facts.signature_skip),
+    looks_for=Trait.CALLS,
+    loses=Loss.NOTHING,
+)
+def missing_signature(conversation: Conversation, facts: Facts) -> Rewrite:
+    since = _current_turn(conversation.messages)
+    skip = Opaque(
+        kind=facts.reasoning_states[0], json=quote(facts.signature_skip), origin=Origin(facts.dialect, facts.provider)
+    )
+    notes: list[Note] = []
+    messages = list(conversation.messages)
+    for at in range(since, len(messages)):
+        messages[at] = _signed(messages[at], skip, notes)
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _current_turn(messages: tuple[Message, ...]) -> int:
+    """The index after the last turn of the user's own words."""
+    for at in range(len(messages) - 1, -1, -1):
+        if messages[at].role is Role.USER:
+            return at + 1
+    return 0
+
+
+def _signed(message: Message, skip: Opaque, notes: list[Note]) -> Message:
+    for index, part in enumerate(message.parts):
+        if type(part) is Call:
+            if part.signature is not None:
+                return message
+            signed = but(part, signature=skip)
+            notes.append(Note("put the documented skip value on a call", message, part, adds=True, after=signed))
+            return message.but(parts=(*message.parts[:index], signed, *message.parts[index + 1 :]))
+    return message

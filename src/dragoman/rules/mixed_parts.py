@@ -1,0 +1,38 @@
+"""Words after a call in one turn, for a dialect that tells calls apart from words.
+
+Thinking comes first, then words, then calls.
+
+Loses order.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Part, Reasoning
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+_RANKS: dict[type[Part], int] = {Reasoning: 0, Call: 2}
+
+
+@rule(
+    "mixed-parts",
+    when=lambda facts: facts.mixed_parts is Stance.REFUSES,
+    looks_for=Trait.MIXED_PARTS | Trait.REASONING,
+    loses=Loss.ORDER,
+)
+def mixed_parts(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_messages(conversation, _sorted)
+
+
+def _sorted(message: Message) -> Edit | None:
+    if message.role is not Role.ASSISTANT:
+        return None
+    ordered = tuple(sorted(message.parts, key=lambda part: _RANKS.get(type(part), 1)))
+    if all(one is other for one, other in zip(ordered, message.parts, strict=True)):
+        return None
+    return edit(message.but(parts=ordered), "put words before calls")

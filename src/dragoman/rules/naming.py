@@ -1,0 +1,30 @@
+"""Ids and names made by hash: the same input gives the same name in every run and on every turn."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+
+from dragoman.profiles.facts import Facts
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@lru_cache(maxsize=256)
+def form(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.DOTALL)
+
+
+def base62(text: str, length: int) -> str:
+    number = int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=48).digest())
+    letters = []
+    for _ in range(length):
+        number, rest = divmod(number, 62)
+        letters.append(_ALPHABET[rest])
+    return "".join(letters)
+
+
+def fresh_id(original: str, occurrence: int, facts: Facts) -> str:
+    """An id in the target's form, made from the client's and how often it stood before."""
+    return base62(f"{original}\0{occurrence}", facts.call_id_length)

@@ -1,0 +1,35 @@
+"""Nothing but system messages.
+
+A user turn is appended (`texts.no_user_turn`).
+
+Loses nothing; adds a turn.
+
+    system: Be brief.
+becomes
+    system: Be brief.
+    user: Please continue.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "no-user-turn",
+    when=lambda facts: facts.system_only is Stance.REFUSES,
+    looks_for=Trait.NO_USER_TURN,
+    loses=Loss.NOTHING,
+)
+def no_user_turn(conversation: Conversation, facts: Facts) -> Rewrite:
+    last = conversation.messages[-1] if conversation.messages else None
+    turn = Message(Role.USER, (Text(quote(facts.text("no_user_turn"))),))
+    note = Note("appended a user turn", last, adds=True, after=turn)
+    return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))

@@ -1,0 +1,36 @@
+"""A message without any content: null, or an empty list.
+
+The assistant's or the system's goes; a user's turn gets a short placeholder (`texts.empty_content`).
+
+Loses nothing: there was nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "null-content",
+    when=lambda facts: facts.no_parts is Stance.REFUSES,
+    looks_for=Trait.NO_PARTS,
+    loses=Loss.NOTHING,
+)
+def null_content(conversation: Conversation, facts: Facts) -> Rewrite:
+    def filled(message: Message) -> Edit | None:
+        if message.parts or (message.extras is not None and message.role is Role.SYSTEM):
+            return None
+        if message.role is not Role.USER:
+            return Edit((), "took out a message without content")
+        text = Text(quote(facts.text("empty_content")))
+        return Edit((message.but(parts=(text,), listed=False),), "put a placeholder into an empty turn", adds=True)
+
+    return rewrite_messages(conversation, filled)

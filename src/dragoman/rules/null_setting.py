@@ -1,0 +1,24 @@
+"""A top-level key given as null, for a target that wants it left out.
+
+Loses nothing: null means absent.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import rewrite_settings
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "null-setting",
+    when=lambda facts: facts.null_settings is Stance.REFUSES,
+    looks_for=Trait.NULLS,
+    loses=Loss.NOTHING,
+)
+def null_setting(conversation: Conversation, facts: Facts) -> Rewrite:
+    notes = [Note(f"left out {name}, which was null", key=name) for name in conversation.settings.nulls]
+    return rewrite_settings(conversation, notes, nulls=())

@@ -1,0 +1,33 @@
+"""A tool result whose call is not there: a trimmed history has them.
+
+It becomes words of the user, with a header that says what it was. It is never dropped.
+
+Loses metadata: it is no longer a tool's result.
+
+    user: Hi
+    result c1: 12 degrees
+becomes
+    user: Hi
+    user: [tool_result id=c1]\\n12 degrees
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.pairs import pair
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.flattening import results_to_text
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "orphan-result",
+    when=lambda facts: facts.orphan_result is Stance.REFUSES,
+    looks_for=Trait.UNPAIRED,
+    loses=Loss.METADATA,
+)
+def orphan_result(conversation: Conversation, facts: Facts) -> Rewrite:
+    orphans = frozenset(pair(conversation.messages).orphans)
+    return results_to_text(conversation, orphans, "made a result without its call the user's words")

@@ -1,0 +1,83 @@
+"""Cache hints, for a target that refuses them or takes only so many.
+
+Where there are too many, the last ones stay: they cover the most.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "refused-hint",
+    when=lambda facts: facts.cache_hints is Stance.REFUSES or facts.cache_hint_max > 0,
+    looks_for=Trait.HINTS,
+    loses=Loss.METADATA,
+)
+def refused_hint(conversation: Conversation, facts: Facts) -> Rewrite:
+    count = _count(conversation)
+    surplus = count if facts.cache_hints is Stance.REFUSES else count - facts.cache_hint_max
+    if surplus <= 0:
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    tools = tuple([_bare_tool(tool, surplus, notes) for tool in conversation.tools])
+    messages = tuple([_bare(message, surplus, notes) for message in conversation.messages])
+    hint = conversation.hint
+    if hint is not None and len(notes) < surplus:
+        notes.append(Note("took off a cache hint", key="cache_control", before=hint))
+        hint = None
+    return Rewrite(conversation.but(messages=messages, tools=tools, hint=hint), tuple(notes))
+
+
+def _count(conversation: Conversation) -> int:
+    holders: list[Any] = [conversation, *conversation.messages]
+    holders += [tool for tool in conversation.tools if isinstance(tool, Tool)]
+    for message in conversation.messages:
+        for part in message.parts:
+            holders.append(part)
+            holders += part.parts if isinstance(part, Result) else ()
+    return sum(1 for holder in holders if holder.hint is not None)
+
+
+def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool) or tool.hint is None or len(notes) >= surplus:
+        return tool
+    notes.append(Note("took off a cache hint", key=f"tools/{tool.at}", before=tool.hint))
+    return but(tool, hint=None)  # type: ignore[no-any-return]
+
+
+def _bare(message: Message, surplus: int, notes: list[Note]) -> Message:
+    parts = _bare_parts(message, message.parts, surplus, notes)
+    changes: dict[str, Any] = {} if parts is message.parts else {"parts": parts}
+    if message.hint is not None and len(notes) < surplus:
+        notes.append(Note("took off a cache hint", message, before=message.hint))
+        changes["hint"] = None
+    return message.but(**changes) if changes else message
+
+
+def _bare_parts(message: Message, parts: tuple[Part, ...], surplus: int, notes: list[Note]) -> tuple[Part, ...]:
+    changed: list[Part] = []
+    before = len(notes)
+    for part in parts:
+        changes: dict[str, Any] = {}
+        if isinstance(part, Result):
+            inner = _bare_parts(message, part.parts, surplus, notes)
+            if inner is not part.parts:
+                changes["parts"] = inner
+        if part.hint is not None and len(notes) < surplus:
+            notes.append(Note("took off a cache hint", message, part, before=part.hint))
+            changes["hint"] = None
+        changed.append(but(part, **changes) if changes else part)
+    return tuple(changed) if len(notes) > before else parts

@@ -1,0 +1,37 @@
+"""A name on a message, for a target that has no place for it.
+
+Loses metadata. `text` puts it before the words instead.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.late_system import tagged
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "refused-name",
+    when=lambda facts: facts.message_name is Stance.REFUSES,
+    looks_for=Trait.NAMED,
+    loses=Loss.METADATA,
+    options=("drop", "text"),
+)
+def refused_name(conversation: Conversation, facts: Facts) -> Rewrite:
+    in_text = facts.choice("refused-name") == "text"
+
+    def nameless(message: Message) -> Edit | None:
+        if message.name is None:
+            return None
+        if in_text:
+            return edit(
+                message.but(name=None, parts=tagged(message.parts, f"{message.name}: ")), "put its name into the text"
+            )
+        return edit(message.but(name=None), "took off its name")
+
+    return rewrite_messages(conversation, nameless)

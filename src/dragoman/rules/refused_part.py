@@ -1,0 +1,155 @@
+"""A part that the target does not take: a kind of media, a form of it, a refusal, a citation, a server tool's block.
+
+Media becomes a line of text that says what was there; media in a tool's result moves to a user turn after the results
+where the target takes it there. A refusal becomes text, a plain-text document its text. Citations and blocks of
+another provider's own tools go.
+
+Loses content, where there is no other way to say it.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import prefixed, quote
+from dragoman.conversation.messages import MADE, Message, Role
+from dragoman.conversation.parts import (
+    Citation,
+    Inline,
+    Media,
+    Opaque,
+    Part,
+    Plain,
+    Refusal,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Medium, Stance
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+REFUSES = Stance.REFUSES
+
+
+@rule(
+    "refused-part",
+    when=lambda facts: True,
+    looks_for=Trait.MEDIA | Trait.RESULT_PARTS | Trait.REFUSAL | Trait.CITATION | Trait.OPAQUE,
+    loses=Loss.CONTENT,
+)
+def refused_part(conversation: Conversation, facts: Facts) -> Rewrite:
+    moved = _move_out_of_results(conversation, facts)
+
+    def taken(message: Message, part: Part) -> Swap | None:
+        match part:
+            case Media():
+                return _media(message, part, facts)
+            case Refusal() if facts.refusal_part is REFUSES:
+                return Swap((Text(part.literal),), "made a refusal text", Loss.METADATA)
+            case Citation() if facts.citation_part is REFUSES or part.origin.dialect != facts.dialect:
+                return Swap((), "left out a citation", Loss.METADATA)
+            case Opaque() if part.origin.dialect != facts.dialect:
+                return Swap((), f"left out a {part.kind} block that only {part.origin.dialect} has")
+            case Opaque() if facts.native_blocks is REFUSES:
+                return Swap((), f"left out a {part.kind} block")
+        return None
+
+    done = rewrite_parts(moved.conversation, taken, inside_results=True)
+    return Rewrite(done.conversation, moved.notes + done.notes)
+
+
+def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
+    medium = facts.medium(part.kind.value)
+    if not _refused(message.role, part, medium, facts):
+        return None
+    if isinstance(part.source, Plain):
+        head = f"[document: {part.title}]\n" if part.title else ""
+        return Swap((Text(prefixed(head, part.source.literal)),), "made a document text", Loss.NOTHING)
+    return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
+
+
+def _refused(role: Role, part: Media, medium: Medium, facts: Facts) -> bool:
+    stance = {Role.ASSISTANT: medium.assistant, Role.SYSTEM: medium.system, Role.DEVELOPER: medium.system}.get(role)
+    if stance is REFUSES or (role is Role.TOOL and medium.result is REFUSES):
+        return True
+    match part.source:
+        case Inline(media_type, _):
+            return medium.inline is REFUSES or bool(medium.types and media_type not in medium.types)
+        case Remote():
+            return medium.url is REFUSES
+        case Stored(_, provider):
+            return medium.stored is REFUSES or (provider not in ("", facts.dialect, facts.provider))
+        case Plain():
+            return medium.plain is REFUSES
+
+
+def _stand_in(part: Media) -> str:
+    match part.source:
+        case Remote(url):
+            return f"[{part.kind.value}: {url}]"
+        case Inline(media_type, _):
+            words = part.title or media_type
+            return f"[{part.kind.value}: {words}]"
+        case Stored(identity):
+            return f"[{part.kind.value}: {part.title or identity}]"
+    return f"[{part.kind.value}]"
+
+
+def _article(part: Media) -> str:
+    return ("an " if part.kind.value[0] in "aeiou" else "a ") + part.kind.value
+
+
+def _move_out_of_results(conversation: Conversation, facts: Facts) -> Rewrite:
+    """Media of results goes to a user turn after them, where the target takes it there and not in a result."""
+    messages: list[Message] = []
+    notes: list[Note] = []
+    waiting: list[Part] = []
+    for message in conversation.messages:
+        if waiting and message.role is Role.USER:
+            message = message.but(parts=(*waiting, *message.parts), listed=True)
+        elif waiting:
+            messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
+        waiting = []
+        if message.role is Role.TOOL:
+            message, waiting = _emptied(message, facts, notes)
+        messages.append(message)
+    if waiting:
+        messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message, list[Part]]:
+    taken: list[Part] = []
+    parts: list[Part] = []
+    for result in message.parts:
+        if not isinstance(result, Result):
+            parts.append(result)
+            continue
+        out = [part for part in result.parts if isinstance(part, Media) and _movable(part, facts)]
+        if not out:
+            parts.append(result)
+            continue
+        kept = tuple(part for part in result.parts if not any(part is media for media in out))
+        kept = kept or (Text(quote(f"[{', '.join(media.kind.value for media in out)}: see the next message]")),)
+        parts.append(but(result, parts=kept, listed=len(kept) > 1))
+        taken += out
+        notes += [
+            Note(
+                "moved media of a result to a user turn",
+                message,
+                result,
+                loses=Loss.METADATA,
+                before=media,
+                after=media,
+            )
+            for media in out
+        ]
+    return (message.but(parts=tuple(parts)), taken) if taken else (message, [])
+
+
+def _movable(part: Media, facts: Facts) -> bool:
+    medium = facts.medium(part.kind.value)
+    return medium.result is REFUSES and not _refused(Role.USER, part, medium, facts)

@@ -1,0 +1,100 @@
+"""A setting that the target does not have, or refuses for this model.
+
+It is left out. Fields of the client's dialect that no other dialect has go the same way, except those that hold the
+conversation itself (`previous_response_id`, `cachedContent`): without them the request would mean something else.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Extras
+from dragoman.conversation.settings import SPELLINGS, Settings
+from dragoman.conversation.traits import Trait
+from dragoman.errors import Unrepresentable
+from dragoman.profiles.facts import Facts, Setting, Stance
+from dragoman.rules.missing_reasoning import thinks
+from dragoman.rules.rule import rule
+
+STATEFUL = {
+    "previous_response_id": "send the earlier turns themselves",
+    "conversation": "send the earlier turns themselves",
+    "prompt": "send the prompt's text",
+    "cachedContent": "send the cached content itself",
+    "cached_content": "send the cached content itself",
+}
+"""Fields that stand for a part of the conversation which only their provider holds."""
+
+_FORMS = frozenset({"thinking", "tool_choice", "response_format", *SPELLINGS})
+_EMPTY = Settings()
+_NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FORMS)
+
+
+@rule(
+    "refused-setting",
+    when=lambda facts: True,
+    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
+    loses=Loss.METADATA,
+)
+def refused_setting(conversation: Conversation, facts: Facts) -> Rewrite:
+    notes: list[Note] = []
+    extras = _kept(conversation.extras, facts, notes)
+    settings = conversation.settings
+    changes: dict[str, Any] = {}
+    thinking = thinks(settings, facts)
+    for name in _NAMES:
+        value = getattr(settings, name)
+        if value == getattr(_EMPTY, name) or not _refused(facts.setting(name), value, thinking):
+            continue
+        changes[name] = getattr(_EMPTY, name)
+        notes.append(Note(f"left out {name}", key=_key(name, settings), before=value))
+    form = settings.response_format
+    if form is not None and form.kind.value not in facts.response_formats:
+        changes["response_format"] = None
+        notes.append(Note(f"left out the response format {form.kind.value}", key="response_format", before=form))
+    if "max_tokens" in changes:
+        changes["limit_as"] = ""
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+
+
+def _key(name: str, settings: Settings) -> str:
+    return settings.limit_as or name if name == "max_tokens" else name
+
+
+def _refused(fact: Setting, value: Any, thinking: bool) -> bool:
+    if fact.support is Stance.REFUSES or (thinking and fact.thinking is Stance.REFUSES):
+        return fact.only is None or value != fact.only
+    if fact.only is not None:
+        return bool(value != fact.only)
+    return bool(fact.values) and isinstance(value, str) and value not in fact.values
+
+
+def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
+    if extras is None:
+        return None
+    fields = {name: value for name, value in extras.fields.items() if _stays(name, extras.dialect, facts)}
+    if len(fields) == len(extras.fields):
+        return extras
+    for name in extras.fields.keys() - fields.keys():
+        if name in STATEFUL:
+            raise Unrepresentable(
+                f"{name} stands for turns that only its provider holds", at=f"/{name}", hint=STATEFUL[name]
+            )
+    notes += [
+        Note(f"left out {name}", key=name.replace(".", "/"), before=value)
+        for name, value in extras.fields.items()
+        if name not in fields
+    ]
+    return Extras(extras.dialect, fields) if fields else None
+
+
+def _stays(name: str, dialect: str, facts: Facts) -> bool:
+    if dialect != facts.dialect or name in facts.refused_settings:
+        return False
+    return facts.unknown_settings is not Stance.REFUSES or name in facts.known_settings

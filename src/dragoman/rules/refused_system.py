@@ -1,0 +1,32 @@
+"""A system message for a model that takes none at all.
+
+It becomes a user turn where it stands, tagged.
+
+Loses authority.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, SystemCount
+from dragoman.rules.late_system import DID, as_user
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "refused-system",
+    when=lambda facts: facts.system_count is SystemCount.NONE,
+    looks_for=Trait.SYSTEM,
+    loses=Loss.AUTHORITY,
+)
+def refused_system(conversation: Conversation, facts: Facts) -> Rewrite:
+    prefix = facts.text("system_prefix")
+
+    def turned(message: Message) -> Edit | None:
+        return edit(as_user(message, prefix), DID) if message.role in SYSTEM_ROLES else None
+
+    return rewrite_messages(conversation, turned)

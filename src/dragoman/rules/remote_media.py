@@ -1,0 +1,73 @@
+"""Media given by URL, for a target that does not fetch it.
+
+Where the caller has fetched it (`media` of `adapt`), its bytes go into the request. Otherwise the URL is listed in
+`wants`, and the part becomes a line of text.
+
+Loses nothing where it was fetched.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Inline, Media, Part, Remote
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+_MAGIC = (
+    (b"\x89PNG", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+)
+
+
+@rule(
+    "remote-media",
+    when=lambda facts: any(medium.url is Stance.REFUSES for medium in facts.media.values()),
+    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    loses=Loss.NOTHING,
+)
+def remote_media(conversation: Conversation, facts: Facts) -> Rewrite:
+    def fetched(message: Message, part: Part) -> Swap | None:
+        if type(part) is not Media or not isinstance(part.source, Remote):
+            return None
+        content = facts.fetched.get(part.source.url)
+        if content is None or facts.medium(part.kind.value).url is not Stance.REFUSES:
+            return None
+        media_type = part.source.media_type or recognise(content) or "application/octet-stream"
+        inline = Inline(media_type, b'"' + b64encode(content) + b'"')
+        return Swap((but(part, source=inline),), "put the fetched bytes in place of a URL")
+
+    return rewrite_parts(conversation, fetched, inside_results=True)
+
+
+def recognise(content: bytes) -> str:
+    """The media type by the first bytes."""
+    if content[:4] == b"RIFF":
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(content[8:12], "")
+    if content[4:8] == b"ftyp":
+        return "video/mp4"
+    return next((name for magic, name in _MAGIC if content.startswith(magic)), "")
+
+
+def wanted(conversation: Conversation, facts: Facts) -> tuple[str, ...]:
+    """The URLs that the caller would have to fetch for the target."""
+    found: dict[str, None] = {}
+
+    def look(message: Message, part: Part) -> Swap | None:
+        if type(part) is Media and isinstance(part.source, Remote):
+            medium = facts.medium(part.kind.value)
+            if medium.url is Stance.REFUSES and medium.inline is Stance.ACCEPTS:
+                found[part.source.url] = None
+        return None
+
+    rewrite_parts(conversation, look, inside_results=True)
+    return tuple(url for url in found if url not in facts.fetched)

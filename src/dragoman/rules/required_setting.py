@@ -1,0 +1,30 @@
+"""A setting that the target demands and the client did not give: the token limit.
+
+Loses nothing; adds the profile's default (`limit_default`).
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.rewriting import rewrite_settings
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "required-setting",
+    when=lambda facts: facts.limit_required,
+    looks_for=Trait.ALWAYS,
+    loses=Loss.NOTHING,
+)
+def required_setting(conversation: Conversation, facts: Facts) -> Rewrite:
+    if conversation.settings.max_tokens is not None:
+        return Rewrite(conversation)
+    limit = facts.limit_default
+    thinking = conversation.settings.thinking
+    if thinking is not None and thinking.budget is not None and thinking.budget >= limit:
+        limit = thinking.budget + facts.limit_default
+    note = Note(f"set the token limit to {limit}", key="max_tokens", adds=True, after=limit)
+    return rewrite_settings(conversation, [note], max_tokens=limit)

@@ -1,0 +1,126 @@
+"""Walks that rules share: over messages, over parts, over results, keeping identity where nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Part, Result, Text
+
+Parts = tuple[Part, ...]
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """What becomes of a message: others in its place (none: it goes), and what to say about it."""
+
+    messages: tuple[Message, ...]
+    did: str
+    part: Part | None = None
+    loses: Loss | None = None
+    adds: bool = False
+
+
+def edit(message: Message, did: str, part: Part | None = None, loses: Loss | None = None) -> Edit:
+    """One message in place of another."""
+    return Edit((message,), did, part, loses)
+
+
+def rewrite_messages(conversation: Conversation, change: Callable[[Message], Edit | None], since: int = 0) -> Rewrite:
+    """Every message from `since` on through `change`; None leaves it as it is."""
+    return rewrite_indexed(conversation, lambda index, message: change(message), since)
+
+
+def rewrite_indexed(
+    conversation: Conversation, change: Callable[[int, Message], Edit | None], since: int = 0
+) -> Rewrite:
+    """The same, for a change that looks at its neighbours."""
+    messages: list[Message] = list(conversation.messages[:since])
+    notes: list[Note] = []
+    for index, message in enumerate(conversation.messages[since:], since):
+        done = change(index, message)
+        if done is None:
+            messages.append(message)
+            continue
+        messages += done.messages
+        after = done.messages if done.messages else None
+        notes.append(Note(done.did, message, done.part, loses=done.loses, adds=done.adds, before=message, after=after))
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
+
+
+class Swap(msgspec.Struct, frozen=True):
+    """What becomes of a part: others in its place, and what to say about it."""
+
+    parts: Parts
+    did: str
+    loses: Loss | None = None
+    adds: bool = False
+
+
+def rewrite_parts(
+    conversation: Conversation, change: Callable[[Message, Part], Swap | None], inside_results: bool = False
+) -> Rewrite:
+    """Every part through `change`; with `inside_results` the parts of results too. A message left without any goes."""
+    messages: list[Message] = []
+    notes: list[Note] = []
+    for message in conversation.messages:
+        parts = _changed_parts(message, message.parts, change, inside_results, notes)
+        if parts is message.parts:
+            messages.append(message)
+        elif parts:
+            messages.append(message.but(parts=parts, listed=message.listed or len(parts) > 1))
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
+
+
+def _changed_parts(
+    message: Message,
+    parts: Parts,
+    change: Callable[[Message, Part], Swap | None],
+    inside: bool,
+    notes: list[Note],
+) -> Parts:
+    changed: list[Part] = []
+    touched = False
+    for part in parts:
+        if inside and type(part) is Result:
+            inner = _changed_parts(message, part.parts, change, False, notes)
+            if inner is not part.parts:
+                touched = True
+                part = but(part, parts=inner)
+        swap = change(message, part)
+        if swap is None:
+            changed.append(part)
+            continue
+        touched = True
+        changed += swap.parts
+        notes.append(
+            Note(swap.did, message, part, loses=swap.loses, adds=swap.adds, before=part, after=swap.parts or None)
+        )
+    return tuple(changed) if touched else parts
+
+
+def but(value: Any, **changes: Any) -> Any:
+    """The same value with some fields replaced."""
+    return msgspec.structs.replace(value, **changes)
+
+
+def plain_text(parts: Iterable[Part]) -> bool:
+    """Nothing but texts without cache hints, signatures or extras."""
+    return all(
+        type(part) is Text and part.hint is None and part.extras is None and part.signature is None for part in parts
+    )
+
+
+def rewrite_settings(conversation: Conversation, notes: list[Note], **changes: Any) -> Rewrite:
+    """Changed settings, if any note was made."""
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(settings=conversation.settings.but(**changes)), tuple(notes))

@@ -1,0 +1,47 @@
+"""A setting under a name that the target does not know: `max_tokens` or `max_completion_tokens`, `seed` or
+`random_seed`, `reasoning_effort` or `reasoning`.
+
+Loses nothing. It is a change only where the client's own dialect is the target's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "setting-name",
+    when=lambda facts: bool(facts.limit_name or facts.seed_name or facts.thinking_as),
+    looks_for=Trait.SETTINGS,
+    loses=Loss.NOTHING,
+)
+def setting_name(conversation: Conversation, facts: Facts) -> Rewrite:
+    settings = conversation.settings
+    notes: list[Note] = []
+    changes: dict[str, Any] = {}
+    if settings.max_tokens is not None and facts.limit_name not in ("", settings.limit_as):
+        changes["limit_as"] = facts.limit_name
+        _say(settings.limit_as, facts.limit_name, notes)
+    if settings.seed is not None and facts.seed_name not in ("", settings.seed_as or "seed"):
+        changes["seed_as"] = facts.seed_name
+        _say(settings.seed_as or "seed", facts.seed_name, notes)
+    thinking = settings.thinking
+    if thinking is not None and facts.thinking_as not in ("", thinking.spelled):
+        changes["thinking"] = but(thinking, spelled=facts.thinking_as)
+        _say(thinking.spelled, facts.thinking_as, notes)
+    if not changes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(settings=settings.but(**changes)), tuple(notes))
+
+
+def _say(old: str, new: str, notes: list[Note]) -> None:
+    """A name that came from another dialect is translated, not changed."""
+    if old:
+        notes.append(Note(f"called `{old}` `{new}`", key=old.split()[0], before=old, after=new))

@@ -1,0 +1,49 @@
+"""A setting outside the range that the target takes.
+
+It is brought to the nearest value in range.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Setting
+from dragoman.rules.rewriting import rewrite_settings
+from dragoman.rules.rule import rule
+
+
+@rule("setting-range", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA)
+def setting_range(conversation: Conversation, facts: Facts) -> Rewrite:
+    notes: list[Note] = []
+    changes: dict[str, Any] = {}
+    settings = conversation.settings
+    for name, fact in facts.settings.items():
+        value = getattr(settings, name, None)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            continue
+        near = _nearest(value, fact)
+        if near != value:
+            changes[name] = near
+            notes.append(Note(f"brought {name} from {value} to {near}", key=name, before=value, after=near))
+    if facts.stop_max and len(settings.stop) > facts.stop_max:
+        changes["stop"] = settings.stop[: facts.stop_max]
+        notes.append(Note(f"kept the first {facts.stop_max} stop sequences", key="stop", before=settings.stop))
+    return rewrite_settings(conversation, notes, **changes)
+
+
+def _nearest(value: float, fact: Setting) -> float:
+    if fact.min is not None and value < fact.min:
+        return _like(fact.min, value)
+    if fact.max is not None and value > fact.max:
+        return _like(fact.max, value)
+    return value
+
+
+def _like(bound: float, value: float) -> float:
+    """A whole bound stays whole."""
+    return int(bound) if bound == int(bound) else bound

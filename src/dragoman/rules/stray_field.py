@@ -1,0 +1,114 @@
+"""A field that does not belong in a message, a part or a tool.
+
+Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers go for every
+target. Other unknown fields go to a target of the same dialect that ignores them, and are taken out for one that
+refuses them; they never go to another dialect. `message_fields` lets some through.
+
+Loses metadata.
+
+    user: Hi
+    assistant: Hello {"done": true}
+becomes
+    user: Hi
+    assistant: Hello
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Extras, Part, Result
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import LEFTOVERS, Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "stray-field",
+    when=lambda facts: True,
+    looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS | Trait.TOOLS,
+    loses=Loss.METADATA,
+)
+def stray_field(conversation: Conversation, facts: Facts) -> Rewrite:
+    notes: list[Note] = []
+    messages = tuple([_clean_message(message, facts, notes) for message in conversation.messages])
+    tools = tuple([_clean_tool(tool, facts, notes) for tool in conversation.tools])
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(messages=messages, tools=tools), tuple(notes))
+
+
+def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:
+    parts = _clean_parts(message, message.parts, facts, notes)
+    extras = _kept(message.extras, message.role.value, facts)
+    if extras is message.extras:
+        return message if parts is message.parts else message.but(parts=parts)
+    notes.append(_note(message.extras, extras, message, None))
+    return message.but(parts=parts, extras=extras)
+
+
+def _clean_parts(message: Message, parts: tuple[Part, ...], facts: Facts, notes: list[Note]) -> tuple[Part, ...]:
+    cleaned = tuple([_clean_part(message, part, facts, notes) for part in parts])
+    return parts if all(one is other for one, other in zip(parts, cleaned, strict=True)) else cleaned
+
+
+def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
+    changes: dict[str, Any] = {}
+    if type(part) is Result:
+        inner = _clean_parts(message, part.parts, facts, notes)
+        if inner is not part.parts:
+            changes["parts"] = inner
+    extras = _kept(part.extras, message.role.value, facts)
+    if extras is not part.extras:
+        notes.append(_note(part.extras, extras, message, part))
+        changes["extras"] = extras
+    return but(part, **changes) if changes else part
+
+
+def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool) or tool.extras is None:
+        return tool
+    extras = _kept(tool.extras, "tools", facts)
+    if extras is tool.extras:
+        return tool
+    gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
+    did = f"took {_listed(gone)} out of the tool {tool.name}"
+    notes.append(Note(did, key=f"tools/{tool.at}", before=tool.extras, after=extras))
+    return but(tool, extras=extras)  # type: ignore[no-any-return]
+
+
+def _kept(extras: Extras | None, role: str, facts: Facts) -> Extras | None:
+    """What may stay: the same object if all of it may."""
+    if extras is None:
+        return None
+    if extras.dialect != facts.dialect:
+        return None
+    allowed = {*facts.message_fields.get(role, ()), *facts.message_fields.get("*", ())}
+    refuses = facts.unknown_fields is Stance.REFUSES
+    fields = {
+        name: value
+        for name, value in extras.fields.items()
+        if name in allowed or (name not in LEFTOVERS and not refuses) or (name in LEFTOVERS and _harmless(role))
+    }
+    if len(fields) == len(extras.fields):
+        return extras
+    return Extras(extras.dialect, fields) if fields else None
+
+
+def _harmless(role: str) -> bool:
+    """A tool's own fields are not a stream's leftovers."""
+    return role == "tools"
+
+
+def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:
+    gone = sorted((before.fields.keys() if before else set()) - (after.fields.keys() if after else set()))
+    return Note(f"took out {_listed(gone)}", message, part, before=before, after=after)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

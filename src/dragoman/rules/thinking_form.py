@@ -1,0 +1,141 @@
+"""A wish to think, said in a way that the target does not know: an effort where it counts tokens, a budget where it
+knows efforts, an effort that the model does not offer.
+
+One table says what an effort is worth in tokens. A target that does not think is not asked to.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.settings import BUDGETS, Effort, Settings, Thinking, effort_of
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance, ThinkingForm
+from dragoman.rules.rewriting import but, rewrite_settings
+from dragoman.rules.rule import rule
+
+_ORDER = list(Effort)
+
+
+@rule(
+    "thinking-form",
+    when=lambda facts: facts.thinking_form is not ThinkingForm.ANY or facts.tools_with_effort is Stance.REFUSES,
+    looks_for=Trait.THINKING,
+    loses=Loss.METADATA,
+)
+def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
+    settings = conversation.settings
+    thinking = settings.thinking
+    if thinking is None:
+        return Rewrite(conversation)
+    formed = FORMS[facts.thinking_form](thinking, settings, facts)
+    if formed is not None:
+        formed = _offered(formed, facts)
+        if facts.tools_with_effort is Stance.REFUSES and conversation.tools and formed.effort is not None:
+            formed = but(formed, effort=Effort.NONE)
+    if formed == thinking:
+        return Rewrite(conversation)
+    did = "left out the wish to think" if formed is None else "said how much to think in the target's way"
+    note = Note(did, key="thinking", before=thinking, after=formed)
+    return rewrite_settings(conversation, [note], thinking=formed)
+
+
+def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    return thinking
+
+
+def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    return None
+
+
+def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    """An effort alone: budgets become the nearest effort, off becomes none."""
+    effort = _as_effort(thinking)
+    if effort is None:
+        return None
+    return Thinking(effort=effort, summary=thinking.summary, spelled=thinking.spelled)
+
+
+def _as_effort(thinking: Thinking) -> Effort | None:
+    if thinking.on is False:
+        return Effort.NONE
+    if thinking.effort is not None:
+        return thinking.effort
+    if thinking.budget is not None:
+        return None if thinking.budget < 0 else effort_of(thinking.budget)
+    return Effort.MEDIUM if thinking.on and not thinking.adaptive else None
+
+
+def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    """On with a budget below the token limit, or off."""
+    if thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0:
+        return Thinking(on=False, visible=thinking.visible) if facts.dialect else None
+    tokens = thinking.budget
+    if tokens is None:
+        effort = thinking.effort or Effort.MEDIUM
+        tokens = BUDGETS[effort]
+    if tokens < 0:
+        return thinking
+    if settings.max_tokens is not None:
+        tokens = min(tokens, settings.max_tokens - 1)
+    if tokens < facts.budget_min:
+        return Thinking(on=False, visible=thinking.visible)
+    return Thinking(on=True, budget=tokens, visible=thinking.visible)
+
+
+def _adaptive(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    """The model decides, led by an effort."""
+    if thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0:
+        return Thinking(on=False)
+    if thinking.budget is None and (thinking.adaptive or (thinking.on is None and thinking.effort is None)):
+        return Thinking(thinking.on, thinking.adaptive, _at_least_low(thinking.effort))
+    effort = _at_least_low(_as_effort(thinking))
+    return Thinking(on=True, adaptive=True, effort=effort)
+
+
+def _at_least_low(effort: Effort | None) -> Effort | None:
+    return Effort.LOW if effort is Effort.MINIMAL else effort
+
+
+def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    """Gemini's levels: an effort of four."""
+    effort = _as_effort(thinking)
+    if effort is None:
+        return Thinking(visible=thinking.visible) if thinking.visible is not None else None
+    if effort is Effort.NONE:
+        effort = Effort.MINIMAL
+    return Thinking(effort=effort, visible=thinking.visible)
+
+
+def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    """On or off, with an effort where one was named."""
+    off = thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0
+    effort = None if off else thinking.effort or (_as_effort(thinking) if thinking.budget is not None else None)
+    return Thinking(on=not off, effort=effort, spelled=thinking.spelled)
+
+
+def _offered(thinking: Thinking, facts: Facts) -> Thinking:
+    """The nearest effort that the model offers, not above the one asked for if there is one."""
+    effort = thinking.effort
+    if effort is None or not facts.efforts or effort.value in facts.efforts:
+        return thinking
+    rank = _ORDER.index(effort)
+    offered = sorted(
+        (_ORDER.index(Effort(name)) for name in facts.efforts), key=lambda other: (other > rank, abs(other - rank))
+    )
+    return but(thinking, effort=_ORDER[offered[0]])  # type: ignore[no-any-return]
+
+
+FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]] = {
+    ThinkingForm.ANY: _any,
+    ThinkingForm.NONE: _none,
+    ThinkingForm.EFFORT: _effort,
+    ThinkingForm.BUDGET: _budget,
+    ThinkingForm.ADAPTIVE: _adaptive,
+    ThinkingForm.LEVEL: _level,
+    ThinkingForm.SWITCH: _switch,
+}

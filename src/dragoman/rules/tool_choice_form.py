@@ -1,0 +1,64 @@
+"""A tool choice that the target does not take: none are declared, it is forced while the model thinks, or of a kind
+that the target does not know.
+
+A forced choice becomes `auto`; a choice among some tools becomes `required` or `auto`. Without tools there is nothing
+to choose.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.missing_reasoning import thinks
+from dragoman.rules.rewriting import rewrite_settings
+from dragoman.rules.rule import rule
+
+_FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
+
+
+@rule("tool-choice-form", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA)
+def tool_choice_form(conversation: Conversation, facts: Facts) -> Rewrite:
+    settings = conversation.settings
+    choice = settings.tool_choice
+    notes: list[Note] = []
+    changes: dict[str, Any] = {}
+    if not conversation.tools and facts.choice_without_tools is Stance.REFUSES:
+        if choice is not None:
+            changes["tool_choice"] = None
+            notes.append(
+                Note("left out a tool choice without tools", key="tool_choice", loses=Loss.NOTHING, before=choice)
+            )
+        if settings.parallel_tool_calls is not None:
+            changes["parallel_tool_calls"] = None
+            notes.append(
+                Note("left out parallel_tool_calls without tools", key="parallel_tool_calls", loses=Loss.NOTHING)
+            )
+        return rewrite_settings(conversation, notes, **changes)
+    if choice is None:
+        return Rewrite(conversation)
+    formed = _formed(choice, facts, thinks(settings, facts))
+    if formed == choice:
+        return Rewrite(conversation)
+    note = Note("chose a tool in a way the target takes", key="tool_choice", before=choice, after=formed)
+    return rewrite_settings(conversation, [note], tool_choice=formed)
+
+
+def _formed(choice: ToolChoice, facts: Facts, thinking: bool) -> ToolChoice | None:
+    if choice.mode is ChoiceMode.NATIVE:
+        return choice
+    if choice.mode is ChoiceMode.ALLOWED and "allowed" not in facts.tool_choices:
+        choice = ToolChoice(ChoiceMode.REQUIRED if choice.must else ChoiceMode.AUTO)
+    if thinking and choice.mode in _FORCED and facts.forced_choice_thinking is Stance.REFUSES:
+        choice = ToolChoice(ChoiceMode.AUTO)
+    if choice.mode.value in facts.tool_choices:
+        return choice
+    if choice.mode is ChoiceMode.NAMED and "required" in facts.tool_choices:
+        return ToolChoice(ChoiceMode.REQUIRED)
+    return ToolChoice(ChoiceMode.AUTO) if "auto" in facts.tool_choices and choice.mode is not ChoiceMode.NONE else None

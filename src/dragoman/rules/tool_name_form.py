@@ -1,0 +1,101 @@
+"""A tool name that the target's form does not allow: dots, spaces, or too long.
+
+What is not allowed becomes an underscore; a name that then collides, or is too long, ends in a short hash. Tools,
+calls, the tool choice and the answer agree.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.naming import base62, form
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+_ODD = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+@rule(
+    "tool-name-form",
+    when=lambda facts: bool(facts.tool_name_pattern),
+    looks_for=Trait.CALLS | Trait.TOOLS,
+    loses=Loss.NOTHING,
+)
+def tool_name_form(conversation: Conversation, facts: Facts) -> Rewrite:
+    names = _new_names(conversation, facts)
+    if not names:
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    tools = tuple([_renamed_tool(tool, names, notes) for tool in conversation.tools])
+    messages = tuple([_renamed(message, names, notes) for message in conversation.messages])
+    choice = conversation.settings.tool_choice
+    settings = conversation.settings
+    if choice is not None and any(name in names for name in choice.names):
+        settings = settings.but(tool_choice=but(choice, names=tuple(names.get(name, name) for name in choice.names)))
+        notes.append(Note("wrote the tool's name in the target's form", key="tool_choice", before=choice))
+    undo = Undo(names={made: old for old, made in names.items()})
+    return Rewrite(conversation.but(messages=messages, tools=tools, settings=settings), tuple(notes), undo)
+
+
+def _new_names(conversation: Conversation, facts: Facts) -> dict[str, str]:
+    fits = form(facts.tool_name_pattern).fullmatch
+    used: set[str] = set()
+    odd: dict[str, None] = {}
+    for name in _names(conversation):
+        if fits(name) is not None and len(name) <= facts.tool_name_length:
+            used.add(name)
+        else:
+            odd[name] = None
+    return {name: _made(name, used, facts) for name in odd}
+
+
+def _names(conversation: Conversation) -> list[str]:
+    named = [tool.name for tool in conversation.tools if isinstance(tool, Tool)]
+    for message in conversation.messages:
+        if message.role is Role.ASSISTANT:
+            named += [part.name for part in message.parts if type(part) is Call]
+    return named
+
+
+def _made(name: str, used: set[str], facts: Facts) -> str:
+    plain = _ODD.sub("_", name) or "tool"
+    if not (plain[0].isalpha() or plain[0] == "_"):
+        plain = "_" + plain
+    if len(plain) > facts.tool_name_length or plain in used:
+        plain = f"{plain[: facts.tool_name_length - 9]}_{base62(name, 8)}"
+    used.add(plain)
+    return plain
+
+
+def _renamed_tool(tool: Tool | NativeTool, names: dict[str, str], notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool) or tool.name not in names:
+        return tool
+    made = but(tool, name=names[tool.name])
+    notes.append(Note("wrote its name in the target's form", key=f"tools/{tool.at}", before=tool.name, after=made.name))
+    return made  # type: ignore[no-any-return]
+
+
+def _renamed(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
+    parts: list[Part] = []
+    touched = False
+    for part in message.parts:
+        if type(part) is Call and part.name in names:
+            made: Part = but(part, name=names[part.name])
+            notes.append(Note("wrote its name in the target's form", message, part, before=part, after=made))
+            touched = True
+        elif type(part) is Result and part.name in names:
+            made = but(part, name=names[part.name])
+            touched = True
+        else:
+            made = part
+        parts.append(made)
+    return message.but(parts=tuple(parts)) if touched else message

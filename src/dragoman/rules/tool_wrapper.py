@@ -1,0 +1,38 @@
+"""A tool entry in another shape than the target reads.
+
+Clients mix shapes: OpenAI's, a bare function, `function_declarations`, `functionDeclarations`. The entry is written in
+the shape that the target takes (fact `tool_wrapper`).
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+LEGACY = "functions"
+
+
+@rule("tool-wrapper", when=lambda facts: True, looks_for=Trait.TOOLS, loses=Loss.NOTHING)
+def tool_wrapper(conversation: Conversation, facts: Facts) -> Rewrite:
+    notes: list[Note] = []
+    tools = tuple([_wrapped(tool, facts, notes) for tool in conversation.tools])
+    return Rewrite(conversation.but(tools=tools), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _wrapped(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool):
+        return tool
+    wrapper = tool.wrapper if tool.wrapper in (facts.tool_wrapper, *facts.tool_wrappers, LEGACY) else facts.tool_wrapper
+    schema_as = facts.schema_as or tool.schema_as
+    if tool.wrapper == wrapper and tool.schema_as == schema_as:
+        return tool
+    shape = wrapper or "the target's own shape"
+    notes.append(Note(f"wrote the tool {tool.name} in {shape}", key=f"tools/{tool.at}", before=tool, after=tool))
+    return but(tool, wrapper=wrapper, schema_as=schema_as)  # type: ignore[no-any-return]

@@ -1,0 +1,39 @@
+"""A conversation that ends with the assistant, for a target that does not continue it.
+
+A user turn is appended (`texts.trailing_user`).
+
+Loses nothing; adds a turn.
+
+    user: Tell me a story.
+    assistant: Once upon a time
+becomes
+    user: Tell me a story.
+    assistant: Once upon a time
+    user: Please continue.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Turn
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "trailing-assistant",
+    when=lambda facts: facts.last_turn is Turn.USER,
+    looks_for=Trait.TRAILING_ASSISTANT,
+    loses=Loss.NOTHING,
+)
+def trailing_assistant(conversation: Conversation, facts: Facts) -> Rewrite:
+    last = conversation.messages[-1]
+    if last.prefill or (not last.parts and not last.extras):
+        return Rewrite(conversation)
+    turn = Message(Role.USER, (Text(quote(facts.text("trailing_user"))),))
+    note = Note("appended a user turn", last, adds=True, after=turn)
+    return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))

@@ -1,0 +1,31 @@
+"""Calls in the history while no tools are declared, for a target that wants them declared.
+
+Each tool that was called is declared, with a schema that takes anything.
+
+Loses nothing; adds declarations.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Call
+from dragoman.conversation.tools import Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "undeclared-tools",
+    when=lambda facts: facts.undeclared_tools is Stance.REFUSES,
+    looks_for=Trait.CALLS,
+    loses=Loss.NOTHING,
+)
+def undeclared_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+    if conversation.tools:
+        return Rewrite(conversation)
+    called = {part.name: None for message in conversation.messages for part in message.parts if type(part) is Call}
+    tools = tuple(Tool(name, schema=b'{"type":"object","properties":{}}') for name in called)
+    note = Note(f"declared {', '.join(called)}", key="tools", adds=True, after=tools)
+    return Rewrite(conversation.but(tools=tools, empty_tools=False), (note,))

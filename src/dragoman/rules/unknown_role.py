@@ -1,0 +1,32 @@
+"""A role that no provider knows.
+
+The message becomes a user turn where it stands.
+
+Loses authority: whatever the role meant, the model reads the user's words.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "unknown-role",
+    when=lambda facts: facts.unknown_role is Stance.REFUSES,
+    looks_for=Trait.UNKNOWN_ROLE,
+    loses=Loss.AUTHORITY,
+)
+def unknown_role(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_messages(conversation, _turned)
+
+
+def _turned(message: Message) -> Edit | None:
+    if not message.role_text:
+        return None
+    return edit(message.but(role_text=""), f"made the role `{message.role_text}` a user turn")

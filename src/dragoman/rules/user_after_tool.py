@@ -1,0 +1,35 @@
+"""A user turn right after tool results, for a target that wants the assistant in between.
+
+A short assistant turn is put there (`texts.bridge`).
+
+Loses nothing; adds a turn.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "user-after-tool",
+    when=lambda facts: facts.user_after_tool is Stance.REFUSES,
+    looks_for=Trait.USER_AFTER_TOOL,
+    loses=Loss.NOTHING,
+)
+def user_after_tool(conversation: Conversation, facts: Facts) -> Rewrite:
+    bridge = Message(Role.ASSISTANT, (Text(quote(facts.text("bridge"))),))
+    messages: list[Message] = []
+    notes: list[Note] = []
+    for message in conversation.messages:
+        if message.role is Role.USER and messages and messages[-1].role is Role.TOOL:
+            messages.append(bridge)
+            notes.append(Note("put an assistant turn before it", message, adds=True, after=bridge))
+        messages.append(message)
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)

@@ -1,0 +1,45 @@
+"""Message ids in system text that change on every turn and spoil the prompt cache. Off unless asked for
+(`volatile-ids: fix`), since it changes valid requests.
+
+`"message_id": "…"` and `[message_id: …]` get a constant in place of the id.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Part, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+_QUOTED = re.compile(r'("message_id"\s*:\s*")[^"]*(")')
+_BRACKETED = re.compile(r"(\[message_id:\s*)[^\]]*(\])")
+CONSTANT = "stable"
+
+
+@rule(
+    "volatile-ids",
+    when=lambda facts: facts.choice("volatile-ids") == "fix",
+    looks_for=Trait.SYSTEM,
+    loses=Loss.METADATA,
+    options=("off", "fix"),
+    optional=True,
+)
+def volatile_ids(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_parts(conversation, _fixed)
+
+
+def _fixed(message: Message, part: Part) -> Swap | None:
+    if message.role not in SYSTEM_ROLES or type(part) is not Text or b"message_id" not in part.literal:
+        return None
+    text = part.text
+    fixed = _BRACKETED.sub(rf"\g<1>{CONSTANT}\g<2>", _QUOTED.sub(rf"\g<1>{CONSTANT}\g<2>", text))
+    return None if fixed == text else Swap((but(part, literal=quote(fixed)),), "made message ids constant")
