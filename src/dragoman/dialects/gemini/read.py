@@ -148,7 +148,7 @@ class Reader:
         parts = self.parts(bytes(wire.parts), at)
         if role == "system":
             self._flush()
-            self._add(Role.SYSTEM, parts, fields, inline=not self._done or self._done[-1].inline)
+            self._add(Role.SYSTEM, parts, fields, inline=True)
         elif any(type(part) is Result for part in parts):
             self._turn(parts, fields)
         else:

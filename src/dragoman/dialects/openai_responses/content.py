@@ -1,0 +1,241 @@
+"""The content parts of Responses messages and outputs, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import (
+    Extras,
+    Inline,
+    Media,
+    MediaKind,
+    Opaque,
+    Origin,
+    Part,
+    Plain,
+    Refusal,
+    Remote,
+    Stored,
+    Text,
+)
+from dragoman.dialects.reading import data_url, extras_of, link
+from dragoman.dialects.writing import Pieces
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json import items, salvage
+
+DIALECT = "openai-responses"
+ORIGIN = Origin(DIALECT)
+_NONE = Raw()
+_NOTHING = (b"", b"null")
+_EMPTY = (b"", b"null", b"[]")
+
+
+class WirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: str
+    text: Raw = _NONE
+    refusal: Raw = _NONE
+    annotations: Raw = _NONE
+    logprobs: Raw = _NONE
+    image_url: str | None = None
+    file_id: str | None = None
+    file_url: str | None = None
+    file_data: str | None = None
+    filename: str | None = None
+    detail: str | None = None
+    input_audio: Raw = _NONE
+
+
+_parts = msgspec.json.Decoder(list[WirePart]).decode
+_part = msgspec.json.Decoder(WirePart)
+
+
+def read_content(raw: bytes, at: str) -> tuple[Part, ...]:
+    """A list of parts. One of a type that we do not know is kept verbatim."""
+    if raw in _NOTHING:
+        return ()
+    if raw[:1] != b"[":
+        raise MalformedRequest("content is neither a string nor a list of parts", at=at)
+    try:
+        wire = _parts(raw)
+    except msgspec.DecodeError:
+        return tuple([_salvaged(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
+    parts = [_read(part, None) for part in wire]
+    if None not in parts:
+        return tuple(parts)  # type: ignore[arg-type]
+    raws = items(raw, at)
+    return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)])
+
+
+def _salvaged(raw: bytes, at: str) -> Part:
+    if raw[:1] != b"{":
+        raise MalformedRequest("a content part that is not an object", at=at)
+    if msgspec.json.decode(raw).get("type") not in READERS:
+        return _opaque(raw)
+    salvaged = salvage(raw, _part, at)
+    unknown = {key: value for key, value in salvaged.extras.get("$", {}).items() if value != b"null"}
+    part = _read(salvaged.value, extras_of(DIALECT, unknown))
+    return _opaque(raw) if part is None else part
+
+
+def _opaque(raw: bytes) -> Opaque:
+    return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
+
+
+def _read(wire: WirePart, extras: Extras | None) -> Part | None:
+    reader = READERS.get(wire.type)
+    return None if reader is None else reader(wire, extras)
+
+
+def _read_text(wire: WirePart, extras: Extras | None) -> Part | None:
+    literal = bytes(wire.text)
+    if literal[:1] != b'"':
+        return None
+    fields = dict(extras.fields) if extras is not None else {}
+    for name in ("annotations", "logprobs"):
+        raw = bytes(getattr(wire, name))
+        if raw not in _EMPTY:
+            fields[name] = raw
+    return Text(literal, extras=extras_of(DIALECT, fields))
+
+
+def _read_refusal(wire: WirePart, extras: Extras | None) -> Part | None:
+    literal = bytes(wire.refusal)
+    return Refusal(literal, extras=extras) if literal[:1] == b'"' else None
+
+
+def _read_image(wire: WirePart, extras: Extras | None) -> Part | None:
+    source: Inline | Remote | Stored
+    if wire.image_url is not None and wire.file_id is None:
+        source = link(wire.image_url)
+    elif wire.file_id is not None and wire.image_url is None:
+        source = Stored(wire.file_id)
+    else:
+        return None
+    return Media(MediaKind.IMAGE, source, wire.filename, wire.detail, extras=extras)
+
+
+def _read_file(wire: WirePart, extras: Extras | None) -> Part | None:
+    source: Inline | Remote | Stored
+    given = [wire.file_data, wire.file_url, wire.file_id]
+    if given.count(None) != 2:
+        return None
+    if wire.file_data is not None:
+        source = link(wire.file_data)
+        if not isinstance(source, Inline):
+            return None
+    elif wire.file_url is not None:
+        source = Remote(wire.file_url)
+    else:
+        source = Stored(wire.file_id or "")
+    return Media(MediaKind.DOCUMENT, source, wire.filename, wire.detail, extras=extras)
+
+
+def _read_audio(wire: WirePart, extras: Extras | None) -> Part | None:
+    raw = bytes(wire.input_audio)
+    content: Any = msgspec.json.decode(raw) if raw else None
+    if not isinstance(content, dict) or content.keys() != {"data", "format"}:
+        return None
+    form, encoded = content["format"], content["data"]
+    if not isinstance(form, str) or not isinstance(encoded, str):
+        return None
+    return Media(MediaKind.AUDIO, Inline("audio/" + _TYPES.get(form, form), quote(encoded)), extras=extras)
+
+
+_TYPES = {"mp3": "mpeg"}
+_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
+
+READERS: dict[str, Callable[[WirePart, Extras | None], Part | None]] = {
+    "input_text": _read_text,
+    "output_text": _read_text,
+    "text": _read_text,
+    "refusal": _read_refusal,
+    "input_image": _read_image,
+    "input_file": _read_file,
+    "input_audio": _read_audio,
+}
+
+
+def write_content(parts: Sequence[Part], spoken: bool, out: Pieces) -> None:
+    """A list of parts. `spoken`: they are the assistant's own."""
+    if not parts:
+        out.append(b"[]")
+        return
+    mark = b"["
+    for part in parts:
+        out.append(mark)
+        write_part(part, spoken, out)
+        mark = b","
+    out.append(b"]")
+
+
+def write_part(part: Part, spoken: bool, out: Pieces) -> None:
+    if part.hint is not None:
+        raise Unrepresentable("a cache hint in a Responses part")
+    match part:
+        case Text():
+            if part.signature is not None:
+                raise Unrepresentable("a signature on a text in a Responses request")
+            out += (b'{"type":"output_text","text":' if spoken else b'{"type":"input_text","text":', part.literal)
+        case Refusal():
+            out += (b'{"type":"refusal","refusal":', part.literal)
+        case Media() if not spoken:
+            _write_media(part, out)
+        case Opaque() if not spoken:
+            if part.origin.dialect != DIALECT:
+                raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in a Responses request")
+            out.append(part.json)
+            return
+        case _:
+            raise Unrepresentable(f"a part of kind {type(part).__name__} in a Responses message")
+    write_extras(part.extras, out)
+    out.append(b"}")
+
+
+def write_extras(extras: Extras | None, out: Pieces, head: str = "") -> None:
+    """The extras under a head (`item.`), or those without any."""
+    if extras is None:
+        return
+    if extras.dialect != DIALECT:
+        raise Unrepresentable(f"fields of {extras.dialect} in a Responses request: {', '.join(extras.fields)}")
+    for key, value in extras.fields.items():
+        if key.startswith(head) if head else "." not in key:
+            out += (b",", quote(key[len(head) :]), b":", value)
+
+
+def _write_media(part: Media, out: Pieces) -> None:
+    source, kind = part.source, part.kind
+    if part.transcript is not None:
+        raise Unrepresentable("the transcript of a sound in a Responses request")
+    if isinstance(source, Stored) and source.provider not in ("", DIALECT):
+        raise Unrepresentable(f"a file stored at {source.provider} in a Responses request")
+    if kind is MediaKind.AUDIO and isinstance(source, Inline):
+        form = source.media_type.partition("/")[2]
+        out += (b'{"type":"input_audio","input_audio":{"data":', source.data)
+        out += (b',"format":', quote(_FORMATS.get(form, form)), b"}")
+    elif kind not in _ADDRESSED or isinstance(source, Plain):
+        raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in a Responses request")
+    else:
+        out += (b'{"type":"input_%b",' % _ADDRESSED[kind], _address(kind, source))
+    if part.title is not None:
+        out += (b',"filename":', quote(part.title))
+    if part.detail is not None:
+        out += (b',"detail":', quote(part.detail))
+
+
+_ADDRESSED = {MediaKind.IMAGE: b"image", MediaKind.DOCUMENT: b"file"}
+
+
+def _address(kind: MediaKind, source: Inline | Remote | Stored) -> bytes:
+    image = kind is MediaKind.IMAGE
+    match source:
+        case Stored(file_id):
+            return b'"file_id":' + quote(file_id)
+        case Inline():
+            return (b'"image_url":' if image else b'"file_data":') + data_url(source)
+        case Remote(url):
+            return (b'"image_url":' if image else b'"file_url":') + quote(url)
