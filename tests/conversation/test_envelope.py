@@ -1,0 +1,41 @@
+"""Q6: foreign state in an envelope that survives clients which decode and encode it."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from dragoman.conversation.envelope import seal, unseal
+from dragoman.conversation.parts import Opaque, Origin
+
+STATES = [
+    Opaque(kind="signature", json=b'"EqQB+/=="', origin=Origin("anthropic", "anthropic", "claude-opus-4-5", "team")),
+    Opaque(kind="thought_signature", json=b'"a"', origin=Origin("gemini")),
+    Opaque(kind="reasoning_details", json='{"data":"é🌍"}'.encode(), origin=Origin("openai-chat", "openrouter")),
+    Opaque(kind="", json=b"null", origin=Origin("")),
+]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_sealed_is_unsealed(state: Opaque) -> None:
+    assert unseal(seal(state)) == state
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_client_may_spell_base64_its_own_way(state: Opaque) -> None:
+    content = base64.b64decode(seal(state), validate=True)
+    for spelled in (
+        base64.urlsafe_b64encode(content).decode(),
+        base64.urlsafe_b64encode(content).decode().rstrip("="),
+        base64.b64encode(content).decode().rstrip("="),
+        base64.b64encode(content).decode() + "==",
+    ):
+        assert unseal(spelled) == state
+
+
+@pytest.mark.parametrize(
+    "text", ["", "gAAAAABnot-ours", "ZHJhZ29tYW4x", "ZHJhZ29tYW4xAAAA", "ZHJhZ29tYW4x!!!", "CiQ+/w==", "dragoman1"]
+)
+def test_what_is_not_ours_is_left_alone(text: str) -> None:
+    assert unseal(text) is None
