@@ -177,6 +177,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning_field: Annotated[str, Meta(description="the field for it, where a dialect has several")] = ""
     reasoning_states: Annotated[tuple[str, ...], Meta(description="kinds of opaque state it issues and takes")] = ()
     reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
+    reasoning_trusted: Annotated[bool, Meta(description="its own state is believed to be valid")] = True
     reasoning_required: Annotated[Need, Meta(description="when thinking must come back")] = Need.NEVER
     reasoning_default: Annotated[bool, Meta(description="it thinks unless told not to")] = False
     reasoning_filler: Annotated[str, Meta(description="text that stands in for thinking that must come back")] = " "
@@ -184,6 +185,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
 
     # tools
+    tools: Annotated[Stance, Meta(description="tools at all")] = ACCEPTS
     tool_wrapper: Annotated[str, Meta(description="shape of a tool entry, where not the dialect's own")] = ""
     tool_wrappers: Annotated[tuple[str, ...], Meta(description="further shapes that it takes")] = ()
     schema_form: Annotated[str, Meta(description="the schema dialect of tool arguments")] = "json-schema"

@@ -39,6 +39,7 @@ from dragoman.rules.refused_part import refused_part
 from dragoman.rules.refused_reasoning import refused_reasoning
 from dragoman.rules.refused_setting import refused_setting
 from dragoman.rules.refused_system import refused_system
+from dragoman.rules.refused_tools import refused_tools
 from dragoman.rules.remote_media import remote_media
 from dragoman.rules.repeated_result import repeated_result
 from dragoman.rules.repeated_role import repeated_role
@@ -86,7 +87,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         list_content,
     ),
     "name": (refused_name, call_id_form, tool_name_form),
-    "tools": (native_tool, tool_wrapper, undeclared_tools, schema_keyword, empty_tools),
+    "tools": (refused_tools, native_tool, tool_wrapper, undeclared_tools, schema_keyword, empty_tools),
     "settings": (
         thinking_form,
         tool_choice_form,

@@ -8,7 +8,7 @@ from dragoman.profiles.facts import Facts, Scope
 
 def fits(state: Opaque, facts: Facts) -> bool:
     """May this state be sent to the target? What says nothing of its maker was issued by its dialect's own provider."""
-    if state.kind not in facts.reasoning_states:
+    if state.kind not in facts.reasoning_states or not facts.reasoning_trusted:
         return False
     origin = state.origin
     if origin.dialect != facts.dialect:

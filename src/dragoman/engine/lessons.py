@@ -1,0 +1,284 @@
+"""Lessons: refusals that we recognise, and the fact that each of them corrects.
+
+A provider changes what it accepts before a profile can know. Its refusal says so in words; the request is compiled
+again from the client's original with that one fact corrected. A lesson is tried once per attempt chain and remembered
+for its target.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.messages import Role
+from dragoman.profiles.facts import Facts, Stance
+
+Patch = dict[str, Any]
+_REFUSES = "refuses"
+
+_SETTINGS: Mapping[str, str] = {
+    "max_completion_tokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "maxOutputTokens": "max_tokens",
+    "random_seed": "seed",
+    "stop_sequences": "stop",
+    "stopSequences": "stop",
+    "topP": "top_p",
+    "topK": "top_k",
+    "reasoning_effort": "thinking",
+}
+"""Names on the wire that we call otherwise."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A refusal and what it was about."""
+
+    failure: Failure
+    match: re.Match[str]
+    facts: Facts
+    conversation: Conversation
+
+
+class Lesson(msgspec.Struct, frozen=True):
+    """`says` recognises the refusal; `teaches` gives the corrected facts, or None where they say so already."""
+
+    name: str
+    says: re.Pattern[str]
+    teaches: Callable[[Said], Patch | None]
+    statuses: tuple[int, ...] = (400, 404, 422, 500)
+    lasting: bool = True
+
+
+class Learnt(msgspec.Struct, frozen=True):
+    """A lesson taken from one refusal. What is not lasting is true of this conversation only."""
+
+    lesson: str
+    facts: Patch
+    lasting: bool = True
+
+
+def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt | None:
+    """The first lesson in a refusal that would change what is sent."""
+    for lesson in LESSONS:
+        if failure.status not in lesson.statuses:
+            continue
+        match = lesson.says.search(failure.message)
+        if match is None:
+            continue
+        patch = lesson.teaches(Said(failure, match, facts, conversation))
+        if patch:
+            return Learnt(lesson.name, patch, lesson.lasting)
+    return None
+
+
+def _fixed(**patch: Any) -> Callable[[Said], Patch | None]:
+    """A lesson with one answer; None where the facts hold it already."""
+
+    def teach(said: Said) -> Patch | None:
+        known = msgspec.to_builtins({name: getattr(said.facts, name) for name in patch})
+        return None if known == patch else dict(patch)
+
+    return teach
+
+
+_WRAPPERS = ("", "function_declarations", "functionDeclarations")
+
+
+def _next_wrapper(said: Said) -> Patch | None:
+    """OpenAI's shape, then Google's in both spellings; as the last resort on a tool's answer, no tools."""
+    here = _WRAPPERS.index(said.facts.tool_wrapper) if said.facts.tool_wrapper in _WRAPPERS else 0
+    if here + 1 < len(_WRAPPERS):
+        return {"tool_wrapper": _WRAPPERS[here + 1]}
+    return _without_tools(said) if _continues(said.conversation) else None
+
+
+def _continues(conversation: Conversation) -> bool:
+    """A tool has just answered, and the client left the choice of tools open."""
+    last = conversation.messages[-1].role if conversation.messages else None
+    return last is Role.TOOL and conversation.settings.tool_choice is None
+
+
+def _without_tools(said: Said) -> Patch | None:
+    return {"tools": _REFUSES} if said.facts.tools is not Stance.REFUSES else None
+
+
+def _refused_name(said: Said) -> Patch | None:
+    """A field named in the refusal: a setting, or something inside the messages."""
+    name = said.match["name"]
+    if _inside_messages(said.match.string, name):
+        return {"unknown_fields": _REFUSES} if said.facts.unknown_fields is not Stance.REFUSES else None
+    head = name.partition(".")[0].partition("[")[0]
+    if head == "stream_options":
+        return {"stream_usage": _REFUSES} if said.facts.stream_usage is not Stance.REFUSES else None
+    if head in ("messages", "contents", "input", "tools", "system"):
+        return None
+    if head in said.facts.refused_settings:
+        return None
+    ours = _SETTINGS.get(head, head)
+    patch: Patch = {"refused_settings": [*said.facts.refused_settings, head]}
+    if ours == "thinking":
+        patch["thinking_form"] = "none"
+    elif ours != head or ours in _TYPED:
+        patch["settings"] = {ours: {"support": _REFUSES}}
+    return patch
+
+
+_TYPED = frozenset(
+    {"temperature", "top_p", "top_k", "min_p", "seed", "stop", "n", "logprobs", "top_logprobs", "frequency_penalty"}
+    | {"presence_penalty", "parallel_tool_calls", "verbosity", "user", "metadata", "service_tier", "store"}
+    | {"prompt_cache_key", "max_tokens"}
+)
+
+
+def _inside_messages(text: str, name: str) -> bool:
+    return bool(re.search(r"messages[.\[]|contents[.\[]|input\[", text[: text.find(name) + len(name)]))
+
+
+def _other_limit(said: Said) -> Patch | None:
+    wanted = said.match["wanted"]
+    return None if said.facts.limit_name == wanted else {"limit_name": wanted}
+
+
+def _system_refused(said: Said) -> Patch | None:
+    if said.facts.system_count.value == "none":
+        return None
+    return {"system_count": "none"}
+
+
+def _unlearn_system(place: str) -> Callable[[Said], Patch | None]:
+    return _fixed(system_place=place)
+
+
+def _proto_schema(said: Said) -> Patch | None:
+    if said.facts.schema_form == "gemini-proto":
+        return None
+    return {"schema_form": "gemini-proto", "schema_as": "parameters"}
+
+
+def _lesson(name: str, says: str, teaches: Callable[[Said], Patch | None], **more: Any) -> Lesson:
+    return Lesson(name, re.compile(says, re.IGNORECASE | re.DOTALL), teaches, **more)
+
+
+LESSONS: tuple[Lesson, ...] = (
+    _lesson("tool-wrapper", r"(?=.*generatecontentrequest|.*tools\[\d+\])(?=.*tool_type)(?=.*one_?of)", _next_wrapper),
+    _lesson(
+        "missing-signature",
+        r"missing a .?thought_signature",
+        _fixed(call_signature=_REFUSES, signature_skip="c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="),
+    ),
+    _lesson(
+        "signature-refused",
+        r"thought signature is not valid|(corrupted|invalid) thought signature|invalid .?signature.? in .?thinking|"
+        r"encrypted content .* could not be verified|blocks in the latest assistant message cannot be modified",
+        _fixed(reasoning_trusted=False),
+        lasting=False,
+    ),
+    _lesson(
+        "reasoning-demanded",
+        r"reasoning_content.*(must be passed back|is missing in assistant tool call)",
+        _fixed(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content"),
+    ),
+    _lesson("system-opening", r"system message must be at the beginning", _unlearn_system("opening")),
+    _lesson(
+        "system-placement",
+        r"role 'system' must (follow|precede)|unexpected role 'system' after",
+        _unlearn_system("opening"),
+    ),
+    _lesson(
+        "system-unknown",
+        r"please use a valid role: user, model|role 'system' is not supported on this model",
+        _unlearn_system("top-level"),
+    ),
+    _lesson(
+        "system-refused",
+        r"system role not supported|does not support 'system' with this model|unexpected role .?system",
+        _system_refused,
+    ),
+    _lesson(
+        "developer-refused",
+        r"unexpected role .?developer|unknown variant .?developer|does not support 'developer' with this model|"
+        r"unexpected message role: developer",
+        _fixed(developer_role=_REFUSES),
+    ),
+    _lesson(
+        "alternation-demanded",
+        r"roles must alternate|should alternate with assistant|requests alternate between user and model|"
+        r"unexpected role 'user' after role 'tool'",
+        _fixed(repeated_roles=_REFUSES, user_after_tool=_REFUSES, first_turn="user"),
+    ),
+    _lesson(
+        "first-turn-demanded",
+        r"function call turn comes immediately after a user turn|first message must use the .?user",
+        _fixed(first_turn="user"),
+    ),
+    _lesson(
+        "prefill-refused",
+        r"does not support assistant message prefill|expected last role user or tool|end with a user role|"
+        r"must end with a user message",
+        _fixed(last_turn="user"),
+    ),
+    _lesson("limit-name", r"'max_tokens' is not supported.*use '(?P<wanted>max_completion_tokens)'", _other_limit),
+    _lesson(
+        "limit-refused",
+        r"\bmax_tokens\b",
+        lambda said: _refused_name_of("max_tokens", said),
+        statuses=(422,),
+    ),
+    _lesson(
+        "call-id-form",
+        r"must be a-z, A-Z, 0-9, with a length of 9",
+        _fixed(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9),
+    ),
+    _lesson(
+        "call-id-alphabet",
+        r"tool_use\.id: string should match pattern",
+        _fixed(call_id_pattern="[a-zA-Z0-9_-]+"),
+    ),
+    _lesson("call-id-length", r"tool_calls\[\d+\]\.id': string too long", _fixed(call_id_pattern=".{1,40}")),
+    _lesson(
+        "empty-content",
+        r"text content blocks must|must have non-empty content|empty text parameter|must include at least one parts|"
+        r"at least one content element",
+        _fixed(empty_user=_REFUSES, empty_assistant=_REFUSES, empty_beside=_REFUSES, blank_text=_REFUSES),
+    ),
+    _lesson(
+        "schema-keyword",
+        r'unknown name "[^"]+" at .*(parameters|function_declarations|functionDeclarations)|'
+        r'unknown name "parametersJsonSchema"',
+        _proto_schema,
+    ),
+    _lesson(
+        "forced-choice",
+        r"thinking mode does not support this tool_choice|tool_choice forces tool use is not compatible|"
+        r"thinking may not be enabled when tool_choice forces",
+        _fixed(forced_choice_thinking=_REFUSES),
+    ),
+    _lesson("tools-with-effort", r"function tools with reasoning_effort", _fixed(tools_with_effort=_REFUSES)),
+    _lesson("thinking-refused", r"does not support thinking", _fixed(thinking_form="none")),
+    _lesson("tools-refused", r"does not support tools", _without_tools),
+    _lesson(
+        "sampling-refused",
+        r"(?P<name>temperature|top_p|top_k)[`'\"]? (is deprecated|does not support|may only be set)|"
+        r"'(?P<name2>temperature|top_p)' does not support",
+        lambda said: _refused_name_of(said.match["name"] or said.match["name2"], said),
+    ),
+    _lesson(
+        "field-refused",
+        r"(?:unsupported parameter: |unknown parameter: |unrecognized request argument supplied: |property |"
+        r"unknown name )['\"`]?(?P<name>[\w.\[\]-]+)",
+        _refused_name,
+    ),
+    _lesson("extra-input", r"(?P<name>[\w.]+): extra inputs are not permitted", _refused_name),
+    _lesson("extra-field", r"field: '(?P<name>[^']+)'", _refused_name),
+)
+
+
+def _refused_name_of(name: str, said: Said) -> Patch | None:
+    if said.facts.setting(name).support is Stance.REFUSES:
+        return None
+    return {"settings": {name: {"support": _REFUSES}}}

@@ -1,0 +1,26 @@
+"""Tools, for a model that takes none.
+
+They are left out; the history keeps its calls.
+
+Loses content: the model can call nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "refused-tools",
+    when=lambda facts: facts.tools is Stance.REFUSES,
+    looks_for=Trait.TOOLS | Trait.NATIVE_TOOLS,
+    loses=Loss.CONTENT,
+)
+def refused_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+    settings = conversation.settings.but(tool_choice=None, parallel_tool_calls=None)
+    note = Note("left out all tools", key="tools", before=conversation.tools)
+    return Rewrite(conversation.but(tools=(), settings=settings), (note,))
