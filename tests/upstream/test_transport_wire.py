@@ -33,6 +33,7 @@ from dragoman.upstream.transport import (
     TransportFailure,
     UnknownEncoding,
 )
+from dragoman.upstream.transport.framing import Framing
 
 H = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = H + b"transfer-encoding: chunked\r\n\r\n"
@@ -256,18 +257,82 @@ async def test_total_ends_an_answer_that_drips() -> None:
 
 
 @on_both_loops
-async def test_idle_counts_from_piece_to_piece_and_not_while_the_reader_is_away() -> None:
-    async with serving(answering(CHUNKED, *[b"1\r\n.\r\n"] * 6, b"0\r\n\r\n")) as raw, Transport() as transport:
-        answer = await ask(transport, raw.url, timeouts=Timeouts(idle=0.15))
-        await asyncio.sleep(0.4)
-        assert await answer.read(10) == b"......"
-
+async def test_idle_counts_from_piece_to_piece() -> None:
     async def slow(line: Line) -> None:
         await line.request()
         await line.say(CHUNKED, *[b"1\r\n.\r\n"] * 4, b"0\r\n\r\n", pause=0.1)
 
     async with serving(slow) as raw, Transport() as transport:
         assert await whole(transport, raw.url, timeouts=Timeouts(idle=0.2)) == b"...."
+
+
+@on_both_loops
+async def test_idle_does_not_count_while_the_reader_is_away() -> None:
+    async def slow(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED, b"1\r\n.\r\n", pause=0.01)
+        await line.say(b"", b"1\r\n!\r\n0\r\n\r\n", pause=0.4)
+
+    async with serving(slow) as raw, Transport() as transport:
+        answer = await ask(transport, raw.url, timeouts=Timeouts(idle=0.2))
+        assert await anext(answer) == b"."
+        await asyncio.sleep(0.3)
+        assert await answer.read(9) == b"!"
+
+
+@on_both_loops
+async def test_a_large_head_is_refused_even_if_it_comes_in_one_piece_with_its_body() -> None:
+    wire = H + b"x-a: %b\r\n" % (b"v" * 1000) * 25 + OK[len(H) :]
+    async with serving(answering(wire)) as raw:
+        async with Transport(Limits(max_headers=20_000)) as transport:
+            with pytest.raises(TooLarge, match="headers are longer than 20000 bytes"):
+                await whole(transport, raw.url)
+        async with Transport() as transport:
+            assert await whole(transport, raw.url) == b"ok"
+
+
+@on_both_loops
+async def test_a_long_stream_of_small_chunks_is_no_large_head() -> None:
+    async def drip(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED, *[b"1\r\n", b".", b"\r\n"] * 40, b"0\r\n\r\n", pause=0.001)
+
+    async with serving(drip) as raw, Transport(Limits(max_headers=120)) as transport:
+        assert await whole(transport, raw.url) == b"." * 40
+
+
+@on_both_loops
+async def test_an_answer_before_the_request_was_taken_costs_the_connection() -> None:
+    async def hasty(line: Line) -> None:
+        await line.reader.readuntil(b"\r\n\r\n")
+        await line.say(OK)
+        await asyncio.sleep(5)
+
+    async with serving(hasty, answering(OK)) as raw, Transport() as transport:
+        answer = await ask(transport, raw.url, body=bytes(30_000_000))
+        assert await answer.read(9) == b"ok"
+        assert await whole(transport, raw.url) == b"ok"
+        assert raw.connections == 2
+
+
+FRAMED: list[tuple[list[tuple[str, str]], str, str]] = [
+    ([("content-length", "2")], "1.1", ""),
+    ([("transfer-encoding", "Chunked")], "1.1", ""),
+    ([], "1.0", ""),
+    ([("content-length", "2"), ("content-length", "2")], "1.1", "twice"),
+    ([("content-length", "\u0662")], "1.1", "no plain number"),
+    ([("content-length", "2"), ("transfer-encoding", "chunked")], "1.1", "beside a length"),
+    ([("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")], "1.1", "transfer-encoding"),
+    ([("transfer-encoding", "chunked")], "1.0", "HTTP/1.0"),
+    ([], "2.0", "HTTP/2.0"),
+]
+
+
+@pytest.mark.parametrize(("headers", "version", "fault"), FRAMED)
+def test_contradictions_are_found_without_the_parsers_help(headers, version: str, fault: str) -> None:
+    found = Framing.of(headers, version).fault
+    assert fault in found
+    assert bool(found) is bool(fault)
 
 
 ENDLESS: list[tuple[str, bytes, bytes]] = [

@@ -21,7 +21,8 @@ class Pool:
     """Leases connections, the most recently used first, and queues requests in the order they came.
 
     `places` counts connections open or being opened. What becomes free goes to the head of the queue: a connection
-    as it is, or a place (None) for which the waiter opens a connection of its own.
+    as it is, or a place (None) for which the waiter opens a connection of its own. So somebody waits only while every
+    place is taken and nothing is idle, and whoever finds a connection or a place at once has overtaken nobody.
     """
 
     def __init__(
@@ -43,8 +44,8 @@ class Pool:
         return not self.places and not self.waiting and not self.live
 
     def spare(self) -> Connection | None:
-        """An idle connection, if one can be had on the spot without overtaking anybody."""
-        while self.idle and not self.waiting:
+        """An idle connection, if one can be had on the spot."""
+        while self.idle:
             connection = self.idle.pop()
             if connection.usable:
                 return connection
@@ -58,7 +59,7 @@ class Pool:
             return connection
         if fresh and self.idle and self.places >= self._limits.per_origin:
             self.idle[0].retire()
-        if (self.waiting and not first) or self.places >= self._limits.per_origin:
+        if self.places >= self._limits.per_origin:
             given = await self._turn(timeouts, ends_at, first)
             if given is not None and not (fresh and given.used):
                 return given
