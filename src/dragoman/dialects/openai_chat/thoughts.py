@@ -22,6 +22,10 @@ class ThinkTags:
         pieces: list[tuple[bool, str]] = []
         if self._state == "before":
             text = self._opened(text)
+        if self._state == "opened":
+            text = text.lstrip("\n")
+            if text:
+                self._state = "inside"
         if self._state == "inside":
             text = self._closed(text, pieces)
         if self._state == "after":
@@ -40,8 +44,8 @@ class ThinkTags:
     def _opened(self, text: str) -> str:
         start = text.lstrip()
         if start.startswith(_OPEN):
-            self._state = "inside"
-            return start[len(_OPEN) :].lstrip("\n")
+            self._state = "opened"
+            return start[len(_OPEN) :]
         if _OPEN.startswith(start):
             self._held = text
             return ""
