@@ -87,7 +87,11 @@ def test_two_processes_count_as_one_and_lose_nothing(path: str) -> None:
     for worker in workers:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
-    outputs = [worker.communicate("go\n", timeout=60)[0].split() for worker in workers]
+    for worker in workers:  # both at once
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    outputs = [worker.communicate(timeout=60)[0].split() for worker in workers]
     assert sum(int(output[0]) for output in outputs) == 250
     assert [output[1:] for output in outputs] == [["600", "0", "0"]] * 2
     store = SqliteStore(StoreConfig(path=path), Time())
@@ -95,6 +99,45 @@ def test_two_processes_count_as_one_and_lose_nothing(path: str) -> None:
     assert store.fetch("anna", "p", "s", ["k7"])["k7"].value == b"anna"
     assert store.fetch("bert", "p", "s", ["k7"])["k7"].value == b"bert"
     store.close()
+
+
+OPENER = """
+import sys
+from dragoman.config.schema import StoreConfig
+from dragoman.store import Entry, SqliteStore
+store = SqliteStore(StoreConfig(path=sys.argv[1]), lambda: 1_800_000_000.0)
+store.record(Entry(id=sys.argv[2], time=1_800_000_000.0))
+store.close()
+"""
+
+
+READER = """
+import sqlite3, sys
+print(*sorted(row[0] for row in sqlite3.connect(sys.argv[1]).execute("SELECT id FROM requests")))
+"""
+
+
+def test_workers_may_come_and_go_at_the_same_moment(path: str) -> None:
+    workers = [subprocess.Popen([sys.executable, "-c", OPENER, path, f"r{number}"]) for number in range(6)]
+    assert [worker.wait(60) for worker in workers] == [0] * 6
+    store = SqliteStore(StoreConfig(path=path), Time())
+    assert {found.id for found in store.recent(ADMIN)} == {f"r{number}" for number in range(6)}
+    store.close()
+
+
+def test_opening_never_drops_the_locks_of_a_connection(path: str) -> None:
+    """Closing any handle on a file drops this process's locks on it; a second worker that ends would then remove the
+    write-ahead log that the first one writes to."""
+    clock = Time()
+    first = SqliteStore(StoreConfig(path=path), clock)
+    first.record(entry(1, clock))
+    first.flush()
+    subprocess.run([sys.executable, "-c", OPENER, path, "other"], check=True, timeout=60)
+    first.record(entry(2, clock))
+    first.flush()
+    seen = subprocess.run([sys.executable, "-c", READER, path], check=True, timeout=60, capture_output=True, text=True)
+    first.close()
+    assert seen.stdout.split() == ["other", "r1", "r2"]
 
 
 def test_the_file_is_bounded(path: str) -> None:

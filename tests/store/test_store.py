@@ -51,15 +51,17 @@ def clock() -> Time:
     return Time()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite alone"])
 def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Time) -> Iterator[Make]:
     made: list[Store] = []
 
     def build(**settings: object) -> Store:
         config = StoreConfig(path=str(tmp_path / "sub" / "s.sqlite3"), **settings)  # type: ignore[arg-type]
         redactor = Redactor(["configured-secret"])
-        kind = MemoryStore if request.param == "memory" else SqliteStore
-        made.append(kind(config, clock, redactor))
+        if request.param == "memory":
+            made.append(MemoryStore(config, clock, redactor))
+        else:
+            made.append(SqliteStore(config, clock, redactor, shared=request.param == "sqlite"))
         return made[-1]
 
     yield build

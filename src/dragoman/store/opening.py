@@ -9,10 +9,11 @@ from dragoman.store.sqlite import SqliteStore
 from dragoman.store.store import Clock, Store
 
 
-def open_store(config: Config, clock: Clock) -> Store:
-    """The configured store, ready for use."""
+def open_store(config: Config, clock: Clock, workers: int | None = None) -> Store:
+    """The configured store, ready for use; `workers` where the command line says another number than the file."""
+    count = config.server.workers if workers is None else workers
     if config.store.kind is StoreKind.SQLITE:
-        return SqliteStore(config.store, clock, Redactor.of(config))
+        return SqliteStore(config.store, clock, Redactor.of(config), shared=count > 1)
     return MemoryStore(config.store, clock, Redactor.of(config))
 
 

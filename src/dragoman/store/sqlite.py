@@ -24,7 +24,7 @@ from dragoman.store.shelf import CAPACITY, Shelf
 from dragoman.store.store import Clock, Health
 from dragoman.store.tables import TABLES, open_database
 from dragoman.store.vault import Kept
-from dragoman.store.windows import Allowed, Limited, Limits
+from dragoman.store.windows import Allowed, Limited, Limits, Windows
 
 NEAR_ENTRIES = 512  # requests kept in memory until the writer has surely been there
 SWEEP_EVERY = 256  # writes between two sweeps of what is too old or too much
@@ -59,7 +59,9 @@ _decode = msgspec.msgpack.Decoder(Entry).decode
 class SqliteStore:
     """The store for several workers and for restarts."""
 
-    def __init__(self, config: StoreConfig, clock: Clock, redactor: Redactor | None = None) -> None:
+    def __init__(
+        self, config: StoreConfig, clock: Clock, redactor: Redactor | None = None, *, shared: bool = True
+    ) -> None:
         self.config = config
         self.clock = clock
         path = Path(config.path)
@@ -70,7 +72,9 @@ class SqliteStore:
         self._writer = open_database(path, TABLES)
         self._reader = open_database(path, TABLES, wait=0.05)
         self._reading = Lock()
-        self._windows = SharedWindows(path.with_name(path.name + "-counters"))
+        # A worker that is alone counts in memory: 3 µs a request instead of 60.
+        counters = path.with_name(path.name + "-counters")
+        self._windows: SharedWindows | Windows = SharedWindows(counters) if shared else Windows()
         self._writes = 0
         self._lessons_read = float("-inf")
         self._jobs: Background[Job] = Background(self._write, size=config.queue, name="dragoman-store")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from dragoman.errors import DragomanError
 
 VERSION = 1
+OPENING_ATTEMPTS = 100
+OPENING_PAUSE = 0.05
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS requests (
@@ -65,17 +69,48 @@ class StoreError(DragomanError):
 
 
 def open_database(path: Path, tables: str, *, wait: float = 5.0, durable: bool = True) -> sqlite3.Connection:
-    """A connection in WAL mode with its tables there; the file is readable by its owner alone."""
+    """A connection in WAL mode with its tables there; the file is readable by its owner alone.
+
+    `wait` is how long a statement may wait for another worker's; opening itself may take longer.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
-        _create(connection, tables, path)
+        _create_private(path)
+        connection = _prepared(path, tables, durable)
+        connection.execute(f"PRAGMA busy_timeout={int(wait * 1000)}")
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be used as a store: {error}. Move it away or set store.path") from error
     return connection
+
+
+def _prepared(path: Path, tables: str, durable: bool) -> sqlite3.Connection:
+    """Switching to WAL does not wait for other workers that do the same, so it is tried until it is done."""
+    for attempt in range(OPENING_ATTEMPTS):
+        connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
+            _create(connection, tables, path)
+            return connection
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if "locked" not in str(error) or attempt == OPENING_ATTEMPTS - 1:
+                raise
+            time.sleep(OPENING_PAUSE)
+        except BaseException:
+            connection.close()
+            raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _create_private(path: Path) -> None:
+    """Make the file, if it is not there, for its owner alone.
+
+    A file that is there is not opened: closing a second handle would drop the locks that SQLite holds on it in this
+    process, and another worker could then take away the write-ahead log under us.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _create(connection: sqlite3.Connection, tables: str, path: Path) -> None:

@@ -58,29 +58,52 @@ def oldest_slice(now: float) -> int:
     return int((now - MINUTE) / SLICE) + 1
 
 
-def decide(buckets: Iterable[Bucket], limits: Limits, now: float, tokens: int = 0) -> Allowed | Limited:
-    """Whether one more request, of about so many tokens, may go on. Buckets come oldest first.
+class Tally:
+    """The quarter seconds of one key that still count, oldest first, and their sums."""
+
+    __slots__ = ("buckets", "requests", "tokens")
+
+    def __init__(self, buckets: Iterable[Bucket] = ()) -> None:
+        self.buckets = deque(buckets)
+        self.requests = sum(bucket[1] for bucket in self.buckets)
+        self.tokens = sum(bucket[2] for bucket in self.buckets)
+
+    def forget_before(self, oldest: int) -> None:
+        while self.buckets and self.buckets[0][0] < oldest:
+            _, requests, tokens = self.buckets.popleft()
+            self.requests -= requests
+            self.tokens -= tokens
+
+    def add(self, number: int, requests: int, tokens: int) -> None:
+        self.requests += requests
+        self.tokens += tokens
+        if self.buckets and self.buckets[-1][0] >= number:
+            number, had_requests, had_tokens = self.buckets.pop()
+            requests, tokens = requests + had_requests, tokens + had_tokens
+        self.buckets.append((number, requests, tokens))
+
+
+def decide(tally: Tally, limits: Limits, now: float, tokens: int = 0) -> Allowed | Limited:
+    """Whether one more request, of about so many tokens, may go on.
 
     A request that alone is larger than the limit is let through when nothing else counts: else it never could be.
     """
-    counted = [bucket for bucket in buckets if bucket[0] >= oldest_slice(now)]
     rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
-    requests = sum(bucket[1] for bucket in counted)
-    used = sum(bucket[2] for bucket in counted)
-    if rpm is not None and requests >= rpm:
-        return Limited(_wait(counted, 1, requests - rpm + 1, now), "requests", rpm)
+    if rpm is not None and tally.requests >= rpm:
+        return Limited(_wait(tally, 1, tally.requests - rpm + 1, now), "requests", rpm)
+    used = tally.tokens
     wanted = max(tokens, 1)
-    if tpm is not None and used and used + wanted > tpm:
-        return Limited(_wait(counted, 2, min(used, used + wanted - tpm), now), "tokens", tpm)
+    if tpm is not None and used > 0 and used + wanted > tpm:
+        return Limited(_wait(tally, 2, min(used, used + wanted - tpm), now), "tokens", tpm)
     return Allowed(
-        None if rpm is None else rpm - requests - 1,
+        None if rpm is None else rpm - tally.requests - 1,
         None if tpm is None else max(0, tpm - used - tokens),
     )
 
 
-def _wait(buckets: list[Bucket], column: int, excess: int, now: float) -> float:
+def _wait(tally: Tally, column: int, excess: int, now: float) -> float:
     """Seconds until enough old buckets no longer count."""
-    for bucket in buckets:
+    for bucket in tally.buckets:
         excess -= bucket[column]
         if excess <= 0:
             return max(SLICE, bucket[0] * SLICE + MINUTE - now)
@@ -91,34 +114,30 @@ class Windows:
     """The counts of one process."""
 
     def __init__(self) -> None:
-        self._keys: dict[str, deque[Bucket]] = {}
+        self.failed = 0
+        self._keys: dict[str, Tally] = {}
         self._lock = Lock()
 
     def allow(self, key: str, limits: Limits, now: float, tokens: int = 0) -> Allowed | Limited:
         """Decide, and count the request where it may go on."""
         with self._lock:
-            verdict = decide(self._fresh(key, now), limits, now, tokens)
+            tally = self._fresh(key, now)
+            verdict = decide(tally, limits, now, tokens)
             if isinstance(verdict, Allowed):
-                self._add(key, now, 1, tokens)
+                tally.add(slice_of(now), 1, tokens)
             return verdict
 
     def spend(self, key: str, tokens: int, now: float) -> None:
         """Count tokens beyond (or below) the estimate that `allow` was given."""
         with self._lock:
-            self._fresh(key, now)
-            self._add(key, now, 0, tokens)
+            self._fresh(key, now).add(slice_of(now), 0, tokens)
 
-    def _fresh(self, key: str, now: float) -> deque[Bucket]:
-        buckets = self._keys.setdefault(key, deque())
-        oldest = oldest_slice(now)
-        while buckets and buckets[0][0] < oldest:
-            buckets.popleft()
-        return buckets
+    def close(self) -> None:
+        return None
 
-    def _add(self, key: str, now: float, requests: int, tokens: int) -> None:
-        buckets, current = self._keys[key], slice_of(now)
-        if buckets and buckets[-1][0] >= current:
-            number, had_requests, had_tokens = buckets.pop()
-            buckets.append((number, had_requests + requests, had_tokens + tokens))
-        else:
-            buckets.append((current, requests, tokens))
+    def _fresh(self, key: str, now: float) -> Tally:
+        tally = self._keys.get(key)
+        if tally is None:
+            tally = self._keys[key] = Tally()
+        tally.forget_before(oldest_slice(now))
+        return tally
