@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.config.schema import Config, Provider, ProviderErrors
 from dragoman.config.secret import Secret
-from dragoman.store import Failure, Failures, Redactor, read_failure, read_failures, timestamp
+from dragoman.store import Failure, Failures, Redactor, read_failure, read_failures, secrets_of, timestamp
 from dragoman.store.redact import REDACTED, without_content
 
 CONFIG = Config(
@@ -52,6 +52,12 @@ def test_C39_E17_secrets_leave_texts(text: str, secret: str) -> None:
     assert secret not in redacted
     assert REDACTED in redacted
     assert Redactor.of(CONFIG).text(redacted) == redacted
+
+
+def test_secrets_of_a_file_that_was_read_again_are_known_and_the_old_ones_stay() -> None:
+    redactor = Redactor.of(CONFIG)
+    redactor.know(secrets_of(Config(providers={"c": Provider(api_key=Secret("brand-new-key"))})))
+    assert redactor.text("brand-new-key configured-key-one") == f"{REDACTED} {REDACTED}"
 
 
 HARMLESS = [

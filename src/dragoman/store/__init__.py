@@ -4,7 +4,7 @@ from dragoman.store.entry import By, Caller, Entry, Totals
 from dragoman.store.failures import Failure, Failures, read_failure, read_failures, timestamp
 from dragoman.store.memory import MemoryStore
 from dragoman.store.opening import open_store, workers_need_sqlite
-from dragoman.store.redact import Redactor
+from dragoman.store.redact import Redactor, secrets_of
 from dragoman.store.shelf import Shelf, pin_key
 from dragoman.store.sqlite import SqliteStore
 from dragoman.store.store import Health, Store
@@ -34,6 +34,7 @@ __all__ = [
     "pin_key",
     "read_failure",
     "read_failures",
+    "secrets_of",
     "timestamp",
     "workers_need_sqlite",
 ]

@@ -9,12 +9,13 @@ from dragoman.store.sqlite import SqliteStore
 from dragoman.store.store import Clock, Store
 
 
-def open_store(config: Config, clock: Clock, workers: int | None = None) -> Store:
+def open_store(config: Config, clock: Clock, *, workers: int | None = None, redactor: Redactor | None = None) -> Store:
     """The configured store, ready for use; `workers` where the command line says another number than the file."""
+    redactor = redactor or Redactor.of(config)
+    if config.store.kind is StoreKind.MEMORY:
+        return MemoryStore(config.store, clock, redactor)
     count = config.server.workers if workers is None else workers
-    if config.store.kind is StoreKind.SQLITE:
-        return SqliteStore(config.store, clock, Redactor.of(config), shared=count > 1)
-    return MemoryStore(config.store, clock, Redactor.of(config))
+    return SqliteStore(config.store, clock, redactor, shared=count > 1)
 
 
 def workers_need_sqlite(config: Config, workers: int | None = None) -> str | None:

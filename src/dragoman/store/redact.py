@@ -102,20 +102,20 @@ class Redactor:
     """Knows the configured secrets besides what any secret looks like."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+        self._secrets: frozenset[str] = frozenset()
+        self._known: re.Pattern[str] | None = None
+        self.know(secrets)
 
     @classmethod
     def of(cls, config: Config) -> Redactor:
         """All secrets of a configuration."""
-        keys = [key.reveal() for provider in config.providers.values() for key in provider.key_pool()]
-        headers = [
-            value
-            for provider in config.providers.values()
-            for name, value in provider.headers.items()
-            if is_secret_name(name)
-        ]
-        return cls([*keys, *headers])
+        return cls(secrets_of(config))
+
+    def know(self, secrets: Iterable[str]) -> None:
+        """Further secrets, e.g. of a configuration that was read again; the old ones stay known."""
+        self._secrets |= {secret for secret in secrets if len(secret) >= SHORTEST}
+        longest_first = sorted(self._secrets, key=lambda secret: (-len(secret), secret))
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -148,6 +148,13 @@ class Redactor:
         if is_secret_name(key) and isinstance(item, str | list | tuple):
             return REDACTED
         return self.value(item, depth + 1)
+
+
+def secrets_of(config: Config) -> list[str]:
+    """Every provider key and secret header that a configuration holds."""
+    providers = config.providers.values()
+    keys = [key.reveal() for provider in providers for key in provider.key_pool()]
+    return keys + [value for p in providers for name, value in p.headers.items() if is_secret_name(name)]
 
 
 def parsed_body(body: bytes) -> Any:
