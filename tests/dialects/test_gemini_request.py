@@ -1,0 +1,409 @@
+"""Gemini requests: small ones in every spelling, to values and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from dragoman.conversation import states
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import (
+    CacheHint,
+    Call,
+    Extras,
+    Inline,
+    Media,
+    MediaKind,
+    Opaque,
+    Origin,
+    Part,
+    Plain,
+    Reasoning,
+    Refusal,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.dialects.gemini.request import locate, parse_request, path, render_request
+from dragoman.dialects.gemini.schema import from_proto, to_proto
+from dragoman.dialects.writing import Wanted
+from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
+
+GEMINI = Origin("gemini")
+WANTED = Wanted("m", False)
+USER = {"role": "user", "parts": [{"text": "hi"}]}
+SIGNATURE = Opaque(kind=states.THOUGHT, json=b'"c2ln"', origin=GEMINI)
+CLAUDE = Opaque(kind=states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
+
+
+def text(words: str, **more: Any) -> Text:
+    return Text(quote(words), **more)
+
+
+def asked(body: Any) -> Ask:
+    """The request, which must also read back equal when it is written anew."""
+    ask = parse_request(orjson.dumps(body))
+    again = parse_request(render_request(ask.conversation, WANTED))
+    assert again.conversation == ask.conversation
+    return ask
+
+
+def contents(*found: Any) -> tuple[Message, ...]:
+    return asked({"contents": list(found)}).conversation.messages
+
+
+def written(*messages: Message, **more: Any) -> dict[str, Any]:
+    return orjson.loads(render_request(Conversation(messages, **more), WANTED))
+
+
+PARTS: list[tuple[dict[str, Any], Part]] = [
+    ({"text": "a", "thought": False}, text("a")),
+    ({"text": "a", "thought": True}, Reasoning(text=text("a"))),
+    ({"text": "a", "thought": True, "thoughtSignature": "c2ln"}, Reasoning(text=text("a"), state=SIGNATURE)),
+    ({"text": "", "thought_signature": "c2ln"}, text("", signature=SIGNATURE)),
+    ({"thoughtSignature": "c2ln"}, Reasoning(state=SIGNATURE)),
+    ({"text": "a", "thought": True, "thoughtSignature": seal(CLAUDE)}, Reasoning(text=text("a"), state=CLAUDE)),
+    (
+        {"function_call": {"name": "f", "args": {"a": 1}, "id": "x"}, "thought_signature": "c2ln"},
+        Call("x", "f", b'{"a":1}', SIGNATURE),
+    ),
+    (
+        {"functionCall": {"name": "f", "id": "x", "willContinue": True}, "partMetadata": {"k": 1}},
+        Call(
+            "x", "f", b"{}", extras=Extras("gemini", {"functionCall.willContinue": b"true", "partMetadata": b'{"k":1}'})
+        ),
+    ),
+    (
+        {"inline_data": {"mime_type": "audio/wav", "data": "AA=="}},
+        Media(MediaKind.AUDIO, Inline("audio/wav", b'"AA=="')),
+    ),
+    (
+        {"inlineData": {"mimeType": "application/pdf", "data": "AA==", "displayName": "a.pdf"}},
+        Media(MediaKind.DOCUMENT, Inline("application/pdf", b'"AA=="'), title="a.pdf"),
+    ),
+    ({"fileData": {"fileUri": "https://x.test/a.png"}}, Media(MediaKind.IMAGE, Remote("https://x.test/a.png"))),
+    (
+        {"file_data": {"file_uri": "https://youtu.be/x", "mime_type": "video/*"}},
+        Media(MediaKind.VIDEO, Remote("https://youtu.be/x")),
+    ),
+    (
+        {"fileData": {"fileUri": "gs://b/a", "mimeType": "image/png"}, "videoMetadata": {"fps": 1}},
+        Media(
+            MediaKind.IMAGE,
+            Stored("gs://b/a", "gemini", "image/png"),
+            extras=Extras("gemini", {"videoMetadata": b'{"fps":1}'}),
+        ),
+    ),
+    (
+        {"executableCode": {"language": "PYTHON", "code": "1"}},
+        Opaque(kind="executableCode", json=b'{"executableCode":{"language":"PYTHON","code":"1"}}', origin=GEMINI),
+    ),
+    (
+        {"toolCall": {"id": "1"}, "thoughtSignature": "c2ln"},
+        Opaque(kind="toolCall", json=b'{"toolCall":{"id":"1"},"thoughtSignature":"c2ln"}', origin=GEMINI),
+    ),
+]
+
+
+@pytest.mark.parametrize(("wire", "part"), PARTS)
+def test_parts(wire: dict[str, Any], part: Part) -> None:
+    (message,) = contents({"role": "model", "parts": [wire]})
+    assert message == Message(Role.ASSISTANT, (part,))
+
+
+@pytest.mark.parametrize(
+    ("response", "parts", "is_error"),
+    [
+        ({"output": "ok"}, (text("ok"),), False),
+        ({"error": "bad"}, (text("bad"),), True),
+        ({"outputs": ["a", "b"]}, (text("a"), text("b")), False),
+        ({"result": "ok"}, (text('{"result":"ok"}'),), False),
+        ({"output": 1}, (text('{"output":1}'),), False),
+        ({"error": "bad", "code": 1}, (text('{"error":"bad","code":1}'),), False),
+        ({}, (), False),
+    ],
+)
+def test_responses_of_tools(response: Any, parts: tuple[Part, ...], is_error: bool) -> None:
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f", "id": "x"}}]}
+    answer = {"role": "user", "parts": [{"functionResponse": {"name": "f", "id": "x", "response": response}}]}
+    messages = contents(USER, call, answer)
+    assert messages[2] == Message(Role.TOOL, (Result("x", parts, is_error),))
+    assert written(*messages)["contents"][2]["parts"][0]["functionResponse"]["response"] == response
+
+
+@pytest.mark.parametrize(
+    "words", ["plain", "{", "{}", '{"output":"x"}', ' {"a":1}', '{"a":1} ', '{"a":NaN}', "[1]", '{"a": 1}']
+)
+def test_any_result_text_reads_back_as_it_was(words: str) -> None:
+    messages = (Message(Role.ASSISTANT, (Call("x", "f", b"{}"),)), Message(Role.TOOL, (Result("x", (text(words),)),)))
+    again = parse_request(render_request(Conversation(messages), WANTED))
+    assert again.conversation.messages == messages
+
+
+def test_calls_and_responses_without_ids_are_matched_by_name_and_place() -> None:
+    messages = contents(
+        USER,
+        {"role": "model", "parts": [{"functionCall": {"name": name}} for name in ("f", "g", "f")]},
+        {"role": "function", "parts": [{"functionResponse": {"name": "g", "response": {"output": "1"}}}]},
+        {"parts": [{"functionResponse": {"name": "f", "response": {"output": "2"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"text": "go on"}]},
+    )
+    assert [message.role for message in messages] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.USER]
+    first, second, third = [part.id for part in messages[1].parts if isinstance(part, Call)]
+    assert len({first, second, third}) == 3
+    assert [part.call_id for part in messages[2].parts if isinstance(part, Result)] == [second, first, third]
+    assert (messages[2].at, messages[2].span, messages[3].at) == (2, 3, 2)
+    anew = written(*messages)["contents"]
+    assert len(anew) == 3
+    assert "id" not in anew[1]["parts"][0]["functionCall"]
+    assert [next(iter(part)) for part in anew[2]["parts"]] == ["functionResponse"] * 3 + ["text"]
+
+
+def test_media_in_a_response() -> None:
+    answer = {
+        "name": "f",
+        "id": "x",
+        "response": {"output": "see"},
+        "parts": [{"inlineData": {"mimeType": "image/png", "data": "AA"}}],
+    }
+    messages = contents({"role": "user", "parts": [{"functionResponse": answer}]})
+    media = Media(MediaKind.IMAGE, Inline("image/png", b'"AA"'))
+    assert messages == (Message(Role.TOOL, (Result("x", (text("see"), media)),)),)
+
+
+@pytest.mark.parametrize(
+    "system",
+    ["be kind", {"parts": [{"text": "be kind"}]}, {"role": "user", "parts": {"text": "be kind"}}],
+    ids=["text", "list", "object"],
+)
+@pytest.mark.parametrize("key", ["systemInstruction", "system_instruction"])
+def test_system_instruction(key: str, system: Any) -> None:
+    ask = asked({key: system, "contents": [USER]})
+    assert ask.conversation.messages[0] == Message(Role.SYSTEM, (text("be kind"),))
+    assert locate(ask.conversation.messages[0], None) == "/systemInstruction"
+    assert orjson.loads(render_request(ask.conversation, WANTED))["systemInstruction"] == {
+        "parts": [{"text": "be kind"}]
+    }
+
+
+def test_a_system_content_stays_among_the_contents() -> None:
+    late = {"role": "system", "parts": [{"text": "late"}]}
+    messages = contents(late, USER, late)
+    assert [message.role for message in messages] == [Role.SYSTEM, Role.USER, Role.SYSTEM]
+    assert written(*messages) == {"contents": [late, USER, late]}
+
+
+@pytest.mark.parametrize("given", ["hi", ["hi"], USER, {"parts": {"text": "hi"}}, [{"parts": [{"text": "hi"}]}]])
+def test_contents_in_every_form(given: Any) -> None:
+    ask = asked({"contents": given})
+    assert ask.conversation.messages == (Message(Role.USER, (text("hi"),)),)
+    assert bool(ask.repairs) is (given in ("hi", ["hi"]))
+
+
+CONFIGS: list[tuple[dict[str, Any], Settings]] = [
+    ({"max_output_tokens": 5, "topK": 3, "top_p": 0.5}, Settings(max_tokens=5, top_k=3, top_p=0.5)),
+    ({"candidateCount": 2, "seed": 7, "stopSequences": ["a"]}, Settings(n=2, seed=7, stop=(b'"a"',))),
+    ({"responseLogprobs": True, "logprobs": 3}, Settings(logprobs=True, top_logprobs=3)),
+    ({"temperature": None, "presencePenalty": 1}, Settings(presence_penalty=1)),
+    ({"thinkingConfig": {"thinkingBudget": 0}}, Settings(thinking=Thinking(on=False))),
+    (
+        {"thinking_config": {"thinking_budget": -1, "include_thoughts": True}},
+        Settings(thinking=Thinking(budget=-1, visible=True)),
+    ),
+    ({"thinkingConfig": {"thinkingLevel": "low"}}, Settings(thinking=Thinking(effort=Effort.LOW))),
+    ({"responseMimeType": "application/json"}, Settings(response_format=ResponseFormat(FormatKind.JSON))),
+    ({"responseMimeType": "text/plain"}, Settings(response_format=ResponseFormat(FormatKind.TEXT))),
+    (
+        {"responseMimeType": "application/json", "responseJsonSchema": {"type": "object"}},
+        Settings(response_format=ResponseFormat(FormatKind.SCHEMA, b'{"type":"object"}')),
+    ),
+    (
+        {"response_mime_type": "application/json", "response_schema": {"type": "STRING", "nullable": True}},
+        Settings(response_format=ResponseFormat(FormatKind.SCHEMA, b'{"type":["string","null"]}')),
+    ),
+    (
+        {"responseFormat": {"text": {"mimeType": "application/json", "jsonSchema": {"type": "object"}}}},
+        Settings(response_format=ResponseFormat(FormatKind.SCHEMA, b'{"type":"object"}')),
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "settings"), CONFIGS)
+@pytest.mark.parametrize("key", ["generationConfig", "generation_config"])
+def test_generation_config(key: str, config: Any, settings: Settings) -> None:
+    assert asked({"contents": [USER], key: config}).conversation == Conversation(
+        (Message(Role.USER, (text("hi"),)),), settings=settings
+    )
+
+
+CHOICES: list[tuple[dict[str, Any], ToolChoice]] = [
+    ({"mode": "AUTO"}, ToolChoice(ChoiceMode.AUTO)),
+    ({"mode": "any"}, ToolChoice(ChoiceMode.REQUIRED)),
+    ({"mode": "NONE"}, ToolChoice(ChoiceMode.NONE)),
+    ({"mode": "ANY", "allowed_function_names": ["f"]}, ToolChoice(ChoiceMode.NAMED, ("f",))),
+    ({"mode": "ANY", "allowedFunctionNames": ["f", "g"]}, ToolChoice(ChoiceMode.ALLOWED, ("f", "g"), True)),
+    ({"mode": "VALIDATED", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),
+    ({"mode": "VALIDATED"}, ToolChoice(ChoiceMode.AUTO, spelled="VALIDATED")),
+    ({"mode": "NEW"}, ToolChoice(ChoiceMode.NATIVE, json=b'{"mode":"NEW"}', origin=GEMINI)),
+]
+
+
+@pytest.mark.parametrize(("config", "choice"), CHOICES)
+def test_tool_choice(config: Any, choice: ToolChoice) -> None:
+    ask = asked(
+        {"contents": [USER], "toolConfig": {"functionCallingConfig": config, "includeServerSideToolInvocations": True}}
+    )
+    assert ask.conversation.settings.tool_choice == choice
+    assert ask.conversation.extras == Extras("gemini", {"toolConfig.includeServerSideToolInvocations": b"true"})
+
+
+def test_tools_in_several_objects() -> None:
+    tools = [
+        {
+            "functionDeclarations": [
+                {"name": "f", "description": "d", "parameters": {"type": "OBJECT"}, "behavior": "BLOCKING"}
+            ]
+        },
+        {"google_search": {}, "function_declarations": {"name": "g", "parameters_json_schema": {"type": "object"}}},
+    ]
+    ask = asked({"contents": [USER], "tools": tools})
+    assert ask.conversation.tools == (
+        Tool(
+            "f",
+            b'"d"',
+            b'{"type":"object"}',
+            schema_as="parameters",
+            extras=Extras("gemini", {"behavior": b'"BLOCKING"'}),
+            at=0,
+        ),
+        NativeTool("googleSearch", b'{"google_search":{}}', GEMINI, 1),
+        Tool("g", None, b'{"type":"object"}', at=1),
+    )
+    assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [
+        {"functionDeclarations": [tools[0]["functionDeclarations"][0]]},
+        {"google_search": {}},
+        {"functionDeclarations": [{"name": "g", "parametersJsonSchema": {"type": "object"}}]},
+    ]
+
+
+SCHEMAS: list[tuple[Any, Any]] = [
+    ({"type": "STRING", "format": "enum", "enum": ["a"]}, {"type": "string", "format": "enum", "enum": ["a"]}),
+    ({"type": "STRING", "nullable": True}, {"type": ["string", "null"]}),
+    ({"type": "STRING", "nullable": True, "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
+    ({"nullable": True, "any_of": [{"type": "STRING"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"anyOf": [{"type": "NULL"}, {"type": "STRING"}]}, {"anyOf": [{"type": "null"}, {"type": "string"}]}),
+    (
+        {"type": "ARRAY", "items": {"type": "INTEGER"}, "min_items": "2"},
+        {"type": "array", "items": {"type": "integer"}, "minItems": 2},
+    ),
+    ({"ref": "#/defs/A", "defs": {"A": {"type": "OBJECT"}}}, {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object"}}}),
+    (
+        {"type": "OBJECT", "properties": {"type": {"type": "STRING"}, "any_of": {"type": "NUMBER"}}},
+        {"type": "object", "properties": {"type": {"type": "string"}, "any_of": {"type": "number"}}},
+    ),
+    ({"type": "TYPE_UNSPECIFIED", "nullable": True}, {"nullable": True}),
+]
+
+
+@pytest.mark.parametrize(("proto", "schema"), SCHEMAS)
+def test_schemas_of_its_own_language(proto: Any, schema: Any) -> None:
+    made = from_proto(orjson.dumps(proto))
+    assert orjson.loads(made) == schema
+    assert from_proto(to_proto(made)) == made
+
+
+def test_unknown_fields_are_kept_with_their_dialect() -> None:
+    ask = asked(
+        {
+            "contents": [{**USER, "note": 1}],
+            "safety_settings": [],
+            "labels": {"a": "b"},
+            "generationConfig": {"speech_config": {"x": 1}, "thinkingConfig": {"thinkingLevel": "ULTRA"}},
+            "toolConfig": None,
+        }
+    )
+    assert ask.conversation.messages[0].extras == Extras("gemini", {"note": b"1"})
+    assert ask.conversation.extras == Extras(
+        "gemini",
+        {
+            "safetySettings": b"[]",
+            "labels": b'{"a":"b"}',
+            "generationConfig.speechConfig": b'{"x":1}',
+            "generationConfig.thinkingConfig.thinkingLevel": b'"ULTRA"',
+        },
+    )
+    assert ask.conversation.settings.nulls == ("toolConfig",)
+
+
+def test_model_and_stream_are_told_by_the_path() -> None:
+    body = orjson.dumps({"contents": [USER]})
+    ask = parse_request(body, model="gemini-x", stream=True)
+    assert (ask.model, ask.stream) == ("gemini-x", True)
+    assert render_request(ask.conversation, Wanted("other", False), ask) == body
+    assert path(Wanted("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
+    assert path(Wanted("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
+
+
+REFUSED: list[tuple[str, Message]] = [
+    ("developer", Message(Role.DEVELOPER, (text("a"),))),
+    ("a name", Message(Role.USER, (text("a"),), name="bob")),
+    ("a hint", Message(Role.USER, (text("a", hint=CacheHint()),))),
+    ("arguments", Message(Role.ASSISTANT, (Call("x", "f", b'"text"'),))),
+    ("a custom call", Message(Role.ASSISTANT, (Call("x", "f", b'"text"', custom=True),))),
+    ("a nameless result", Message(Role.TOOL, (Result("x", (text("a"),)),))),
+    ("refusal", Message(Role.ASSISTANT, (Refusal(b'"no"'),))),
+    ("a foreign block", Message(Role.ASSISTANT, (Opaque(kind="x", json=b"{}", origin=Origin("anthropic")),))),
+    ("a plain document", Message(Role.USER, (Media(MediaKind.DOCUMENT, Plain(b'"a"')),))),
+    ("a foreign file", Message(Role.USER, (Media(MediaKind.DOCUMENT, Stored("file_1", "anthropic")),))),
+    ("foreign fields", Message(Role.USER, (text("a"),), extras=Extras("anthropic", {"a": b"1"}))),
+]
+
+
+@pytest.mark.parametrize("message", [message for _, message in REFUSED], ids=[name for name, _ in REFUSED])
+def test_what_it_has_no_words_for_is_refused(message: Message) -> None:
+    with pytest.raises(Unrepresentable):
+        written(message)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(verbosity="low"),
+        Settings(parallel_tool_calls=False),
+        Settings(user="u"),
+        Settings(thinking=Thinking(effort=Effort.XHIGH)),
+        Settings(thinking=Thinking(on=True, adaptive=True)),
+    ],
+)
+def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
+    with pytest.raises(Unrepresentable):
+        written(Message(Role.USER, (text("a"),)), settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "at"),
+    [
+        ({}, MalformedRequest, "/contents"),
+        ({"contents": 3}, MalformedRequest, "/contents"),
+        ({"contents": [{"parts": 3}]}, MalformedRequest, "/contents/0/parts"),
+        (
+            {"contents": [{"parts": [{"functionCall": {"name": "f", "args": []}}]}]},
+            MalformedRequest,
+            "/contents/0/parts/0/functionCall/args",
+        ),
+        ({"contents": [], "generationConfig": {"topK": "a"}}, MalformedRequest, "/generationConfig/topK"),
+        ({"contents": [], "toolConfig": {}, "tool_config": {}}, DuplicateKey, "/tool_config"),
+    ],
+)
+def test_faults_point_at_their_place(body: Any, error: type[Exception], at: str) -> None:
+    with pytest.raises(error) as caught:
+        parse_request(orjson.dumps(body))
+    assert caught.value.at == at  # type: ignore[attr-defined]
