@@ -125,7 +125,7 @@ async def test_connecting_has_an_end() -> None:
         with pytest.raises(TimedOut) as caught:
             await whole(transport, url, timeouts=Timeouts(connect=0.1))
         assert caught.value.phase is Phase.CONNECT
-        assert caught.value.before_sending
+        assert not caught.value.sent
         assert await settled(lambda: transport.stats == Stats(0, 0, 0) and raw.open == 0)
 
 

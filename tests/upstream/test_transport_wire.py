@@ -33,6 +33,7 @@ from dragoman.upstream.transport import (
     TransportFailure,
     UnknownEncoding,
 )
+from dragoman.upstream.transport.decoding import PIECE, Inflater
 from dragoman.upstream.transport.framing import Framing
 
 H = b"HTTP/1.1 200 OK\r\n"
@@ -390,6 +391,22 @@ async def test_compressed_bodies_are_opened(encoding: bytes, body: bytes, size: 
         answer = await ask(transport, raw.url)
         assert b"".join([piece async for piece in answer]) == b"hello" * 100
         assert answer.reused
+
+
+@pytest.mark.parametrize("step", [1, 9, 1 << 20])
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, _raw_deflate])
+def test_bodies_that_fill_their_pieces_exactly_are_whole(pack, step: int) -> None:
+    for size in [n * PIECE + d for n in (1, 2, 3) for d in (-259, -258, -1, 0, 1, 258)]:
+        packed = pack(bytes(size))
+        inflater = Inflater("here", "gzip" if pack is gzip.compress else "deflate")
+        length = 0
+        for start in range(0, len(packed), step):
+            inflater.feed(packed[start : start + step])
+            while piece := inflater.piece():
+                assert len(piece) <= PIECE
+                length += len(piece)
+        inflater.finish()
+        assert length == size
 
 
 @on_both_loops

@@ -27,6 +27,7 @@ class Inflater:
             )
         self._stream: zlib._Decompress | None = None
         self._pending = b""
+        self._full = False
 
     def feed(self, data: bytes) -> None:
         """Add compressed bytes."""
@@ -34,7 +35,7 @@ class Inflater:
 
     def piece(self) -> bytes:
         """The next plain bytes; empty when more input is needed."""
-        while self._pending:
+        while self._pending or self._full:
             plain = self._unfold()
             if plain:
                 return plain
@@ -54,6 +55,8 @@ class Inflater:
         except zlib.error as error:
             raise self._broken(f"the {self.encoding} body is damaged ({error})") from None
         self._pending = stream.unused_data if stream.eof else stream.unconsumed_tail
+        # A full piece may have left output inside zlib although all its input is used up.
+        self._full = len(plain) == PIECE and not stream.eof
         return plain
 
     def _window(self) -> int:

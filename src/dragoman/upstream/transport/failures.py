@@ -35,7 +35,7 @@ class Phase(StrEnum):
 class TransportFailure(Exception):
     """An exchange that gave no usable answer."""
 
-    sent: ClassVar[bool] = True
+    sent: bool = True
 
     def __init__(self, where: str, what: str, advice: str) -> None:
         super().__init__(f"{where}: {what}. {advice}")
@@ -96,11 +96,7 @@ class TimedOut(TransportFailure):
         super().__init__(where, self._SAYS[phase].format(shown), f"Raise the {setting} timeout if that was too short")
         self.phase = phase
         self.seconds = seconds
-
-    @property
-    def before_sending(self) -> bool:
-        """True where the request had not begun to leave."""
-        return self.phase in (Phase.QUEUE, Phase.CONNECT)
+        self.sent = phase not in (Phase.QUEUE, Phase.CONNECT)
 
 
 class BrokenResponse(TransportFailure):
