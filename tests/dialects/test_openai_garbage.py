@@ -1,0 +1,163 @@
+"""Garbage: a terminal error, bounded memory, and never an exception out of the machine."""
+
+from __future__ import annotations
+
+import random
+from types import ModuleType
+from typing import Any
+
+import orjson
+import pytest
+from tests.openai_answers import parsed, recorded, rendered, sse
+
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    ReasoningDelta,
+    RefusalDelta,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.openai_chat import reply as chat_reply
+from dragoman.dialects.openai_chat import stream as chat
+from dragoman.dialects.openai_responses import reply as responses_reply
+from dragoman.dialects.openai_responses import stream as responses
+
+STREAMS = [("openai-chat", chat), ("openai-responses", responses)]
+
+GARBAGE = {
+    "nothing": b"",
+    "binary": bytes(range(256)) * 50,
+    "truncated JSON": sse(b'{"id":"x","choices":[{"delta":{"content":"a'),
+    "wrong types": sse(b"7", b"[]", b'"x"', b"null", b'{"choices":{}}', b'{"choices":[7]}', b'{"type":7}'),
+    "wrong types inside": sse(
+        {"choices": [{"delta": {"content": {"a": 1}, "tool_calls": [{}], "images": [7, {}], "audio": []}}]},
+        {"choices": [{"delta": {"content": [7, "x", {"type": 7}], "annotations": {}, "reasoning_details": [7, {}]}}]},
+        {"type": "response.output_item.added", "item": {"type": "reasoning", "summary": [7], "content": "x"}},
+        {"type": "response.output_item.done", "item": {"type": "message", "content": [7, {"type": "x"}]}},
+        {"type": "response.function_call_arguments.delta", "output_index": 9, "delta": "x"},
+        {"type": "response.output_text.delta", "output_index": 5, "delta": 7},
+    ),
+    "deep": sse(b'{"choices":' + b"[" * 100_000, b'{"usage":' + b'{"a":' * 50_000),
+    "endless comments": b": wait\n\n" * 20_000,
+    "a page": b"<html><body><h1>502 Bad Gateway</h1></body></html>",
+    "only the marker": b"data: [DONE]\n\n",
+    "no line end": b"data: " + b"x" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
+def test_garbage_ends_in_a_failure(dialect: str, stream: ModuleType, name: str) -> None:
+    for size in (5, 4096):
+        events = parsed(stream, GARBAGE[name], size if len(GARBAGE[name]) < 50_000 else 4096)
+        assert isinstance(events[-1], Failed)
+        assert not any(isinstance(event, (Ended, Failed)) for event in events[:-1])
+
+
+@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
+def test_a_frame_without_end_is_let_go(dialect: str, stream: ModuleType) -> None:
+    parser = stream.Parser()
+    parser._decoder.limit = 100_000
+    events: list[Event] = []
+    for _ in range(300):
+        events += parser.feed(b"data: " + b"x" * 1000)
+    assert [type(event) for event in events] == [Failed]
+    assert len(parser._decoder._tail) == 0
+    assert parser.close() == []
+
+
+@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
+def test_a_stream_that_is_cut_anywhere_is_not_a_success(dialect: str, stream: ModuleType) -> None:
+    one = min((one for one in recorded(dialect) if one.stream and len(one.wire) > 1500), key=_size)
+    step = max(1, len(one.wire) // 300)
+    whole = parsed(stream, one.wire)
+    for end in range(0, len(one.wire) - 200, step):
+        events = parsed(stream, one.wire[:end])
+        assert isinstance(events[-1], (Failed, Ended))
+        if isinstance(events[-1], Ended):
+            assert [event for event in events if isinstance(event, Stopped)]
+            assert _texts(events) == _texts(whole)
+
+
+def _size(one: Any) -> int:
+    return len(one.wire)
+
+
+def _texts(events: list[Event]) -> list[Event]:
+    return [event for event in events if isinstance(event, (TextDelta, CallDelta, ReasoningDelta))]
+
+
+@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
+def test_frames_in_any_order_raise_nothing(dialect: str, stream: ModuleType) -> None:
+    chance = random.Random(7)
+    for number, one in enumerate(one for one in recorded(dialect) if one.stream and len(one.wire) < 20_000):
+        frames = [frame + b"\n\n" for frame in one.wire.replace(b"\r\n", b"\n").split(b"\n\n") if frame]
+        chance.shuffle(frames)
+        events = parsed(stream, b"".join(frames))
+        assert isinstance(events[-1], (Ended, Failed)), one.id
+        rendered(stream, events)
+        if number > 60:
+            break
+
+
+@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
+def test_damaged_bytes_raise_nothing(dialect: str, stream: ModuleType) -> None:
+    chance = random.Random(11)
+    wires = [one.wire for one in recorded(dialect) if one.stream and len(one.wire) < 8_000][:40]
+    for wire in wires:
+        damaged = bytearray(wire)
+        for _ in range(20):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        events = parsed(stream, bytes(damaged))
+        assert isinstance(events[-1], (Ended, Failed))
+
+
+EVENTS: list[Event] = [
+    Started("i", "m"),
+    TextDelta(0, 0, b'"x"'),
+    TextDelta(1, 0, b'"y"'),
+    ReasoningDelta(0, 1, b'"z"'),
+    RefusalDelta(0, 2, b'"no"'),
+    CallStarted(0, 3, "c", "f"),
+    CallDelta(0, 3, b'"{}"'),
+    CallDelta(0, 9, b'"stray"'),
+    CallEnded(0, 3),
+    CallEnded(0, 9),
+    Used(Usage(1, 2)),
+    Stopped(0, Stop.CALLS),
+    Ended(),
+    Failed(Failure(FailureKind.SERVER, "no")),
+]
+
+
+@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
+def test_events_in_any_order_are_written_as_a_stream_that_ends(dialect: str, stream: ModuleType) -> None:
+    chance = random.Random(3)
+    for _ in range(300):
+        events = chance.sample(EVENTS, chance.randrange(len(EVENTS) + 1))
+        wire = rendered(stream, events)
+        last = parsed(stream, wire)[-1]
+        ended = next((event for event in events if isinstance(event, (Ended, Failed))), None)
+        if not isinstance(ended, Ended):
+            assert isinstance(last, Failed)
+        for frame in wire.split(b"\n\n"):
+            payload = frame.partition(b"data: ")[2]
+            if payload not in (b"", b"[DONE]"):
+                orjson.loads(payload)
+
+
+@pytest.mark.parametrize("parse", [chat_reply.parse_reply, responses_reply.parse_reply])
+@pytest.mark.parametrize("body", [*GARBAGE.values(), b"{}", b"[]", b"null", b'{"choices":[]}', b'{"output":7}'])
+def test_a_body_that_is_no_answer_is_a_failure(parse: Any, body: bytes) -> None:
+    events = parse(body)
+    assert isinstance(events[-1], (Failed, Ended))
+    assert isinstance(events[-1], Failed) or body == b'{"output":7}'

@@ -1,0 +1,190 @@
+"""The official OpenAI SDK reads what we write: answers in both dialects, whole and streamed, and every error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from types import ModuleType
+
+import openai
+import orjson
+import pytest
+from tests.corpus import exchanges, sampled
+from tests.openai_answers import folded, parsed, recorded
+from tests.sdk_readers import Loopback, Seen, loopback
+
+from dragoman.conversation.collect import tell, text_of_arguments
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import unquote
+from dragoman.conversation.parts import Call, Refusal, Text
+from dragoman.conversation.replies import Reply, Stop
+from dragoman.dialects.answering import Answering
+from dragoman.dialects.openai_chat import errors as chat_errors
+from dragoman.dialects.openai_chat import reply as chat_reply
+from dragoman.dialects.openai_chat import stream as chat_stream
+from dragoman.dialects.openai_responses import errors as responses_errors
+from dragoman.dialects.openai_responses import reply as responses_reply
+from dragoman.dialects.openai_responses import stream as responses_stream
+from dragoman.wire.failures import read_failure
+
+CHAT, RESPONSES = "openai-chat", "openai-responses"
+REPLIES: dict[str, ModuleType] = {CHAT: chat_reply, RESPONSES: responses_reply}
+STREAMS: dict[str, ModuleType] = {CHAT: chat_stream, RESPONSES: responses_stream}
+ERRORS: dict[str, ModuleType] = {CHAT: chat_errors, RESPONSES: responses_errors}
+ASKED = Answering(model="m", id="answer_1", created=1, include_usage=True)
+
+COARSE = {Stop.CALLS: "calls", Stop.LENGTH: "length", Stop.CONTEXT: "length", Stop.FILTER: "filter"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Loopback]:
+    with loopback() as running:
+        yield running
+
+
+def replies(source: str, one_in: int) -> Iterator[tuple[str, Reply]]:
+    for one in recorded(source):
+        if not sampled(one.id, one_in):
+            continue
+        events = parsed(STREAMS[source], one.wire) if one.stream else REPLIES[source].parse_reply(one.wire)
+        if len(events) > 1:
+            reply = folded(events)
+            if len(reply.choices) == 1 and _readable(reply):
+                yield one.id, reply
+
+
+def _readable(reply: Reply) -> bool:
+    """Calls that the comparing reader takes apart: of functions, with arguments that are JSON, not of the old kind."""
+    calls = [part for part in reply.choices[0].parts if isinstance(part, Call)]
+    return all(call.arguments[:1] == b"{" and not _old(call) for call in calls)
+
+
+def _old(call: Call) -> bool:
+    return call.extras is not None and "function_call" in call.extras.fields
+
+
+def expected(reply: Reply) -> Seen:
+    parts = reply.choices[0].parts
+    calls = [part for part in parts if isinstance(part, Call)]
+    usage = reply.usage
+    return Seen(
+        "".join(unquote(part.literal) for part in parts if isinstance(part, (Text, Refusal))),
+        tuple((part.name, json.dumps(json.loads(unquote(text_of_arguments(part))), sort_keys=True)) for part in calls),
+        COARSE.get(reply.choices[0].stop or Stop.END, "end"),
+        (usage.input, usage.output, usage.cached) if usage else (0, 0, 0),
+        tuple(part.id for part in calls),
+    )
+
+
+@pytest.mark.parametrize("target", [CHAT, RESPONSES])
+@pytest.mark.parametrize("source", [CHAT, RESPONSES])
+def test_the_sdk_reads_every_answer(server: Loopback, source: str, target: str) -> None:
+    count = 0
+    for identity, reply in replies(source, 12):
+        wanted = expected(reply)
+        renderer = STREAMS[target].Renderer(ASKED)
+        streamed = renderer.render(tell(reply)) + renderer.close()
+        for body, stream in ((REPLIES[target].render_reply(reply, ASKED), False), (streamed, True)):
+            seen = server.read(target, body, stream)
+            assert seen.text == wanted.text, identity
+            assert seen.calls == wanted.calls, identity
+            assert seen.ids == wanted.ids, identity
+            assert seen.stop == wanted.stop, identity
+            assert seen.usage == wanted.usage, identity
+        count += 1
+    print(f"\n{source} to {target}: {count} answers read by the SDK, whole and streamed")
+    assert count > 20
+
+
+EXCEPTIONS: dict[FailureKind, type[openai.APIStatusError]] = {
+    FailureKind.AUTH: openai.AuthenticationError,
+    FailureKind.PERMISSION: openai.PermissionDeniedError,
+    FailureKind.NOT_FOUND: openai.NotFoundError,
+    FailureKind.QUOTA: openai.RateLimitError,
+    FailureKind.RATE_LIMIT: openai.RateLimitError,
+    FailureKind.OVERLOADED: openai.InternalServerError,
+    FailureKind.CONTEXT_LENGTH: openai.BadRequestError,
+    FailureKind.CONTENT_FILTER: openai.BadRequestError,
+    FailureKind.BAD_REQUEST: openai.BadRequestError,
+    FailureKind.TOO_LARGE: openai.APIStatusError,
+    FailureKind.TIMEOUT: openai.InternalServerError,
+    FailureKind.NETWORK: openai.InternalServerError,
+    FailureKind.BROKEN_STREAM: openai.InternalServerError,
+    FailureKind.SERVER: openai.InternalServerError,
+}
+
+
+def ask(server: Loopback, dialect: str, stream: bool = False) -> None:
+    if dialect == CHAT:
+        answer = server.openai.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "hi"}], stream=stream
+        )
+    else:
+        answer = server.openai.responses.create(model="m", input="hi", stream=stream)
+    if stream:
+        list(answer)
+
+
+@pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
+@pytest.mark.parametrize("kind", FailureKind)
+def test_every_kind_is_raised_as_its_exception(server: Loopback, dialect: str, kind: FailureKind) -> None:
+    failure = Failure(kind, "the very words", 418, param="p", retry_after=2.5)
+    status, headers, body = ERRORS[dialect].render_error(failure, ASKED)
+    assert headers["retry-after"] == "3"
+    server.serve(body, False, status, headers)
+    with pytest.raises(EXCEPTIONS[kind]) as raised:
+        ask(server, dialect)
+    assert "the very words" in raised.value.message
+    assert raised.value.request_id == "answer_1"
+    again = ERRORS[dialect].parse_error(status, headers, body)
+    assert again.kind is (FailureKind.SERVER if status == 502 else kind)
+
+
+@pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
+def test_every_recorded_error_is_raised_as_its_exception(server: Loopback, dialect: str) -> None:
+    count = 0
+    for exchange in exchanges("errors.jsonl"):
+        response = exchange["response"]
+        if response["status"] < 400:
+            continue
+        body = response["body"] if isinstance(response["body"], str) else orjson.dumps(response["body"]).decode()
+        failure = read_failure(response["status"], response["headers"], body.encode())
+        server.serve(*_swapped(ERRORS[dialect].render_error(failure, ASKED)))
+        with pytest.raises(EXCEPTIONS[failure.kind]) as raised:
+            ask(server, dialect)
+        assert failure.message in raised.value.message
+        count += 1
+    print(f"\n{dialect}: {count} recorded errors raised")
+    assert count == 132
+
+
+def _swapped(error: tuple[int, dict[str, str], bytes]) -> tuple[bytes, bool, int, dict[str, str]]:
+    status, headers, body = error
+    return body, False, status, headers
+
+
+@pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
+def test_E13_an_error_in_a_stream_is_raised(server: Loopback, dialect: str) -> None:
+    renderer = STREAMS[dialect].Renderer(ASKED)
+    server.serve(renderer.close(), True)
+    with pytest.raises(openai.APIError) as raised:
+        ask(server, dialect, stream=True)
+    assert "ended before the answer was complete" in raised.value.message
+
+
+def test_D12_a_context_length_error_has_the_numbers_in_the_clients_words() -> None:
+    failure = read_failure(400, {}, b'{"type":"error","error":{"type":"invalid_request_error",'
+                           b'"message":"prompt is too long: 213462 tokens > 200000 maximum"}}')  # fmt: skip
+    status, _, body = chat_errors.render_error(failure, ASKED)
+    error = orjson.loads(body)["error"]
+    assert (status, error["code"]) == (400, "context_length_exceeded")
+    assert error["message"].startswith("This model's maximum context length is 200000 tokens.")
+    assert "resulted in 213462 tokens" in error["message"]
+    assert "prompt is too long: 213462 tokens > 200000 maximum" in error["message"]
+    error = orjson.loads(responses_errors.render_error(failure, ASKED)[2])["error"]
+    assert error["message"].startswith("Your input exceeds the context window of this model.")
+
+
+def test_a_spent_quota_is_not_tried_again() -> None:
+    _, headers, _ = chat_errors.render_error(Failure(FailureKind.QUOTA, "spent"), ASKED)
+    assert headers["x-should-retry"] == "false"

@@ -1,0 +1,338 @@
+"""Responses answers: every recorded one, and the odd ones by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from tests.corpus import sampled
+from tests.openai_answers import ASKED, folded, meaning, parsed, recorded, rendered, sse
+
+from dragoman.conversation.collect import collect, tell
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    ReasoningDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Inline,
+    Media,
+    MediaKind,
+    Opaque,
+    Origin,
+    Part,
+    Reasoning,
+    Refusal,
+    Text,
+)
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
+from dragoman.dialects.answering import Answering
+from dragoman.dialects.openai_responses import stream
+from dragoman.dialects.openai_responses.reply import parse_reply, render_reply
+
+NO_ANSWERS = {
+    "d7ca19906aeb369c": "says that a response was deleted",
+    "f34688e4ea3509bd": "first and last frame are not JSON: written by hand and cut",
+}
+
+
+def events_in(wire: bytes) -> list[dict[str, Any]]:
+    return [orjson.loads(frame.split(b"data: ", 1)[1]) for frame in wire.split(b"\n\n") if frame]
+
+
+def test_every_recorded_answer_is_read_written_and_read_again() -> None:
+    count = unmade = 0
+    for one in recorded("openai-responses"):
+        if one.stream or one.id in NO_ANSWERS:
+            continue
+        events = parse_reply(one.wire)
+        reply = folded(events)
+        assert meaning(folded(tell(reply))) == meaning(reply), one.id
+        assert meaning(folded(parse_reply(render_reply(reply, ASKED)))) == meaning(reply), one.id
+        count += 1
+        if not reply.choices:
+            unmade += 1
+            continue
+        assert meaning(folded(parsed(stream, rendered(stream, events)))) == meaning(reply), one.id
+    print(f"\nResponses: {count} whole answers, {unmade} of them still to be made and so no stream")
+    assert count > 500
+
+
+def test_every_recorded_stream_is_read_written_and_read_again() -> None:
+    count = 0
+    for one in recorded("openai-responses"):
+        if one.stream and one.id not in NO_ANSWERS:
+            events = parsed(stream, one.wire)
+            reply = folded(events)
+            wire = rendered(stream, events)
+            assert meaning(folded(parsed(stream, wire, 7))) == meaning(reply), one.id
+            _check_grammar(wire)
+            count += 1
+    print(f"\nResponses: {count} streams, {len(NO_ANSWERS)} answers that are none")
+    assert count > 200
+
+
+def _check_grammar(wire: bytes) -> None:
+    """Numbers without a gap, every item added once and done once, the last event repeats what was done."""
+    told = events_in(wire)
+    assert [event["sequence_number"] for event in told] == list(range(len(told)))
+    added = [event["output_index"] for event in told if event["type"] == "response.output_item.added"]
+    done = {event["output_index"]: event["item"] for event in told if event["type"] == "response.output_item.done"}
+    assert added == sorted(done) == list(range(len(added)))
+    assert told[-1]["response"]["output"] == [done[index] for index in sorted(done)]
+    assert [event["type"] for event in told[:2]] == ["response.created", "response.in_progress"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_any_cut_gives_the_same_events(size: int) -> None:
+    count = 0
+    for one in recorded("openai-responses"):
+        if one.stream and sampled(one.id, 8):
+            assert parsed(stream, one.wire, size) == parsed(stream, one.wire), one.id
+            count += 1
+    print(f"\nResponses: {count} streams cut at {size}")
+    assert count
+
+
+def test_the_events_of_an_answer_in_full() -> None:
+    state = Opaque(kind="encrypted_content", json=b'"E"', origin=Origin("openai-responses"))
+    events: list[Event] = [
+        Started("resp_1", "m", 5),
+        ReasoningDelta(0, 0, b'"so"'),
+        Signed(0, 0, state),
+        TextDelta(0, 1, b'"hi"'),
+        CallStarted(0, 2, "call_1", "f"),
+        CallDelta(0, 2, b'"{}"'),
+        CallEnded(0, 2),
+        Stopped(0, Stop.CALLS),
+        Used(Usage(3, 4, 1, 0, 2)),
+        Ended(),
+    ]
+    wire = rendered(stream, events)
+    _check_grammar(wire)
+    told = events_in(wire)
+    assert [event["type"].removeprefix("response.") for event in told] == [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
+        "completed",
+    ]
+    final = told[-1]["response"]
+    assert final["status"] == "completed"
+    assert final["usage"]["input_tokens_details"] == {"cached_tokens": 1}
+    assert final["usage"]["output_tokens_details"] == {"reasoning_tokens": 2}
+    assert [item["type"] for item in final["output"]] == ["reasoning", "message", "function_call"]
+    assert final["output"][0]["encrypted_content"] == "E"
+    assert final["output"][2]["arguments"] == "{}"
+
+
+ANTHROPIC = Origin("anthropic", "p", "c")
+PARTS: dict[str, tuple[Part, ...]] = {
+    "foreign thinking": (
+        Reasoning(text=Text(literal=b'"so"'), state=Opaque(kind="signature", json=b'"S"', origin=ANTHROPIC)),
+    ),
+    "hidden thinking": (
+        Reasoning(state=Opaque(kind="redacted_thinking", json=b'"R"', origin=ANTHROPIC), redacted=True),
+    ),
+    "custom call": (Call(id="c", name="f", arguments=b'"plain text"', custom=True),),
+    "refusal": (Refusal(literal=b'"no"'),),
+    "text around a call": (Call(id="c", name="f", arguments=b"{}"), Call(id="d", name="f", arguments=b'{"a":1}')),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_is_written_is_read(name: str) -> None:
+    stop = Stop.CALLS if isinstance(PARTS[name][0], Call) else Stop.REFUSAL if name == "refusal" else Stop.END
+    reply = Reply("resp_1", "m", (Choice(PARTS[name], stop),), Usage(1, 2))
+    for again in (parse_reply(render_reply(reply, ASKED)), parsed(stream, rendered(stream, tell(reply)))):
+        assert _bare(folded(again)) == _bare(reply)
+
+
+def _bare(reply: Reply) -> list[Any]:
+    """Without the ids that items have here and nowhere else."""
+    return [_without_extras(part) for part in meaning(reply)["choices"][0]["parts"]]
+
+
+def _without_extras(part: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key != "extras"}
+
+
+def test_Q6_the_signature_of_a_call_goes_ahead_of_it() -> None:
+    state = Opaque(kind="thought_signature", json=b'"T"', origin=Origin("gemini", "g", "gemini-3-pro"))
+    reply = Reply("r", "m", (Choice((Call(id="1", name="f", arguments=b"{}", signature=state),), Stop.CALLS),))
+    for again in (parse_reply(render_reply(reply, ASKED)), parsed(stream, rendered(stream, tell(reply)))):
+        first, second = folded(again).choices[0].parts
+        assert isinstance(first, Reasoning)
+        assert first.state == state
+        assert isinstance(second, Call)
+
+
+STOPS = [
+    (Stop.END, "completed", None),
+    (Stop.LENGTH, "incomplete", "max_output_tokens"),
+    (Stop.CONTEXT, "incomplete", "max_output_tokens"),
+    (Stop.FILTER, "incomplete", "content_filter"),
+    (Stop.REFUSAL, "incomplete", "content_filter"),
+    (Stop.ERROR, "failed", None),
+]
+
+
+@pytest.mark.parametrize(("reason", "status", "why"), STOPS)
+def test_the_status_says_how_it_ended(reason: Stop, status: str, why: str | None) -> None:
+    reply = Reply("r", "m", (Choice((Text(literal=b'"x"'),), reason),))
+    whole = orjson.loads(render_reply(reply, ASKED))
+    last = events_in(rendered(stream, tell(reply)))[-1]
+    for response in (whole, last["response"]):
+        assert response["status"] == status
+        assert (response["incomplete_details"] or {}).get("reason") == why
+    assert last["type"] == f"response.{status}"
+
+
+def test_the_response_repeats_the_request() -> None:
+    asked = Answering(
+        model="shown", id="resp_9", created=7, request={"tools": b'[{"type":"function"}]', "input": b'"x"'}
+    )
+    response = orjson.loads(render_reply(Reply(choices=(Choice((), Stop.END),)), asked))
+    assert (response["id"], response["created_at"], response["model"]) == ("resp_9", 7, "shown")
+    assert response["tools"] == [{"type": "function"}]
+    assert response["parallel_tool_calls"] is True
+    assert "input" not in response
+
+
+def test_hosted_tools_are_kept_and_pictures_shown() -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    picture = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "QUJD"}
+    body = {"id": "r", "object": "response", "model": "m", "status": "completed", "output": [search, picture]}
+    reply = folded(parse_reply(orjson.dumps(body)))
+    kept, shown = reply.choices[0].parts
+    assert isinstance(kept, Opaque)
+    assert kept.kind == "web_search_call"
+    assert isinstance(shown, Media)
+    assert (shown.kind, shown.source) == (MediaKind.IMAGE, Inline("image/png", b'"QUJD"'))
+    assert orjson.loads(render_reply(reply, ASKED))["output"] == [search, picture]
+
+
+def test_citations_of_other_makes_become_annotations() -> None:
+    cited = Citation(json=b'{"type":"web_search_result_location","url":"https://x.org","title":"X"}', origin=ANTHROPIC)
+    reply = Reply("r", "m", (Choice((Text(literal=b'"x"'), cited), Stop.END),))
+    expected = {"type": "url_citation", "url": "https://x.org", "title": "X", "start_index": 0, "end_index": 0}
+    whole = orjson.loads(render_reply(reply, ASKED))
+    assert whole["output"][0]["content"][0]["annotations"] == [expected]
+    told = events_in(rendered(stream, tell(reply)))
+    assert next(event for event in told if "annotation" in event)["annotation"] == expected
+    assert told[-1]["response"]["output"] == whole["output"]
+
+
+def test_several_summaries_are_paragraphs_whole_and_streamed() -> None:
+    parts = [{"type": "summary_text", "text": text} for text in ("a", "b")]
+    item = {"type": "reasoning", "id": "rs_1", "summary": parts, "encrypted_content": "E"}
+    response = {"id": "r", "model": "m", "status": "completed", "output": [item]}
+    whole = folded(parse_reply(orjson.dumps(response)))
+    deltas = [
+        {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": index, "delta": text}
+        for index, text in enumerate("ab")
+    ]
+    added = {"type": "response.output_item.added", "output_index": 0, "item": {"type": "reasoning", "id": "rs_1"}}
+    created = {"type": "response.created", "response": {**response, "output": [], "status": "in_progress"}}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    wire = sse(created, added, *deltas, done, {"type": "response.completed", "response": response})
+    assert meaning(folded(parsed(stream, wire))) == meaning(whole)
+    thought = whole.choices[0].parts[0]
+    assert isinstance(thought, Reasoning)
+    assert thought.text == Text(literal=b'"a\\n\\nb"')
+
+
+def test_a_stream_may_tell_only_whole_items_or_only_the_end() -> None:
+    content = [{"type": "output_text", "text": "hi", "annotations": []}]
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+    response = {"id": "r", "model": "m", "status": "completed", "output": [item]}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    end = {"type": "response.completed", "response": response}
+    bare = {"type": "response.completed", "response": {**response, "output": []}}
+    for wire in (sse(done, end), sse(end), sse({"type": "response.created", "response": response}, done, bare)):
+        assert folded(parsed(stream, wire)).choices[0].parts[0].text == "hi"  # type: ignore[attr-defined]
+
+
+ERRORS = [
+    sse({"type": "error", "sequence_number": 2, "code": "server_error", "message": "gone"}),
+    sse({"type": "error", "error": {"type": "server_error", "code": "x", "message": "gone"}}),
+    sse({"type": "response.failed", "response": {"status": "failed", "error": {"code": "x", "message": "gone"}}}),
+    b'{"detail":"gone"}',
+    b'{"error":{"message":"gone"}}',
+]
+
+
+@pytest.mark.parametrize("wire", ERRORS)
+def test_an_error_in_a_stream_is_its_last_event(wire: bytes) -> None:
+    last = parsed(stream, wire)[-1]
+    assert isinstance(last, Failed)
+    assert last.failure.message == "gone"
+
+
+def test_D9_a_stream_without_its_last_event_is_broken() -> None:
+    start = {"type": "response.created", "response": {"id": "r", "model": "m"}}
+    delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "x"}
+    last = parsed(stream, sse(start, delta))[-1]
+    assert isinstance(last, Failed)
+    assert last.failure.kind is FailureKind.BROKEN_STREAM
+
+
+def test_X11_a_failure_is_an_error_and_a_failed_response() -> None:
+    failure = Failure(FailureKind.QUOTA, "spent", 429)
+    told = events_in(rendered(stream, [Started("r", "m"), TextDelta(0, 0, b'"x"'), Failed(failure)]))
+    error, failed = told[-2:]
+    assert error["type"] == "error"
+    assert error["message"] == error["error"]["message"] == "spent"
+    assert failed["type"] == "response.failed"
+    assert failed["response"]["status"] == "failed"
+    assert failed["response"]["error"] == {"code": "insufficient_quota", "message": "spent"}
+
+
+def test_X11_a_stream_that_is_not_ended_fails() -> None:
+    renderer = stream.Renderer(ASKED)
+    renderer.render([Started("r", "m"), TextDelta(0, 0, b'"x"')])
+    assert events_in(renderer.close())[-1]["type"] == "response.failed"
+    assert renderer.close() == b""
+
+
+def test_a_failed_response_is_a_failure() -> None:
+    failure = collect(parse_reply(b'{"id":"r","status":"failed","error":{"code":"rate_limit_exceeded","message":"m"}}'))
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.RATE_LIMIT
+
+
+def test_Q37_a_pair_cut_between_events_is_whole_again() -> None:
+    start = {"type": "response.created", "response": {"id": "r", "model": "m"}}
+    delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
+    end = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
+    wire = sse(start, {**delta, "delta": "HALF1"}, {**delta, "delta": "HALF2"}, end)
+    wire = wire.replace(b"HALF1", b"a\\ud83c").replace(b"HALF2", b"\\udf0db")
+    assert folded(parsed(stream, wire)).choices[0].parts[0].text == "a🌍b"  # type: ignore[attr-defined]

@@ -1,0 +1,244 @@
+"""Refusals of every shape, read into one closed set of kinds."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import orjson
+import pytest
+from tests.corpus import exchanges
+
+from dragoman.conversation.failures import FailureKind as Kind
+from dragoman.wire.failures import UNREADABLE, read_failure
+
+# Every recorded refusal by its id; those that are not named are bad requests.
+RECORDED = {
+    Kind.NOT_FOUND: """
+        0260ef330eeae69c 090820004129cc3a 0d97a2ee9cd24cc8 1abb5499e422a931 1bb5e9ed2ba38046 2f06d97565b22a3f
+        3eaa3fc7b9ef045c 420991448de61723 45c6b108d4f3f2f8 4986820b24b0341c 58d130cb9d77e08c 58e6581084f9cd14
+        62bb6928f0f00d45 65ef1fedb1165c9a 6c97e3aca7be938d 77ffcb574be66d42 7c77e89fcc1a6e9a 88261c58dc547672
+        883bbfe9276fded9 8dc122a40db16ecb 8f31d63dfad72a85 921ad73c13ad812d 94491fdcc76cc461 985822c3200459d3
+        9b26f4a174727e62 a286741d6a6316a0 a3319023b8aedffc b1621f63d27ab2da b793a7720ab3f2a8 b83bba4575a5557c
+        bce0a24f92e64f35 bd57a98746d5d985 bf19d44b1904e81b c3497101205ca497 c9fee58f05894ead cb7b1e0147c3e693
+        d2ed6948f7c5ee2f e724f33be6a049fd eb8b2dd91f14d295 f03807e6ee0eb479 f779940816ffa967 fb71229f0b6cd870
+    """,
+    Kind.AUTH: """
+        078a08204251cc0e 0cbc8af6c6007fa4 0d7af8093183c67d 130354662860f4ea 14e578ae4392203e 16f30f6a353e5997
+        2556faa1f748b7d9 26b0f1b6d350f94a 26ed799ccf2dd27a 2edbaa615a8c9be3 3c0db5aed54f0e1b 429a0ce2c24032b3
+        47cf2f951c7675f4 52b0c3b29f94398b 53c04057e3748941 5439354ac6769d71 7ec25f086bede403 8d04e95dabffe6bf
+        8e57fa214ff5f91a 8e88a550c63ee091 98fb3ffe769f9719 9d69fb6b419954a4 a24c1577adc37fc2 a521f9f06b4f2a4d
+        b54efa2940d6b73d c2004420b0b9ebdd c3089dc8870a4946 d00da5b374962392 dd040b703ea4cffc e10794a988bc5bf5
+        ebc6baf45b995b53 ed3974d4133e7a2e
+    """,
+    Kind.PERMISSION: """
+        1bae76edbfa8bcfe 5094961b4439e67e 6d8a6fca9fd25048 9564ed641d9c0053 a436038f17b93662
+    """,
+    Kind.CONTEXT_LENGTH: """
+        4bb3094781c25f2a bf6c30c8783dab2c
+    """,
+    Kind.SERVER: """
+        a07d663b173a452c
+    """,
+    Kind.RATE_LIMIT: """
+        58cbea5475c6009d b95b1b40e32371ca
+    """,
+    Kind.QUOTA: """
+        729d884b8bf558ae
+    """,
+}
+
+
+def test_every_recorded_refusal_is_the_kind_it_is() -> None:
+    kinds = {identity: kind for kind, ids in RECORDED.items() for identity in ids.split()}
+    count: Counter[str] = Counter()
+    for exchange in exchanges("errors.jsonl"):
+        response = exchange["response"]
+        body = response["body"] if isinstance(response["body"], str) else json.dumps(response["body"])
+        failure = read_failure(response["status"], response["headers"], body.encode())
+        if response["status"] >= 400:
+            assert failure.kind is kinds.get(exchange["id"], Kind.BAD_REQUEST), (exchange["id"], failure)
+            assert failure.message in body.encode().decode("unicode_escape", "replace") or failure.message in body
+            count[failure.kind] += 1
+    print(f"\n{sum(count.values())} recorded refusals: {dict(count)}")
+    assert sum(count.values()) == 132
+
+
+def wrapped(**error: Any) -> bytes:
+    return orjson.dumps({"error": error})
+
+
+NESTED = orjson.dumps({"error": {"message": "the very words", "code": 429, "status": "RESOURCE_EXHAUSTED"}}).decode()
+
+MESSAGES = [
+    ("OpenAI", wrapped(message="the very words", type="t", param="p", code="c")),
+    ("Anthropic", b'{"type":"error","error":{"type":"api_error","message":"the very words"},"request_id":"r"}'),
+    ("a list", b'[{"error":{"code":400,"message":"the very words","status":"INVALID_ARGUMENT"}}]'),
+    ("a bare sentence in error", b'{"error":"the very words"}'),
+    ("a code beside it", b'{"code":"invalid-argument","error":"the very words"}'),
+    ("flat", b'{"message":"the very words","type":"t","code":"c"}'),
+    ("flat, by another name", b'{"object":"error","message":"the very words","raw_status_code":400}'),
+    ("detail", b'{"detail":"the very words"}'),
+    ("faults of a validator", b'{"detail":[{"loc":["body","x"],"msg":"the very words"}]}'),
+    ("raw text of the upstream", wrapped(message="Provider returned error", metadata={"raw": NESTED})),
+    ("raw plain text", wrapped(message="Provider returned error", metadata={"raw": "the very words"})),
+    ("raw object", wrapped(message="Provider returned error", metadata={"raw": {"message": "the very words"}})),
+    ("a body as the message", wrapped(message=NESTED)),
+    ("a body behind a prefix", wrapped(message="litellm.BadRequestError: x - " + NESTED)),
+    ("a page", b"<html><head><title>the very words</title></head><body>nginx</body></html>"),
+    ("a page without a title", b"<!DOCTYPE html><style>a{}</style><p>the very&#32;words</p>"),
+    ("plain text", b"the very words"),
+    ("an event", b'event: error\ndata: {"error":{"message":"the very words"}}\n\n'),
+    ("a failed response", b'{"type":"response.failed","response":{"error":{"code":"c","message":"the very words"}}}'),
+    ("a flat event", b'{"type":"error","sequence_number":1,"code":"c","message":"the very words"}'),
+]
+
+
+@pytest.mark.parametrize(("name", "body"), MESSAGES, ids=[row[0] for row in MESSAGES])
+def test_the_innermost_words_are_kept(name: str, body: bytes) -> None:
+    failure = read_failure(400, {}, body)
+    assert failure.message.removeprefix("body.x: ") == "the very words"
+    assert failure.raw == body
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b"   "])
+def test_E5_nothing_to_read_has_a_text_too(body: bytes) -> None:
+    assert read_failure(500, {}, body).message in (UNREADABLE, body.decode())
+
+
+KINDS = [
+    (429, {}, wrapped(message="Rate limit reached", code="rate_limit_exceeded"), Kind.RATE_LIMIT),
+    (429, {}, wrapped(message="You exceeded your current quota", code="insufficient_quota"), Kind.QUOTA),
+    (402, {}, wrapped(message="This request requires more credits", code=402), Kind.QUOTA),
+    (
+        400,
+        {},
+        wrapped(message="Your credit balance is too low to access the API", type="invalid_request_error"),
+        Kind.QUOTA,
+    ),
+    (529, {}, wrapped(message="Overloaded", type="overloaded_error"), Kind.OVERLOADED),
+    (503, {}, b"no healthy upstream", Kind.OVERLOADED),
+    (504, {}, b"<html><h1>504 Gateway Time-out</h1></html>", Kind.TIMEOUT),
+    (502, {}, b"bad gateway", Kind.SERVER),
+    (413, {}, wrapped(message="Request too large", type="request_too_large"), Kind.TOO_LARGE),
+    (
+        400,
+        {},
+        wrapped(
+            message="The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+            code="content_filter",
+        ),
+        Kind.CONTENT_FILTER,
+    ),
+    (403, {}, wrapped(message="Input was flagged by moderation", code=403), Kind.CONTENT_FILTER),
+    (403, {}, wrapped(message="Method doesn't allow unregistered callers", status="PERMISSION_DENIED"), Kind.AUTH),
+    (
+        400,
+        {"x-amzn-errortype": "ThrottlingException:http://x"},
+        b'{"message":"Too many tokens, wait"}',
+        Kind.RATE_LIMIT,
+    ),
+    (200, {}, wrapped(message="Provider returned error", code=429), Kind.RATE_LIMIT),
+    (200, {}, wrapped(message="x", type="overloaded_error"), Kind.OVERLOADED),
+    (200, {}, wrapped(message="x", type="invalid_request_error"), Kind.BAD_REQUEST),
+    (200, {}, wrapped(message="x"), Kind.SERVER),
+    (422, {}, wrapped(message="Extra inputs are not permitted"), Kind.BAD_REQUEST),
+    (
+        429,
+        {},
+        wrapped(
+            message="Quota exceeded",
+            status="RESOURCE_EXHAUSTED",
+            details=[{"violations": [{"quotaId": "GenerateRequestsPerDay-Free"}]}],
+        ),
+        Kind.QUOTA,
+    ),
+]
+
+
+@pytest.mark.parametrize(("status", "headers", "body", "kind"), KINDS)
+def test_kinds(status: int, headers: dict[str, str], body: bytes, kind: Kind) -> None:
+    assert read_failure(status, headers, body).kind is kind
+
+
+CONTEXT = [
+    ("prompt is too long: 213462 tokens > 200000 maximum", 213462, 200000),
+    ("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", 9000, 8192),
+    (
+        "This model's maximum context length is 1048565 tokens. However, you requested 1250025 tokens (1250025 in the messages, 0 in the completion).",
+        1250025,
+        1048565,
+    ),
+    (
+        "This endpoint's maximum context length is 200000 tokens. However, you requested about 2500021 tokens (2500021 of text input).",
+        2500021,
+        200000,
+    ),
+    ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1200000, 1048576),
+    ("The input token count exceeds the maximum number of tokens allowed 1048576.", None, 1048576),
+    ("request (2009 tokens) exceeds the available context size (512 tokens), try increasing it", 2009, 512),
+    ("This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 537812, 131072),
+    ("Your request exceeded model token limit: 8192 (requested: 9001)", 9001, 8192),
+    ("Current length is 9000 while limit is 8192", 9000, 8192),
+    ("Your input exceeds the context window of this model. Please adjust your input and try again.", None, None),
+    ("Input is too long for requested model.", None, None),
+    ("The model returned the following errors: Input Tokens Exceeded: x", None, None),
+    ("too many tokens: size limit exceeded by 25836 tokens.", None, None),
+    ("The total length of all messages is too long.", None, None),
+    ("prompt too long; exceeded max context length by 9 tokens", None, None),
+    ("Please reduce the length of the messages or completion.", None, None),
+    ("invalid params, context window exceeds limit", None, None),
+    ("tokens to keep from the initial prompt is greater than the context length", None, None),
+]
+
+
+@pytest.mark.parametrize(("message", "tokens", "limit"), CONTEXT)
+def test_D12_a_context_that_is_too_long_and_its_numbers(message: str, tokens: int | None, limit: int | None) -> None:
+    failure = read_failure(400, {}, wrapped(message=message))
+    assert (failure.kind, failure.tokens, failure.limit) == (Kind.CONTEXT_LENGTH, tokens, limit)
+
+
+def test_a_rate_limit_that_speaks_of_tokens_is_no_context_length() -> None:
+    message = "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000."
+    assert read_failure(429, {}, wrapped(message=message, code="rate_limit_exceeded")).kind is Kind.RATE_LIMIT
+
+
+WAITS = [
+    ({"retry-after-ms": "1500", "retry-after": "9"}, "x", 1.5),
+    ({"Retry-After": "59"}, "x", 59.0),
+    ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}, "x", 30.0),
+    ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, "x", None),
+    ({}, "Please retry in 48.9s.", 48.9),
+    ({}, "Please try again in 1.898s. Visit", 1.898),
+    ({}, "Please try again in 6m0s.", 360.0),
+    ({}, "Please try again in 120ms.", 0.12),
+    ({}, "no hint", None),
+    ({"retry-after": "soon"}, "x", None),
+    ({"retry-after": "-5"}, "x", None),
+]
+
+
+@pytest.mark.parametrize(("headers", "message", "seconds"), WAITS)
+def test_how_long_to_wait(headers: dict[str, str], message: str, seconds: float | None) -> None:
+    assert read_failure(429, headers, wrapped(message=message)).retry_after == seconds
+
+
+def test_a_wait_in_the_details() -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
+    failure = read_failure(429, {}, wrapped(message="x", status="RESOURCE_EXHAUSTED", details=details))
+    assert failure.retry_after == 34.4
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b'{"error":' * 5000,
+        b'{"error":{"message":{"a":[1]}}}',
+        b'{"error":{"code":true,"message":7}}',
+    ],
+)
+def test_garbage_is_a_failure_too(body: bytes) -> None:
+    assert read_failure(500, {}, body).kind is Kind.SERVER
