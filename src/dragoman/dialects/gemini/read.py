@@ -184,29 +184,29 @@ class Reader:
         if raw in _NOTHING:
             return ()
         if raw[:1] == b"{":
-            return (self._salvaged(raw, at),)
+            return (self._salvaged(raw, at, 0),)
         if raw[:1] != b"[":
             raise MalformedRequest("parts are not a list", at=at)
         try:
             wire = _parts(raw)
         except msgspec.DecodeError:
-            return tuple([self._salvaged(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
-        found = [self._part(part, _NO_FIELDS, f"{at}/{index}") for index, part in enumerate(wire)]
+            return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(items(raw, at))])
+        found = [self._part(part, _NO_FIELDS, at, index) for index, part in enumerate(wire)]
         if None not in found:
             return tuple(found)  # type: ignore[arg-type]
         raws = items(raw, at)
         return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(found)])
 
-    def _salvaged(self, raw: bytes, at: str) -> Part:
+    def _salvaged(self, raw: bytes, at: str, index: int) -> Part:
         if raw[:1] != b"{":
-            raise MalformedRequest("a part that is not an object", at=at)
-        salvaged = salvage(raw, _part, at)
+            raise MalformedRequest("a part that is not an object", at=f"{at}/{index}")
+        salvaged = salvage(raw, _part, f"{at}/{index}")
         part = None
         if {camel(key) for key in salvaged.extras.get("$", {})} <= _BESIDE:
-            part = self._part(salvaged.value, salvaged.extras, at)
+            part = self._part(salvaged.value, salvaged.extras, at, index)
         return _opaque(raw) if part is None else part
 
-    def _part(self, wire: WirePart, fields: Fields, at: str) -> Part | None:
+    def _part(self, wire: WirePart, fields: Fields, at: str, index: int) -> Part | None:
         """A part of a kind that we know, or None."""
         signature = bytes(wire.thoughtSignature) or bytes(wire.thought_signature)
         literal = b"" if wire.text is _NONE else _given(wire.text)
@@ -217,9 +217,9 @@ class Reader:
                 return Text(literal)
             return _read_text(literal, bool(wire.thought), signature, _extras(fields))
         if call is not None and response is None and not literal:
-            return self._call(call, bool(wire.thought), signature, fields, at)
+            return self._call(call, bool(wire.thought), signature, fields, f"{at}/{index}")
         if response is not None and call is None and not literal:
-            return self._result(response, _beside(wire.thought, signature, fields), at)
+            return self._result(response, _beside(wire.thought, signature, fields), f"{at}/{index}")
         more = _beside(wire.thought, signature, fields)
         media = _media(bytes(wire.inlineData) or bytes(wire.inline_data), _read_inline, more)
         media = media or _media(bytes(wire.fileData) or bytes(wire.file_data), _read_file, more)

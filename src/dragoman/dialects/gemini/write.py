@@ -51,7 +51,7 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
     while index < stop:
         message = messages[index]
         parts = message.parts
-        named = _Names(messages, index)
+        named = _Names(messages, index) if message.role in _ANSWERING else _NO_NAMES
         index += 1
         if message.role is Role.TOOL and index < stop and _goes_on(message, messages[index]):
             parts += messages[index].parts
@@ -73,11 +73,13 @@ def _goes_on(message: Message, after: Message) -> bool:
 
 
 def _write_content(message: Message, parts: Sequence[Part], named: _Names, out: Pieces) -> None:
-    _refuse(message)
+    if message.name is not None or message.hint is not None or message.role is Role.DEVELOPER:
+        _refuse(message)
     role = quote(message.role_text) if message.role_text else _ROLES[message.role]
     out += (b',{"role":', role, b',"parts":')
     _write_list(parts, named, out)
-    _write_extras(message.extras, "", out)
+    if message.extras is not None:
+        _write_extras(message.extras, "", out)
     out.append(b"}")
 
 
@@ -124,6 +126,11 @@ class _Names:
         if result.name is None:
             raise Unrepresentable(f"a result of {result.call_id} without the name of its tool")
         return result.name
+
+
+_NO_NAMES = _Names((), 0)
+_ANSWERING = (Role.TOOL, Role.ASSISTANT)
+"""Roles that may hold results: a model's content is kept with a response in it."""
 
 
 def _write_list(parts: Sequence[Part], named: _Names, out: Pieces) -> None:
