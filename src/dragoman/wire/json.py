@@ -84,6 +84,8 @@ def members(body: bytes | Raw, at: str = "") -> dict[str, Raw]:
         return _members(body)
     except msgspec.DecodeError as fault:
         raise malformed(fault, at) from None
+    except RecursionError:
+        raise too_deep(at) from None
 
 
 def items(body: bytes | Raw, at: str = "") -> list[Raw]:
@@ -92,6 +94,8 @@ def items(body: bytes | Raw, at: str = "") -> list[Raw]:
         return _items(body)
     except msgspec.DecodeError as fault:
         raise malformed(fault, at) from None
+    except RecursionError:
+        raise too_deep(at) from None
 
 
 def write_object(fields: Mapping[str, bytes | Raw]) -> bytes:
@@ -117,6 +121,11 @@ def malformed(fault: msgspec.DecodeError, at: str = "") -> MalformedRequest:
         hint = "send one JSON object" if not isinstance(fault, msgspec.ValidationError) else ""
         return MalformedRequest(what, at=at, hint=hint)
     return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))
+
+
+def too_deep(at: str = "") -> MalformedRequest:
+    """What a decoder cannot follow any further down is no conversation."""
+    return MalformedRequest("nested too deeply", at=at, hint="no provider takes hundreds of levels")
 
 
 def pointer(path: str) -> str:
@@ -164,6 +173,8 @@ def salvage(raw: bytes | Raw, decoder: msgspec.json.Decoder[T], at: str = "") ->
             field, path = match[1], match[2] or "$"
         except msgspec.DecodeError as fault:
             raise malformed(fault, at) from None
+        except RecursionError:
+            raise too_deep(at) from None
         if tree is None:
             tree = msgspec.json.decode(raw)
         holder = _walk(tree, path)

@@ -1,0 +1,92 @@
+"""Any value of a conversation as plain JSON, and back: for what has no shorter notation.
+
+`{"is": "Media", "kind": "image", …}`: a value says its type, what is at its default is left out, and JSON that a value
+holds as text stands there as itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Union, get_args, get_origin
+
+import msgspec
+
+from dragoman.conversation import conversation, messages, parts, settings, tools
+from dragoman.errors import MalformedRequest
+
+TAG = "is"
+
+_decode = msgspec.json.decode
+_encode = msgspec.json.Encoder().encode
+
+TYPES: dict[str, type[msgspec.Struct]] = {
+    name: found
+    for module in (parts, messages, tools, settings, conversation)
+    for name, found in vars(module).items()
+    if isinstance(found, type) and issubclass(found, msgspec.Struct) and found is not msgspec.Struct
+}
+
+
+def as_plain(value: Any) -> Any:
+    """The value as JSON-able data."""
+    if isinstance(value, msgspec.Struct):
+        return {TAG: type(value).__name__} | _fields_of(value)
+    if isinstance(value, bytes):
+        return _decode(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [as_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: as_plain(item) for key, item in value.items()}
+    return value
+
+
+def _fields_of(value: msgspec.Struct) -> dict[str, Any]:
+    fields = ((field, getattr(value, field.name)) for field in msgspec.structs.fields(value))
+    return {field.name: as_plain(content) for field, content in fields if content != field.default}
+
+
+def from_plain(data: Any, expected: Any = Any) -> Any:
+    """The value again. Raises MalformedRequest where the data is none."""
+    try:
+        return _built(data, expected)
+    except (msgspec.ValidationError, TypeError, KeyError, AttributeError) as fault:
+        raise MalformedRequest(f"not a value of a conversation: {fault}") from None
+
+
+def _built(data: Any, expected: Any) -> Any:
+    options = _options(expected)
+    if bytes in options:
+        return None if data is None and type(None) in options else _encode(data)
+    if isinstance(data, dict) and TAG in data:
+        return _built_struct(data)
+    if isinstance(data, list):
+        item = next((get_args(one)[0] for one in options if get_origin(one) is tuple), Any)
+        return tuple(_built(one, item) for one in data)
+    if isinstance(data, dict):
+        content = next((get_args(one)[1] for one in options if get_args(one)[1:]), Any)
+        return {key: _built(one, content) for key, one in data.items()}
+    return msgspec.convert(data, expected)
+
+
+def _built_struct(data: dict[str, Any]) -> msgspec.Struct:
+    kind = TYPES[data[TAG]]
+    types = _field_types(kind)
+    return kind(**{name: _built(content, types[name]) for name, content in data.items() if name != TAG})
+
+
+@lru_cache(maxsize=64)
+def _field_types(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
+
+
+def _options(expected: Any) -> tuple[Any, ...]:
+    """The types that a union allows; a plain type is its own only option."""
+    return get_args(expected) if get_origin(expected) is Union or _is_new_union(expected) else (expected,)
+
+
+def _is_new_union(expected: Any) -> bool:
+    return type(expected).__name__ == "UnionType"
