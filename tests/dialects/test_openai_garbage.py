@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.corpus import exchanges
 from tests.openai_answers import parsed, recorded, rendered, sse
 
 from dragoman.conversation.events import (
@@ -119,6 +120,23 @@ def test_damaged_bytes_raise_nothing(dialect: str, stream: ModuleType) -> None:
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
         events = parsed(stream, bytes(damaged))
         assert isinstance(events[-1], (Ended, Failed))
+
+
+INBAND = {"2f525d317427979e": (chat, FailureKind.BAD_REQUEST), "83d4396c62cc5177": (responses, FailureKind.QUOTA)}
+
+
+def test_every_recorded_error_inside_a_stream_is_its_last_event() -> None:
+    for exchange in exchanges("errors.jsonl"):
+        if exchange["id"] not in INBAND:
+            continue
+        stream, kind = INBAND[exchange["id"]]
+        body: str = exchange["response"]["body"]
+        if exchange["response"]["kind"] == "ndjson":
+            body = "".join(f"data: {line}\n\n" for line in body.splitlines())
+        for size in (1, 7, 4096):
+            last = parsed(stream, body.encode(), size)[-1]
+            assert isinstance(last, Failed)
+            assert last.failure.kind is kind
 
 
 EVENTS: list[Event] = [

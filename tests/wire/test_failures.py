@@ -166,12 +166,12 @@ CONTEXT = [
     ("prompt is too long: 213462 tokens > 200000 maximum", 213462, 200000),
     ("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", 9000, 8192),
     (
-        "This model's maximum context length is 1048565 tokens. However, you requested 1250025 tokens (1250025 in the messages, 0 in the completion).",
+        "This model's maximum context length is 1048565 tokens. However, you requested 1250025 tokens",
         1250025,
         1048565,
     ),
     (
-        "This endpoint's maximum context length is 200000 tokens. However, you requested about 2500021 tokens (2500021 of text input).",
+        "This endpoint's maximum context length is 200000 tokens. However, you requested about 2500021 tokens",
         2500021,
         200000,
     ),
