@@ -64,8 +64,8 @@ class Connection(asyncio.Protocol):
     def _forget(self) -> None:
         """Be ready for the next answer."""
         self._headers: list[tuple[str, str]] | None = []
-        self._head_size = self._overhead = 0
-        self._heard = self._interim = self._complete = self._until_eof = self._poisoned = False
+        self._heard = self._overhead = 0
+        self._interim = self._complete = self._until_eof = self._poisoned = False
         self._keep = True
         self._refusal: Exception | None = None
 
@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
         if exchange is None:  # nobody asked: whatever this is, it must not become somebody's answer
             self.drop()
             return
-        self._heard = True
+        self._heard += len(data)
         size = exchange.size
         try:
             self._parser.feed_data(data)
@@ -198,10 +198,7 @@ class Connection(asyncio.Protocol):
             self._poisoned = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._head_size += len(name) + len(value) + 4
-        if self._head_size > self._limits.max_headers:
-            raise self._refuse(self._head_too_large())
-        if self._headers is not None:  # trailers are counted, but not kept
+        if self._headers is not None:  # trailers are not kept
             self._headers.append((lower_name(name), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
@@ -215,6 +212,9 @@ class Connection(asyncio.Protocol):
             if status == 101:
                 raise self._refuse(self._broken("the server switches to another protocol unasked"))
             return
+        # Only what came in one piece with its body has to be counted here; `_grow` sees the others.
+        if self._heard > self._limits.max_headers and _size(headers) > self._limits.max_headers:
+            raise self._refuse(self._head_too_large())
         framing = Framing.of(headers, self._parser.get_http_version())
         if framing.fault:
             raise self._refuse(self._broken(framing.fault))
@@ -373,6 +373,10 @@ class Connection(asyncio.Protocol):
     def _head_too_large(self) -> TooLarge:
         what = f"the answer's headers are longer than {self._limits.max_headers} bytes"
         return TooLarge(self.origin, what, "Raise limits.max_headers if the server is to be trusted")
+
+
+def _size(headers: list[tuple[str, str]]) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
 async def _closed(body: AsyncIterator[bytes]) -> None:

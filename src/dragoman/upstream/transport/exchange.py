@@ -18,44 +18,26 @@ if TYPE_CHECKING:
 class Exchange:
     """The meeting point of a connection and a reader."""
 
-    __slots__ = (
-        "bodiless",
-        "chunks",
-        "complete",
-        "connection",
-        "encoding",
-        "ends_at",
-        "failure",
-        "headed",
-        "headers",
-        "length",
-        "origin",
-        "reused",
-        "size",
-        "stale",
-        "status",
-        "timeouts",
-        "waiter",
-    )
+    # What most exchanges never change stands on the class: an instance is made for every request.
+    reused = False
+    stale = False
+    status = 0
+    headed = False
+    encoding: str | None = None
+    length: int | None = None
+    size = 0
+    complete = False
+    failure: BaseException | None = None
+    waiter: asyncio.Future[None] | None = None
+    connection: Connection | None = None
 
     def __init__(self, origin: str, bodiless: bool, timeouts: Timeouts, ends_at: float) -> None:
         self.origin = origin
         self.bodiless = bodiless
         self.timeouts = timeouts
         self.ends_at = ends_at
-        self.reused = False
-        self.stale = False
-        self.status = 0
-        self.headed = False
         self.headers: list[tuple[str, str]] = []
-        self.encoding: str | None = None
-        self.length: int | None = None
         self.chunks: list[bytes] = []
-        self.size = 0
-        self.complete = False
-        self.failure: BaseException | None = None
-        self.waiter: asyncio.Future[None] | None = None
-        self.connection: Connection | None = None
 
     def wake(self) -> None:
         """Let the reader look again."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-_ASKED = frozenset({"content-length", "transfer-encoding", "content-encoding", "keep-alive"})
+_VERSIONS = ("1.1", "1.0")
 _PATIENCE = re.compile(r"timeout\s*=\s*(\d{1,6})", re.IGNORECASE)
 
 
@@ -37,34 +37,46 @@ class Framing(msgspec.Struct, gc=False):
 
     @classmethod
     def of(cls, headers: list[tuple[str, str]], version: str) -> Framing:
+        """Judge the headers of an answer."""
         framing = cls()
         for name, value in headers:
             if name in _ASKED:
-                framing._heed(name, value)
-        if version not in ("1.1", "1.0"):
+                _HEED[name](framing, value)
+        if version not in _VERSIONS:
             framing.fault = f"the answer claims to be HTTP/{version}"
         elif framing.chunked and (framing.length is not None or version == "1.0"):
             framing.fault = "the answer is chunked where it may not be (beside a length, or in HTTP/1.0)"
         return framing
 
-    def _heed(self, name: str, value: str) -> None:
-        match name:
-            case "content-length":
-                self._heed_length(value)
-            case "transfer-encoding":
-                if self.chunked or value.strip().lower() != "chunked":
-                    self.fault = f"the answer's transfer-encoding is {value[:60]!r}"
-                self.chunked = True
-            case "keep-alive":
-                found = _PATIENCE.search(value)
-                # Leave a little before the server does, or its goodbye crosses our request.
-                self.patience = int(found[1]) * 0.8 if found else None
-            case _:
-                if value.strip().lower() not in ("", "identity"):
-                    self.encoding = value if self.encoding is None else f"{self.encoding}, {value}"
 
-    def _heed_length(self, value: str) -> None:
-        if self.length is not None or not (value.isascii() and value.isdigit()) or len(value) > 18:
-            self.fault = "the answer's content-length is no plain number, or stands there twice"
-            return
-        self.length = int(value)
+def _heed_length(framing: Framing, value: str) -> None:
+    if framing.length is not None or not (value.isascii() and value.isdigit()) or len(value) > 18:
+        framing.fault = "the answer's content-length is no plain number, or stands there twice"
+    else:
+        framing.length = int(value)
+
+
+def _heed_coding(framing: Framing, value: str) -> None:
+    if framing.chunked or value.strip().lower() != "chunked":
+        framing.fault = f"the answer's transfer-encoding is {value[:60]!r}"
+    framing.chunked = True
+
+
+def _heed_patience(framing: Framing, value: str) -> None:
+    found = _PATIENCE.search(value)
+    # Leave a little before the server does, or its goodbye crosses our request.
+    framing.patience = int(found[1]) * 0.8 if found else None
+
+
+def _heed_encoding(framing: Framing, value: str) -> None:
+    if value.strip().lower() not in ("", "identity"):
+        framing.encoding = value if framing.encoding is None else f"{framing.encoding}, {value}"
+
+
+_HEED = {
+    "content-length": _heed_length,
+    "transfer-encoding": _heed_coding,
+    "keep-alive": _heed_patience,
+    "content-encoding": _heed_encoding,
+}
+_ASKED = frozenset(_HEED)

@@ -7,7 +7,6 @@ from typing import Self
 from dragoman.upstream.transport.decoding import Inflater
 from dragoman.upstream.transport.exchange import Exchange
 from dragoman.upstream.transport.failures import Phase, TooLarge
-from dragoman.upstream.transport.limits import Timeouts
 
 
 class Incoming(Exchange):
@@ -18,11 +17,7 @@ class Incoming(Exchange):
     waits drops it too, so a pause must be awaited beside the reader (`asyncio.wait`), not by cancelling it.
     """
 
-    __slots__ = ("_inflater",)
-
-    def __init__(self, origin: str, bodiless: bool, timeouts: Timeouts, ends_at: float) -> None:
-        super().__init__(origin, bodiless, timeouts, ends_at)
-        self._inflater: Inflater | None = None
+    _inflater: Inflater | None = None
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in lower case."""
