@@ -1,7 +1,7 @@
 """What to do after a failure: a pure function over what has happened.
 
-Retry, correct a fact, take the next key, fall back to the next target, or give up. Nothing here waits, sends or knows the
-time.
+Retry, correct a fact, take the next key, fall back to the next target, or give up. Nothing here waits, sends or knows
+the time.
 """
 
 from __future__ import annotations

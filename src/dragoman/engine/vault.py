@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.engine.keeping import text_key
 from dragoman.profiles.facts import Facts
 from dragoman.rules.reasoning import fits
 
-
-class Kept(msgspec.Struct, frozen=True):
-    """What was kept for one call or one answer: the thinking before it, and the signature on it."""
-
-    reasoning: tuple[Reasoning, ...] = ()
-    signature: Opaque | None = None
+Kept = tuple[Part, ...]
+"""What was kept for one call or one answer: thinking, and the state of the call or text itself."""
 
 
 def keys(conversation: Conversation) -> tuple[str, ...]:
@@ -32,16 +29,7 @@ def keys(conversation: Conversation) -> tuple[str, ...]:
 
 def _keys_of(message: Message) -> list[str]:
     calls = [part.id for part in message.parts if type(part) is Call]
-    return calls or [text_key(said(message.parts))]
-
-
-def said(parts: tuple[Part, ...]) -> str:
-    return "".join(part.text for part in parts if type(part) is Text)
-
-
-def text_key(text: str) -> str:
-    """The key of an answer without calls: a digest of its decoded text."""
-    return "text:" + blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return calls or [text_key("".join(part.text for part in message.parts if type(part) is Text))]
 
 
 def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts) -> Conversation:
@@ -57,7 +45,7 @@ def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Messa
     found = [kept[key] for key in _keys_of(message) if key in kept]
     if not found:
         return message
-    parts = tuple([_signed(part, kept, facts) for part in message.parts])
+    parts = tuple([_signed(part, kept, found, facts) for part in message.parts])
     if not any(type(part) is Reasoning for part in parts):
         parts = (*_thinking(found, facts), *parts)
     same = len(parts) == len(message.parts) and all(
@@ -67,19 +55,59 @@ def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Messa
 
 
 def _thinking(found: list[Kept], facts: Facts) -> list[Reasoning]:
-    """Thinking that the target issued; plain text goes where thinking is taken as text."""
-    thoughts: dict[int, Reasoning] = {}
-    for one in found:
-        for part in one.reasoning:
-            if part.state is None or fits(part.state, facts):
-                thoughts[id(part)] = part
-    return list(thoughts.values())
+    """Thinking that the target issued, and plain thinking where it is taken as text."""
+    return [
+        part
+        for one in found
+        for part in one
+        if isinstance(part, Reasoning) and (part.state is None or fits(part.state, facts))
+    ]
 
 
-def _signed(part: Part, kept: Mapping[str, Kept], facts: Facts) -> Part:
-    if type(part) is not Call or part.signature is not None:
+def _signed(part: Part, kept: Mapping[str, Kept], found: list[Kept], facts: Facts) -> Part:
+    if not isinstance(part, (Call, Text)) or part.signature is not None:
         return part
-    held = kept.get(part.id)
-    if held is None or held.signature is None or not fits(held.signature, facts):
-        return part
-    return msgspec.structs.replace(part, signature=held.signature)
+    held = kept.get(part.id, ()) if isinstance(part, Call) else found[0]
+    states = [state for state in held if isinstance(state, Opaque) and fits(state, facts)]
+    return msgspec.structs.replace(part, signature=states[0]) if states else part
+
+
+def pack(parts: Kept) -> bytes:
+    """What is kept, as the store's bytes."""
+    return msgspec.json.encode([_plain(part) for part in parts])
+
+
+def unpack(value: bytes) -> Kept:
+    return tuple(_part(plain) for plain in msgspec.json.decode(value))
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    if isinstance(part, Opaque):
+        return _plain_state(part)
+    assert isinstance(part, Reasoning)
+    return {
+        "text": part.text.text if part.text is not None else None,
+        "state": _plain_state(part.state) if part.state is not None else None,
+        "redacted": part.redacted,
+        "field": part.field,
+    }
+
+
+def _plain_state(state: Opaque) -> dict[str, Any]:
+    return {"kind": state.kind, "json": state.json.decode(), "origin": msgspec.to_builtins(state.origin)}
+
+
+def _part(plain: dict[str, Any]) -> Part:
+    if "kind" in plain:
+        return _state(plain)
+    text, state = plain["text"], plain["state"]
+    return Reasoning(
+        text=Text(msgspec.json.encode(text)) if text is not None else None,
+        state=_state(state) if state is not None else None,
+        redacted=plain["redacted"],
+        field=plain["field"],
+    )
+
+
+def _state(plain: dict[str, Any]) -> Opaque:
+    return Opaque(kind=plain["kind"], json=plain["json"].encode(), origin=msgspec.convert(plain["origin"], Origin))

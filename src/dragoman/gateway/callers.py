@@ -1,0 +1,93 @@
+"""Who is asking, and may they? Decided before it is looked up whether a model exists."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from dragoman.config import Client
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.services import Services
+from dragoman.store import Caller, Limited
+from dragoman.store import Limits as KeyLimits
+
+
+class Refused(Exception):
+    """A request that goes no further, and what its client is told."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A caller who may go on. Without keys everybody on this machine is the owner."""
+
+    caller: Caller
+    client: Client | None = None
+
+    @property
+    def name(self) -> str:
+        return self.caller.name
+
+
+OWNER = Known(Caller("", True))
+
+
+def identify(services: Services, inbound: Inbound) -> Known:
+    """The caller behind a request. Raises Refused."""
+    if not len(services.clients):
+        return OWNER
+    client = services.clients.who(inbound.key())
+    if client is None:
+        raise Refused(Failure(FailureKind.AUTH, "the key is missing or not known to this gateway", 401))
+    if client.expired(datetime.now(UTC)):
+        raise Refused(Failure(FailureKind.AUTH, "the key has expired", 401))
+    if not client.may_call(inbound.path):
+        raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
+    return Known(Caller(client.name, client.key.admin), client)
+
+
+def may_ask(known: Known, model: str) -> None:
+    """Raise Refused where the caller may not use a model; the answer does not say whether there is one."""
+    if known.client is not None and not known.client.may_ask(model):
+        raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model}"', 403, "model_not_allowed"))
+
+
+def admit(services: Services, known: Known, tokens: int, now: float) -> None:
+    """Count a request against the caller's limits. Raises Refused with the seconds to wait."""
+    client = known.client
+    if client is None or not client.key.limited():
+        return
+    verdict = services.store.allow(client.name, KeyLimits.of(client.key), now, tokens)
+    if isinstance(verdict, Limited):
+        message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"
+        raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after))
+
+
+class Slot:
+    """A place among the requests under way; taken on entry, given back on exit."""
+
+    __slots__ = ("_known", "_services")
+
+    def __init__(self, services: Services, known: Known) -> None:
+        self._services = services
+        self._known = known
+
+    def __enter__(self) -> None:
+        services, known = self._services, self._known
+        if services.metrics.active >= services.config.server.max_concurrent:
+            raise Refused(Failure(FailureKind.OVERLOADED, "the gateway is full", 429, retry_after=1.0))
+        own = services.concurrent.get(known.name, 0)
+        limit = known.client.key.concurrent if known.client is not None else None
+        if limit is not None and own >= limit:
+            message = f"the key's limit of {limit} requests at a time is reached"
+            raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=1.0))
+        services.metrics.active += 1
+        services.concurrent[known.name] = own + 1
+
+    def __exit__(self, *_: object) -> None:
+        self._services.metrics.active -= 1
+        self._services.concurrent[self._known.name] -= 1

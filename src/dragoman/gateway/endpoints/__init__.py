@@ -1,0 +1,1 @@
+"""What the gateway answers, one file per kind of question."""

@@ -1,0 +1,54 @@
+"""One line per request, gathered and written together: a request never waits for the log."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO
+
+import msgspec
+
+from dragoman.config.schema import Log, LogFormat, LogLevel
+
+_encode = msgspec.json.Encoder().encode
+_RANK = {LogLevel.DEBUG: 0, LogLevel.INFO: 1, LogLevel.WARNING: 2, LogLevel.ERROR: 3}
+_FLUSH = 0.2
+
+
+class Lines:
+    """Log lines on their way to a stream."""
+
+    def __init__(self, config: Log, stream: TextIO | None = None) -> None:
+        self._rank = _RANK[config.level]
+        self._write: Callable[[Mapping[str, Any]], str] = _json if config.format is LogFormat.JSON else _text
+        self._stream = stream or sys.stderr
+        self._waiting: list[Mapping[str, Any]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, level: LogLevel, line: Mapping[str, Any]) -> None:
+        if _RANK[level] < self._rank:
+            return
+        self._waiting.append({"level": level.value, **line})
+        if self._timer is None:
+            try:
+                self._timer = asyncio.get_running_loop().call_later(_FLUSH, self.flush)
+            except RuntimeError:
+                self.flush()
+
+    def flush(self) -> None:
+        self._timer = None
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._stream.write("".join([self._write(line) for line in waiting]))
+            self._stream.flush()
+
+
+def _json(line: Mapping[str, Any]) -> str:
+    return _encode(line).decode() + "\n"
+
+
+def _text(line: Mapping[str, Any]) -> str:
+    """`key=value` words; texts are JSON, so that no line break of a client's can pose as a line of ours."""
+    words = [f"{name}={_encode(value).decode()}" for name, value in line.items() if value not in (None, "", 0, ())]
+    return " ".join(words) + "\n"

@@ -1,0 +1,95 @@
+"""Counts for Prometheus: plain numbers in a dict, written as text when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+OVERHEAD = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000)
+
+
+class Histogram:
+    """How often a value fell below each bound."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        for index, bound in enumerate(self.bounds):
+            if value <= bound:
+                self.counts[index] += 1
+                return
+        self.counts[-1] += 1
+
+    def lines(self, name: str) -> list[str]:
+        out: list[str] = []
+        below = 0
+        for bound, count in zip(self.bounds, self.counts, strict=False):
+            below += count
+            out.append(f'{name}_bucket{{le="{bound:g}"}} {below}')
+        below += self.counts[-1]
+        return [*out, f'{name}_bucket{{le="+Inf"}} {below}', f"{name}_sum {self.total:g}", f"{name}_count {below}"]
+
+
+class Metrics:
+    """What happened since the start."""
+
+    def __init__(self) -> None:
+        self.requests: dict[tuple[str, str, int], int] = {}
+        self.tokens: dict[tuple[str, str], int] = {}
+        self.changes: dict[str, int] = {}
+        self.failures: dict[tuple[str, str], int] = {}
+        self.active = 0
+        self.seconds = Histogram(BUCKETS)
+        self.first_byte = Histogram(BUCKETS)
+        self.overhead = Histogram(OVERHEAD)
+
+    def request(self, dialect: str, target: str, status: int) -> None:
+        key = (dialect, target, status)
+        self.requests[key] = self.requests.get(key, 0) + 1
+
+    def used(self, target: str, given: int, made: int) -> None:
+        for direction, count in (("input", given), ("output", made)):
+            if count:
+                key = (target, direction)
+                self.tokens[key] = self.tokens.get(key, 0) + count
+
+    def changed(self, rule: str) -> None:
+        self.changes[rule] = self.changes.get(rule, 0) + 1
+
+    def failed(self, target: str, kind: str) -> None:
+        key = (target, kind)
+        self.failures[key] = self.failures.get(key, 0) + 1
+
+    def text(self, gauges: Mapping[str, float]) -> str:
+        """All of it in Prometheus' exposition format."""
+        lines = ["# TYPE dragoman_requests_total counter"]
+        for (dialect, target, status), count in sorted(self.requests.items()):
+            labels = f'dialect="{dialect}",target="{_label(target)}",status="{status}"'
+            lines.append(f"dragoman_requests_total{{{labels}}} {count}")
+        lines.append("# TYPE dragoman_tokens_total counter")
+        for (target, direction), count in sorted(self.tokens.items()):
+            lines.append(f'dragoman_tokens_total{{target="{_label(target)}",direction="{direction}"}} {count}')
+        lines.append("# TYPE dragoman_changes_total counter")
+        lines += [f'dragoman_changes_total{{rule="{rule}"}} {count}' for rule, count in sorted(self.changes.items())]
+        lines.append("# TYPE dragoman_upstream_failures_total counter")
+        for (target, kind), count in sorted(self.failures.items()):
+            lines.append(f'dragoman_upstream_failures_total{{target="{_label(target)}",kind="{kind}"}} {count}')
+        for name, histogram in (
+            ("dragoman_request_seconds", self.seconds),
+            ("dragoman_first_byte_seconds", self.first_byte),
+            ("dragoman_overhead_microseconds", self.overhead),
+        ):
+            lines += [f"# TYPE {name} histogram", *histogram.lines(name)]
+        for name, value in gauges.items():
+            lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
+        return "\n".join(lines) + "\n"
+
+
+def _label(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

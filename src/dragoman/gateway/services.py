@@ -1,0 +1,228 @@
+"""All live state of a gateway, made at start and passed down: configuration, connections, store, counts."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from dragoman.config import Clients, Config, ConfigError, ConfigFile, Known, Loaded
+from dragoman.config.schema import LogLevel
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.parts import Part
+from dragoman.engine.adapt import Adapted
+from dragoman.engine.keeping import Keep
+from dragoman.engine.lessons import Learnt
+from dragoman.engine.vault import Kept, keys, pack, unpack
+from dragoman.gateway.logging import Lines
+from dragoman.gateway.media import MediaFetcher
+from dragoman.gateway.metrics import Metrics
+from dragoman.profiles.facts import TEXTS, Facts, Scope
+from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
+from dragoman.rules import ORDER
+from dragoman.rules.rule import FAIL, KEEP
+from dragoman.store import Failure as FailureLine
+from dragoman.store import Failures, Redactor, Shelf, Store, open_store, timestamp
+from dragoman.upstream.destinations import Destination, Routes
+from dragoman.upstream.dispatch import Dispatch, Hooks
+from dragoman.upstream.health import Health
+from dragoman.upstream.transport import Limits, Tls, Transport
+
+
+def known_names(profiles: Profiles) -> Known:
+    """What a configuration may name."""
+    names = profiles.names()
+    variables = {name: profiles.profile(name).key.names for name in names}
+    return Known(
+        profiles=frozenset(names),
+        rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
+        facts=dict.fromkeys(Facts.__struct_fields__, ()),
+        texts=frozenset(TEXTS),
+        variables={name: found for name, found in variables.items() if found},
+    )
+
+
+class Services:
+    """One gateway's state. `reload` replaces the configuration as a whole, or leaves everything as it was."""
+
+    def __init__(self, loaded: Loaded, file: ConfigFile | None = None, profiles: Profiles | None = None) -> None:
+        self.profiles = profiles or Profiles()
+        self.file = file
+        self.config: Config = loaded.config
+        self.clients = Clients(self.config.keys)
+        self.routes = Routes(self.config, self.profiles)
+        self.store: Store = open_store(self.config, time.time)
+        self.lines = Lines(self.config.log)
+        self.failures = Failures(self.config.log.provider_errors, Redactor.of(self.config))
+        self.metrics = Metrics()
+        self.health = Health()
+        self.lessons = Lessons(self.store)
+        self.media = MediaFetcher(self.config.media)
+        self.transport = self._transport()
+        self._shared = self._hooks()
+        self.started = time.time()
+        self._prefix = secrets.token_hex(5)
+        self._count = 0
+        self.concurrent: dict[str, int] = {}
+        self.closing = False
+
+    def request_id(self) -> str:
+        """Unlike any other of this or another process."""
+        self._count += 1
+        return f"req_{self._prefix}{self._count:08x}"
+
+    def reload(self) -> tuple[str, ...]:
+        """Take the file as it is now. Raises ConfigError, and then nothing has changed."""
+        if self.file is None:
+            return ()
+        loaded = self.file.load()
+        self.adopt(loaded)
+        return loaded.warnings
+
+    def adopt(self, loaded: Loaded) -> None:
+        """Requests under way keep what they have; the next one sees the new configuration."""
+        routes = Routes(loaded.config, self.profiles)
+        clients = Clients(loaded.config.keys)
+        for name in loaded.config.models:
+            routes.find(name)
+        self.config, self.routes, self.clients = loaded.config, routes, clients
+        self.lines = Lines(loaded.config.log)
+        self.media = MediaFetcher(loaded.config.media)
+
+    def reload_if_changed(self) -> None:
+        """For the watcher: a bad file is refused with its error, once, and the old configuration stays."""
+        if self.file is None or not self.file.changed():
+            return
+        try:
+            warnings = self.reload()
+        except ConfigError as fault:
+            self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": str(fault)})
+            return
+        self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(warnings)})
+
+    async def close(self) -> None:
+        await self.transport.close()
+        await self.media.close()
+        self.lines.flush()
+        self.failures.close()
+        self.store.close()
+
+    def _transport(self) -> Transport:
+        providers = self.config.providers.values()
+        ca_file = next((provider.ca_file for provider in providers if provider.ca_file), None)
+        connections = max((provider.max_connections for provider in providers), default=256)
+        return Transport(Limits(per_origin=connections), Tls(ca_file))
+
+    def _hooks(self) -> Hooks:
+        return Hooks(
+            clock=time.perf_counter,
+            chance=random.random,
+            media=self._fetch_media,
+            corrected=self.lessons.corrected,
+            learnt=self._learnt,
+        )
+
+    async def _fetch_media(self, urls: object) -> Mapping[str, bytes]:
+        return await self.media.fetch(urls)  # type: ignore[arg-type]
+
+    def _learnt(self, destination: Destination, learnt: Learnt) -> None:
+        self.lessons.learn(destination, learnt)
+        line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
+        self.lines.add(LogLevel.WARNING, line)
+
+    def dispatch(self, caller: str, request_id: str, ask: Ask) -> Dispatch:
+        """The attempt loop as one caller sees it: with its vault and nobody else's."""
+        return Dispatch(self.transport, self.health, self._hooks_for(caller, request_id, ask))
+
+    def _hooks_for(self, caller: str, request_id: str, ask: Ask) -> Hooks:
+        enabled = self.config.store.vault.enabled
+
+        def fetch(destination: Destination, ask: Ask) -> Mapping[str, Kept]:
+            facts = destination.target.facts
+            if not facts.reasoning_states and not facts.reasoning_field:
+                return {}
+            held = self.store.fetch(caller, facts.provider, scope(facts), keys(ask.conversation))
+            return {key: unpack(kept.value) for key, kept in held.items()}
+
+        def keep(destination: Destination) -> Keep:
+            facts = destination.target.facts
+
+            def put(key: str, parts: tuple[Part, ...]) -> None:
+                self.store.keep(caller, facts.provider, scope(facts), key, pack(parts), "reasoning")
+
+            return put
+
+        def failed(destination: Destination, adapted: Adapted, failure: Failure) -> None:
+            self.metrics.failed(destination.name, failure.kind.value)
+            self.failures.write(_line(request_id, destination, ask, adapted, failure))
+
+        return msgspec.structs.replace(
+            self._shared, fetch=fetch if enabled else None, keep=keep if enabled else None, failed=failed
+        )
+
+
+def scope(facts: Facts) -> str:
+    """How far state of this target may travel, as the vault's key."""
+    return facts.model if facts.reasoning_scope is Scope.MODEL else ""
+
+
+def _line(request_id: str, destination: Destination, ask: Ask, adapted: Adapted, failure: Failure) -> FailureLine:
+    return FailureLine(
+        timestamp=timestamp(time.time()),
+        provider=destination.provider,
+        stage="stream" if ask.stream else "request",
+        status_code=failure.status or None,
+        error_type=failure.kind.value,
+        error=failure.message,
+        request_id=request_id,
+        target=destination.name,
+        client_dialect=ask.dialect,
+        upstream_dialect=adapted.dialect,
+        input_request=ask.source,
+        sent_request=adapted.body,
+    )
+
+
+class Lessons:
+    """Facts that refusals corrected, remembered per target."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._facts: dict[str, dict[str, object]] = {
+            name: msgspec.json.decode(value) for name, value in store.remembered(Shelf.LESSONS).items()
+        }
+        self._targets: dict[str, tuple[Target, Target]] = {}
+
+    def corrected(self, destination: Destination) -> Target:
+        """The destination's target as the lessons have it."""
+        facts = self._facts.get(destination.name)
+        if not facts:
+            return destination.target
+        known = self._targets.get(destination.name)
+        if known is None or known[0] is not destination.target:
+            made = patched(destination.target, Layer("lessons", facts))
+            known = self._targets[destination.name] = (destination.target, made)
+        return known[1]
+
+    def learn(self, destination: Destination, learnt: Learnt) -> None:
+        merged = merge(self._facts.get(destination.name, {}), learnt.facts)
+        self._facts[destination.name] = merged
+        self._targets.pop(destination.name, None)
+        self._store.remember(Shelf.LESSONS, destination.name, msgspec.json.encode(merged))
+
+    def patches(self) -> dict[str, dict[str, object]]:
+        """What was learnt, as facts for a profile."""
+        return dict(self._facts)
+
+
+def open_services(path: Path | None, env_files: tuple[Path, ...] = (), profiles: Profiles | None = None) -> Services:
+    """Read the configuration and open everything. Raises ConfigError."""
+    found = profiles or Profiles()
+    file = ConfigFile(path, known=known_names(found), process=os.environ, env_files=env_files)
+    return Services(file.load(), file, found)

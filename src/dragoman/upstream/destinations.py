@@ -1,0 +1,127 @@
+"""Where a request can be sent: a target of the configuration with its address, keys, patience and treatment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.config import Config, Place, Reason, fallbacks, place, treatment
+from dragoman.config.schema import Auth, Jitter, Provider, Synthetic
+from dragoman.conversation.changes import Loss
+from dragoman.engine.attempts import Policy
+from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
+from dragoman.upstream.transport import Timeouts
+
+_AUTH = {
+    Auth.BEARER: ("authorization", "Bearer "),
+    Auth.X_API_KEY: ("x-api-key", ""),
+    Auth.X_GOOG_API_KEY: ("x-goog-api-key", ""),
+    Auth.API_KEY: ("api-key", ""),
+}
+
+
+class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """One provider and model, ready to be sent to."""
+
+    name: str
+    provider: str
+    target: Target
+    base_url: str
+    headers: tuple[tuple[str, str], ...]
+    keys: tuple[str, ...]
+    auth: tuple[str, str] | None
+    timeouts: Timeouts
+    policy: Policy
+    options: Mapping[str, Any]
+    omit: tuple[str, ...]
+    max_loss: Loss
+    synthetic: bool
+    failures: int
+    pause: float
+    ca_file: str | None = None
+
+    def url(self, path: str) -> str:
+        return self.base_url + path
+
+    def signed(self, key: int) -> tuple[tuple[str, str], ...]:
+        """The fixed headers with the n-th key of the pool."""
+        if not self.keys or self.auth is None:
+            return self.headers
+        name, scheme = self.auth
+        return (*self.headers, (name, scheme + self.keys[key % len(self.keys)]))
+
+
+class Routes:
+    """The destinations of each model name that clients ask for, made when first asked for."""
+
+    def __init__(self, config: Config, profiles: Profiles) -> None:
+        self.config = config
+        self.profiles = profiles
+        self._known: dict[tuple[str, Reason | None], tuple[Destination, ...]] = {}
+        self._destinations: dict[tuple[str, int], Destination] = {}
+
+    def find(self, name: str, reason: Reason | None = None) -> tuple[Destination, ...]:
+        """Where a name leads, the first choice first; nothing where it leads nowhere."""
+        found = self._known.get((name, reason))
+        if found is None:
+            first = place(self.config, name)
+            places = () if first is None else (first, *fallbacks(self.config, name, reason))
+            found = tuple(self._destination(one) for one in places)
+            if found and len(self._known) < 4096:
+                self._known[name, reason] = found
+        return found
+
+    def _destination(self, found: Place) -> Destination:
+        """One object for one place: health and plans are remembered by it."""
+        key = (found.target, id(found.entry))
+        known = self._destinations.get(key)
+        if known is None:
+            known = self._destinations[key] = destination(self.config, found, self.profiles)
+        return known
+
+
+def destination(config: Config, found: Place, profiles: Profiles) -> Destination:
+    """All that the file and the profile say of one place."""
+    provider = found.provider
+    profile = profiles.profile(provider.profile or found.provider_name)
+    treated = treatment(config, found)
+    facts = dict(treated.facts)
+    if treated.passthrough_fields:
+        facts["message_fields"] = {"*": list(treated.passthrough_fields)}
+    if treated.context_window:
+        facts["context_window"] = treated.context_window
+    target = profiles.target(f"{profile.name}/{found.model}")
+    if facts or treated.rules or config.texts:
+        target = patched(target, Layer("configuration", facts, treated.rules, config.texts))
+    return Destination(
+        name=found.target,
+        provider=found.provider_name,
+        target=target,
+        base_url=(provider.base_url or profile.url).rstrip("/"),
+        headers=tuple((name, value) for name, value in {**profile.headers, **provider.fixed_headers()}.items()),
+        keys=tuple(key.reveal() for key in provider.key_pool()),
+        auth=_auth(provider, profile),
+        timeouts=Timeouts(**msgspec.structs.asdict(provider.timeouts)),
+        policy=_policy(provider),
+        options=treated.options,
+        omit=treated.omit,
+        max_loss=Loss[treated.max_loss.value.upper()],
+        synthetic=treated.synthetic is Synthetic.ALLOW,
+        failures=provider.cooldown.failures,
+        pause=provider.cooldown.seconds,
+        ca_file=provider.ca_file,
+    )
+
+
+def _auth(provider: Provider, profile: Profile) -> tuple[str, str] | None:
+    if provider.auth is not None:
+        return _AUTH.get(provider.auth)
+    scheme = profile.key.scheme
+    return profile.key.header, f"{scheme} " if scheme else ""
+
+
+def _policy(provider: Provider) -> Policy:
+    retries = provider.retries
+    return Policy(retries.attempts, retries.base, retries.factor, retries.cap, retries.jitter is Jitter.FULL)

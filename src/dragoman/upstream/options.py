@@ -1,0 +1,43 @@
+"""What the configuration sets or leaves out for a model, on top of what was compiled; reported like any change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.config import merged
+from dragoman.conversation.canonical import digest
+from dragoman.conversation.changes import Change, Loss
+from dragoman.engine.adapt import Adapted
+from dragoman.upstream.destinations import Destination
+
+OPTION = "option"
+
+
+def configured(adapted: Adapted, destination: Destination) -> Adapted:
+    """The body with a model's options merged in deeply and its omissions left out."""
+    before: dict[str, Any] = msgspec.json.decode(adapted.body)
+    after = merged(before, dict(destination.options))
+    for name in destination.omit:
+        after.pop(name, None)
+    changes = [
+        Change(
+            OPTION,
+            f"/{name}",
+            _did(name, after),
+            str(Loss.METADATA),
+            False,
+            digest(before.get(name)),
+            digest(after.get(name)),
+        )
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
+    if not changes:
+        return adapted
+    return msgspec.structs.replace(adapted, body=msgspec.json.encode(after), changes=(*adapted.changes, *changes))
+
+
+def _did(name: str, after: dict[str, Any]) -> str:
+    return f"set {name} as configured" if name in after else f"left out {name} as configured"
