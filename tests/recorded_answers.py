@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import orjson
-from corpus import exchanges, sampled
 from msgspec import Struct
+
+from corpus import exchanges, sampled
 
 
 class Recording(Struct, frozen=True):

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from dragoman.conversation import states
 from dragoman.conversation.collect import tell
-from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Event, ReasoningDelta, Signed, TextDelta
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Event,
+    Kept,
+    ReasoningDelta,
+    Signed,
+    TextDelta,
+)
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
@@ -56,18 +65,43 @@ def calls(draw: st.DrawFn, dialect: str, number: int) -> Call:
     )
 
 
+STOPS = {
+    "anthropic": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.PAUSE, Stop.REFUSAL, Stop.CONTEXT],
+    "gemini": [Stop.END, Stop.LENGTH, Stop.FILTER, Stop.BROKEN_CALL, Stop.ERROR],
+    "openai-chat": [Stop.END, Stop.LENGTH, Stop.FILTER],
+    "openai-responses": [Stop.END, Stop.LENGTH, Stop.FILTER],
+}
+# Blocks of the provider's own, whole.
+KEPT = {
+    "anthropic": b'{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}',
+    "gemini": b'{"executableCode":{"language":"PYTHON","code":"print(1)"}}',
+}
+
+
 @st.composite
 def replies(draw: st.DrawFn, dialect: str) -> Reply:
-    """A reply that a provider speaking the dialect could have given: it thinks, speaks and calls, in that order."""
-    parts: list[Part] = draw(st.lists(thoughts(dialect), max_size=1))
-    parts += [Text(literal=quote(text)) for text in draw(st.lists(words, max_size=1))]
+    """A reply that a provider speaking the dialect could have given.
+
+    In Chat a model thinks, speaks and calls, in that order; elsewhere parts may come in any order.
+    """
+    parts: list[Part] = draw(st.lists(thoughts(dialect), max_size=1 if dialect == "openai-chat" else 2))
+    parts += [
+        Text(literal=quote(text)) for text in draw(st.lists(words, max_size=1 if dialect == "openai-chat" else 2))
+    ]
     parts += [draw(calls(dialect, number)) for number in range(draw(st.integers(0, 3)))]
+    if dialect in KEPT and draw(st.booleans()):
+        kind = "server_tool_use" if dialect == "anthropic" else "executableCode"
+        parts.append(Opaque(kind=kind, json=KEPT[dialect], origin=Origin(dialect, "", "made-up-model")))
+    if dialect != "openai-chat":
+        parts = draw(st.permutations(parts))
+    if dialect == "gemini" and parts and isinstance(parts[-1], Text) and draw(st.booleans()):
+        parts[-1] = Text(literal=parts[-1].literal, signature=draw(state_of(dialect)))
     called = any(isinstance(part, Call) for part in parts)
-    stop = Stop.CALLS if called else draw(st.sampled_from([Stop.END, Stop.LENGTH]))
+    stop = Stop.CALLS if called else draw(st.sampled_from(STOPS[dialect]))
     return Reply(
         id=draw(st.from_regex(r"[a-z]{3}_[a-z0-9]{8}", fullmatch=True)),
         model="made-up-model",
-        choices=(Choice(tuple(parts), stop),),
+        choices=(Choice(tuple(parts), stop, sequence="###" if stop is Stop.STOP_SEQUENCE else None),),
         usage=draw(usages()),
         created=1_700_000_000,
     )
@@ -94,7 +128,13 @@ def fragments(reply: Reply, size: int) -> list[Event]:
 
 
 def interleaved(events: list[Event]) -> list[Event]:
-    """The same with calls side by side: all begin, their fragments come in turn, and all end together."""
+    """The same with calls side by side: all begin, their fragments come in turn, and all end together.
+
+    Only where the calls come last: parts begin in the order of their numbers.
+    """
+    last = max((e.part for e in events if isinstance(e, TextDelta | ReasoningDelta | Kept | Signed)), default=-1)
+    if any(isinstance(e, CallStarted) and e.part < last for e in events):
+        return events
     started = [e for e in events if isinstance(e, CallStarted)]
     kinds = CallStarted | CallDelta | CallEnded
     signed = {e.part: e for e in events if isinstance(e, Signed) and any(s.part == e.part for s in started)}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from strategies_replies import fragments, interleaved, replies
 
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
-from dragoman.conversation.replies import Reply
+from dragoman.conversation.parts import Call, Reasoning, Text
+from dragoman.conversation.replies import Reply, Stop
 from dragoman.dialects.answering import Answering
 from dragoman.engine.spoken import DIALECTS, spoken
 from dragoman.engine.translate import Translation
+from strategies_replies import fragments, interleaved, replies
 
 PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
 # An id that never occurs: with something to undo, equal dialects are translated and not relayed.
@@ -33,7 +34,7 @@ def whole(upstream: str, client: str, body: bytes) -> object:
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(data=st.data(), size=st.sampled_from([1, 7, 64, 100_000]), piece=st.integers(1, 9), braided=st.booleans())
 def test_law_8_stream_equals_whole(
     upstream: str, client: str, data: st.DataObject, size: int, piece: int, braided: bool
@@ -45,8 +46,24 @@ def test_law_8_stream_equals_whole(
     body = spoken(upstream).render_reply(reply, ANSWERING)
     assert canonical(collect(spoken(upstream).parse_reply(body))) == canonical(folded(upstream, wire))
     one, other = streamed(upstream, client, wire, size), whole(upstream, client, body)
-    assert isinstance(one, Reply)
-    assert canonical(one) == canonical(other)
+    assert isinstance(one, Reply) or reply.choices[0].stop is Stop.ERROR
+    assert seen(client, one) == seen(client, other)
+
+
+def seen(client: str, reply: object) -> object:
+    """What the client holds in the end. A Chat message has one text, one thought and one list of calls, whose order
+    among each other is nowhere to be seen."""
+    if client != "openai-chat" or not isinstance(reply, Reply):
+        return canonical(reply)
+    choice = reply.choices[0]
+    thoughts = [part for part in choice.parts if isinstance(part, Reasoning)]
+    words = [part for part in choice.parts if isinstance(part, Text)]
+    calls = [canonical(part) for part in choice.parts if isinstance(part, Call)]
+    states = [part.state.json for part in thoughts if part.state] + [
+        part.signature.json for part in words if part.signature
+    ]
+    texts = "".join(part.text for part in words), "".join(part.text.text for part in thoughts if part.text)
+    return texts, calls, sorted(states), choice.stop, reply.usage, reply.id, reply.model
 
 
 def folded(dialect: str, wire: bytes) -> object:
