@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from types import ModuleType
 from typing import Any
 
 import orjson
 import pytest
-from tests.corpus import exchanges
-from tests.openai_answers import parsed, recorded, rendered, sse
+from tests.corpus import exchanges, sampled
+from tests.openai_answers import ASKED, parsed, recorded, rendered, sse
 
+from dragoman.conversation.collect import collect
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -26,7 +28,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.replies import Stop, Usage
+from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.openai_chat import reply as chat_reply
 from dragoman.dialects.openai_chat import stream as chat
 from dragoman.dialects.openai_responses import reply as responses_reply
@@ -120,6 +122,59 @@ def test_damaged_bytes_raise_nothing(dialect: str, stream: ModuleType) -> None:
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
         events = parsed(stream, bytes(damaged))
         assert isinstance(events[-1], (Ended, Failed))
+
+
+ODD: list[Any] = [None, 7, -1, "x", "", [], {}, True, 1e300, 2**60, [[]], [None], {"type": "text"}, {"error": 1}]
+
+
+def mutated(value: Any, chance: random.Random) -> Any:
+    """The value with one thing in it replaced by something odd."""
+    places: list[tuple[Any, Any]] = []
+    _list_places(value, places)
+    if places:
+        holder, key = chance.choice(places)
+        holder[key] = deepcopy(chance.choice(ODD))
+    return value
+
+
+def _list_places(value: Any, places: list[tuple[Any, Any]]) -> None:
+    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        places.append((value, key))
+        _list_places(value[key], places)
+
+
+@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
+def test_odd_values_anywhere_raise_nothing(dialect: str, stream: ModuleType) -> None:
+    chance = random.Random(dialect)
+    count = 0
+    for one in recorded(dialect):
+        if one.stream and len(one.wire) < 12_000 and sampled(one.id, 3):
+            frames = [frame.partition(b"data: ")[2] for frame in one.wire.replace(b"\r\n", b"\n").split(b"\n\n")]
+            readable = [frame for frame in frames if frame[:1] == b"{" and one.id != "f34688e4ea3509bd"]
+            wire = sse(*[mutated(orjson.loads(frame), chance) for frame in readable], b"[DONE]")
+            events = parsed(stream, wire)
+            assert isinstance(events[-1], (Ended, Failed)), one.id
+            assert not any(isinstance(event, (Ended, Failed)) for event in events[:-1]), one.id
+            for _, other in STREAMS:
+                rendered(other, events)
+            count += 1
+    print(f"\n{dialect}: {count} streams with something odd in every frame")
+    assert count > 10
+
+
+REPLIES = [chat_reply, responses_reply]
+
+
+@pytest.mark.parametrize(("dialect", "reply"), [("openai-chat", REPLIES[0]), ("openai-responses", REPLIES[1])])
+def test_odd_values_in_a_whole_answer_raise_nothing(dialect: str, reply: ModuleType) -> None:
+    chance = random.Random(dialect)
+    for one in recorded(dialect):
+        if not one.stream and len(one.wire) < 12_000 and sampled(one.id, 4):
+            answer = collect(reply.parse_reply(orjson.dumps(mutated(orjson.loads(one.wire), chance))))
+            if isinstance(answer, Reply):
+                for other in REPLIES:
+                    orjson.loads(other.render_reply(answer, ASKED))
 
 
 INBAND = {"2f525d317427979e": (chat, FailureKind.BAD_REQUEST), "83d4396c62cc5177": (responses, FailureKind.QUOTA)}

@@ -148,7 +148,7 @@ class Reader:
         self._head = Started(
             id=self._id,
             model=head.model or before.model,
-            created=int(head.created) if head.created else before.created,
+            created=int(head.created) if head.created and 0 < head.created < 2**53 else before.created,
             fingerprint=head.system_fingerprint or before.fingerprint,
             service_tier=head.service_tier or before.service_tier,
         )
@@ -315,6 +315,8 @@ class Reader:
         data = fields.pop("data", EMPTY)
         transcript = fields.pop("transcript", None)
         if data == EMPTY and transcript in (None, EMPTY) and fields.get("id", EMPTY) == EMPTY:
+            return
+        if data[0] != _QUOTE or (transcript or EMPTY)[0] != _QUOTE:
             return
         if choice.audio < 0:
             choice.audio = choice.begin(OTHER, out)

@@ -76,6 +76,8 @@ class Parser:
             read = False
         if not read:
             self.skipped += 1
+            if self._reader.over:
+                out.append(Failed(UNFINISHED))
 
     def _read_plain_body(self, body: bytes, out: list[Event]) -> None:
         """The server answered a request for a stream with a plain body."""
@@ -84,6 +86,7 @@ class Parser:
                 self._reader.finish(out)
         except UNREADABLE:
             self.skipped += 1
+            self._reader.over = False
 
 
 def _valid(data: bytes) -> bytes:

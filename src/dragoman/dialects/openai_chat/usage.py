@@ -70,7 +70,7 @@ def _details(told: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _count(told: dict[str, Any], key: str) -> int:
     found = told.get(key)
-    return max(0, int(found)) if isinstance(found, (int, float)) else 0
+    return int(found) if isinstance(found, (int, float)) and 0 <= found < 2**53 else 0
 
 
 def _extras(told: dict[str, Any]) -> Extras | None:
@@ -79,8 +79,8 @@ def _extras(told: dict[str, Any]) -> Extras | None:
     for key, value in told.items():
         if key in _KNOWN or value is None:
             continue
-        if key in _KNOWN_DETAILS and isinstance(value, dict):
-            others = {name: count for name, count in value.items() if name not in _KNOWN_DETAILS[key]}
+        if key in _KNOWN_DETAILS:
+            others = {name: count for name, count in _details(told, key).items() if name not in _KNOWN_DETAILS[key]}
             if others:
                 fields[key] = _encode(others)
             continue

@@ -135,7 +135,7 @@ class Reader:
             Started(
                 id=self._id,
                 model=model,
-                created=int(float(created)) if created[:1].isdigit() else None,
+                created=int(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
                 service_tier=string(response.get("service_tier")) or None,
                 extras=extras_of(DIALECT, others),
             )
@@ -214,7 +214,7 @@ class Reader:
     def _text(self, wire: WireEvent, frame: bytes, out: list[Event]) -> None:
         item = self._items.get(wire.output_index) or self._item(wire, "message")
         literal = bytes(wire.delta)
-        logprobs = bytes(wire.logprobs) if wire.logprobs is not ABSENT and len(bytes(wire.logprobs)) > 4 else None
+        logprobs = _tokens(bytes(wire.logprobs)) if wire.logprobs is not ABSENT else None
         part = item.parts.get(wire.content_index)
         if part is None:
             self._speak(item, wire.content_index, literal, logprobs, out)
@@ -303,8 +303,8 @@ class Reader:
                     self._refuse(found, index, content["refusal"], out)
                 continue
             if index not in found.parts:
-                tokens = content.get("logprobs", b"")
-                self._speak(found, index, content.get("text", b""), tokens if len(tokens) > 2 else None, out)
+                tokens = _tokens(content.get("logprobs", b""))
+                self._speak(found, index, content.get("text", b""), tokens, out)
             for note in objects(content.get("annotations"))[found.cited.get(index, 0) :]:
                 self._cite(found, index, write_object(note), out)
 
@@ -350,6 +350,10 @@ class Reader:
     def _keep(self, found: _Item, item: Mapping[str, bytes], out: list[Event]) -> None:
         opaque = Opaque(kind=string(item.get("type")), json=write_object(item), origin=self.origin)
         out.append(Kept(0, self._begin(), opaque))
+
+
+def _tokens(logprobs: bytes) -> bytes | None:
+    return logprobs if len(logprobs) > 2 and logprobs[:1] == b"[" else None
 
 
 _TAKE: Mapping[str, Callable[[Reader, WireEvent, bytes, list[Event]], None]] = {

@@ -66,6 +66,8 @@ class Parser:
             read = False
         if not read:
             self.skipped += 1
+            if self._reader.over:
+                out.append(Failed(UNFINISHED))
 
     def _read_plain_body(self, body: bytes, out: list[Event]) -> None:
         """The server answered a request for a stream with a plain body."""

@@ -62,15 +62,15 @@ def _details(told: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _count(told: dict[str, Any], key: str) -> int:
     found = told.get(key)
-    return max(0, int(found)) if isinstance(found, (int, float)) else 0
+    return int(found) if isinstance(found, (int, float)) and 0 <= found < 2**53 else 0
 
 
 def _extras(told: dict[str, Any]) -> Extras | None:
     fields: dict[str, Json] = {}
     for key, value in told.items():
         known = _KNOWN_DETAILS.get(key)
-        if known is not None and isinstance(value, dict):
-            others = {name: count for name, count in value.items() if name not in known}
+        if known is not None:
+            others = {name: count for name, count in _details(told, key).items() if name not in known}
             if others:
                 fields[key] = _encode(others)
         elif key not in _KNOWN and value is not None:
