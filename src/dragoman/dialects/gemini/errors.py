@@ -58,10 +58,10 @@ def error_body(failure: Failure) -> tuple[int, bytes]:
 
 
 def _message(failure: Failure) -> str:
-    known = failure.tokens is not None and failure.limit is not None
+    """Google's sentence with the numbers that are known, then the provider's own words."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
         return failure.message
-    if not known:
-        return f"{_TOO_LONG} exceeds the maximum number of tokens allowed. {failure.message}".rstrip()
-    limit = f"exceeds the maximum number of tokens allowed ({failure.limit})."
-    return f"{_TOO_LONG} ({failure.tokens}) {limit} {failure.message}".rstrip()
+    tokens = f" ({failure.tokens})" if failure.tokens is not None else ""
+    limit = f" ({failure.limit})" if failure.limit is not None else ""
+    said = f"{_TOO_LONG}{tokens} exceeds the maximum number of tokens allowed{limit}. {failure.message}"
+    return said.rstrip()

@@ -53,10 +53,23 @@ _TEXT, _THOUGHT, _CALL = TextDelta, ReasoningDelta, CallStarted
 class _Candidate:
     """What is unfinished in one candidate."""
 
-    __slots__ = ("call", "citations", "fragments", "held", "kind", "media", "part", "signature", "size", "stop")
+    __slots__ = (
+        "call",
+        "citations",
+        "fragments",
+        "held",
+        "kind",
+        "media",
+        "part",
+        "signature",
+        "size",
+        "stop",
+        "written",
+    )
 
     def __init__(self) -> None:
         self.part = -1
+        self.written = -1
         self.kind: type[Event] | None = None
         self.call: CallStarted | None = None
         self.fragments: list[bytes] = []
@@ -110,6 +123,7 @@ class Parts:
             return
         candidate.part, candidate.kind = event.part, _TEXT
         if event.literal != EMPTY:
+            candidate.written = event.part
             self.part(event.choice, b'{"text":' + event.literal + b"}")
         if type(event) is TextDelta and event.logprobs is not None:
             self.logprobs(event.choice, event.logprobs)
@@ -118,7 +132,8 @@ class Parts:
         candidate = self._at(event)
         if candidate is None or event.literal == EMPTY:
             return
-        candidate.part, candidate.kind = event.part, _THOUGHT
+        candidate.part = candidate.written = event.part
+        candidate.kind = _THOUGHT
         self.part(event.choice, b'{"text":' + event.literal + b',"thought":true}')
 
     def _state(self, event: Signed) -> None:
@@ -129,9 +144,10 @@ class Parts:
         if candidate.call is not None:
             candidate.signature = signature
             return
-        fresh = candidate.part != event.part
-        self.sign(event.choice, signature, fresh or candidate.kind is not _TEXT, fresh)
-        candidate.part, candidate.kind = event.part, _THOUGHT if fresh else candidate.kind
+        if candidate.part != event.part:
+            candidate.part, candidate.kind = event.part, _THOUGHT
+        self.sign(event.choice, signature, candidate.kind is not _TEXT, candidate.written != event.part)
+        candidate.written = -1
 
     def _call_started(self, event: CallStarted) -> None:
         candidate = self._at(event)

@@ -1,0 +1,363 @@
+"""Claude's replies, streams and errors: recorded ones, and the corners that recordings do not have."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from corpus import sampled
+from dragoman.conversation.canonical import canonical
+from dragoman.conversation.collect import collect
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import MediaKind, Opaque, Origin
+from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.dialects.answering import Answering
+from dragoman.dialects.anthropic.errors import parse_error, render_error
+from dragoman.dialects.anthropic.reply import parse_reply, render_reply
+from dragoman.dialects.anthropic.stream import Parser, Renderer
+from recorded_answers import Recording, cut, recordings
+
+ANSWERING = Answering(model="shown", id="msg_1")
+
+
+def parsed(wire: bytes, size: int = 1 << 20) -> list[Event]:
+    parser = Parser()
+    return [event for chunk in cut(wire, size) for event in parser.feed(chunk)] + parser.close()
+
+
+def events_of(recording: Recording) -> list[Event]:
+    return parsed(recording.wire) if recording.stream else parse_reply(recording.wire)
+
+
+def rendered(events: list[Event]) -> list[dict[str, object]]:
+    """The data of each frame of a rendered stream; names and types agree."""
+    renderer = Renderer(ANSWERING)
+    frames = (renderer.render(events) + renderer.close()).decode().split("\n\n")[:-1]
+    told = []
+    for frame in frames:
+        name, data = frame.split("\n")
+        told.append(orjson.loads(data.removeprefix("data: ")))
+        assert told[-1]["type"] == name.removeprefix("event: ")
+    return told
+
+
+def meaning(reply: object) -> object:
+    """A reply without the provider's own word for the stop, which a computed stop does not have."""
+    plain = canonical(reply)
+    for choice in plain.get("choices", []):
+        choice.pop("said", None)
+    return plain
+
+
+def test_any_cut_of_a_recorded_stream_gives_the_same_events() -> None:
+    streams = [recording for recording in recordings("anthropic", 8) if recording.stream]
+    assert streams
+    for recording in streams:
+        whole = parsed(recording.wire)
+        assert isinstance(collect(whole), Reply), recording.id
+        for size in (1, 2, 7, 4096):
+            assert parsed(recording.wire, size) == whole, (recording.id, size)
+
+
+def test_a_recorded_answer_written_and_read_again_is_the_same() -> None:
+    count = 0
+    for recording in recordings("anthropic"):
+        if not sampled(recording.id, 4):
+            continue
+        events = events_of(recording)
+        reply = collect(events)
+        assert isinstance(reply, Reply), recording.id
+        renderer = Renderer(Answering())
+        streamed = collect(parsed(renderer.render(events) + renderer.close()))
+        assert meaning(streamed) == meaning(reply), recording.id
+        assert meaning(collect(parse_reply(render_reply(reply, Answering())))) == meaning(reply), recording.id
+        count += 1
+    print(f"{count} recorded answers read, written and read again")
+
+
+def test_usage_counts_the_cache_into_the_input_and_out_again() -> None:
+    body = orjson.dumps(
+        {
+            "id": "msg_1",
+            "model": "c",
+            "content": [],
+            "stop_reason": "end_turn",
+            "usage": {
+                "input_tokens": 15,
+                "cache_read_input_tokens": 3935,
+                "cache_creation_input_tokens": 50,
+                "output_tokens": 9,
+                "output_tokens_details": {"thinking_tokens": 4},
+            },
+        }
+    )
+    reply = collect(parse_reply(body))
+    assert isinstance(reply, Reply)
+    assert reply.usage is not None
+    usage = reply.usage
+    assert (usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning) == (4000, 3935, 50, 9, 4)
+    assert orjson.loads(render_reply(reply, ANSWERING))["usage"] == orjson.loads(body)["usage"]
+
+
+def test_usage_at_the_end_overrules_the_start_and_keeps_what_it_leaves_out() -> None:
+    usage = b'{"input_tokens":0,"cache_read_input_tokens":7,"output_tokens":0}'
+    start = b'data: {"type":"message_start","message":{"usage":%b}}\n\n' % usage
+    end = b"""data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},
+data: "usage":{"input_tokens":12,"output_tokens":5}}
+
+data: {"type":"message_stop"}
+
+"""
+    reply = collect(parsed(start + end))
+    assert isinstance(reply, Reply)
+    assert reply.usage == Usage(input=19, output=5, cached=7)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("end_turn", Stop.END),
+        ("max_tokens", Stop.LENGTH),
+        ("stop_sequence", Stop.STOP_SEQUENCE),
+        ("tool_use", Stop.CALLS),
+        ("pause_turn", Stop.PAUSE),
+        ("compaction", Stop.PAUSE),
+        ("refusal", Stop.REFUSAL),
+        ("model_context_window_exceeded", Stop.CONTEXT),
+    ],
+)
+def test_stop_reasons_go_in_and_come_out_as_they_were(said: str, reason: Stop) -> None:
+    body = orjson.dumps({"id": "m", "model": "c", "content": [], "stop_reason": said, "usage": {}})
+    reply = collect(parse_reply(body))
+    assert isinstance(reply, Reply)
+    assert reply.choices[0].stop is reason
+    assert orjson.loads(render_reply(reply, ANSWERING))["stop_reason"] == said
+
+
+@pytest.mark.parametrize("reason", list(Stop))
+def test_every_stop_has_a_word_and_a_breakdown_is_never_a_success(reason: Stop) -> None:
+    told = rendered([Started("m", "c"), Stopped(0, reason, "WORD"), Ended()])
+    delta = next(frame["delta"] for frame in told if frame["type"] == "message_delta")
+    assert isinstance(delta, dict)
+    if reason in (Stop.ERROR, Stop.BROKEN_CALL):
+        assert delta["stop_reason"] == "refusal"
+        assert "WORD" in str(delta["stop_details"])
+    else:
+        assert delta["stop_reason"]
+
+
+def test_Q32_calls_side_by_side_are_written_one_after_the_other() -> None:
+    """The lowest open call streams; what belongs to others is held until it is complete."""
+    events: list[Event] = [
+        Started("m", "c"),
+        CallStarted(0, 0, "a", "first"),
+        CallStarted(0, 1, "b", "second"),
+        CallDelta(0, 1, b'"{\\"x\\":"'),
+        CallDelta(0, 0, b'"{\\"y\\":1"'),
+        CallDelta(0, 1, b'"2}"'),
+        CallDelta(0, 0, b'"}"'),
+    ]
+    renderer = Renderer(ANSWERING)
+    early = renderer.render(events)
+    assert b"second" not in early
+    assert b"first" in early
+    late = renderer.render([CallEnded(0, 0), CallEnded(0, 1), Stopped(0, Stop.CALLS), Ended()])
+    reply = collect(parsed(early + late))
+    assert isinstance(reply, Reply)
+    assert [(part.name, part.arguments) for part in reply.choices[0].parts] == [  # type: ignore[attr-defined]
+        ("first", b'{"y":1}'),
+        ("second", b'{"x":2}'),
+    ]
+
+
+def test_Q32_what_is_held_is_bounded() -> None:
+    renderer = Renderer(ANSWERING)
+    renderer.render([Started("m", "c"), CallStarted(0, 0, "a", "f"), CallStarted(0, 1, "b", "g")])
+    piece = CallDelta(0, 1, quote("x" * 1_000_000))
+    out = b"".join(renderer.render([piece]) for _ in range(40))
+    assert b"event: error" in out
+    assert renderer.close() == b""
+
+
+def test_state_alone_is_a_thinking_block_without_text() -> None:
+    foreign = Opaque(kind="thought_signature", json=b'"AAAA"', origin=Origin("gemini"))
+    own = Opaque(kind="signature", json=b'"c2ln"', origin=Origin("anthropic"))
+    told = rendered(
+        [
+            Started("m", "c"),
+            Signed(0, 0, own),
+            CallStarted(0, 1, "a", "f"),
+            Signed(0, 1, foreign),
+            CallDelta(0, 1, b'"{}"'),
+            CallEnded(0, 1),
+            Stopped(0, Stop.CALLS),
+            Ended(),
+        ]
+    )
+    opened = [frame["content_block"]["type"] for frame in told if frame["type"] == "content_block_start"]  # type: ignore[index]
+    assert opened == ["thinking", "thinking", "tool_use"]
+    signed = [frame["delta"]["signature"] for frame in told if "signature_delta" in str(frame)]  # type: ignore[index]
+    assert signed[0] == "c2ln"
+    assert signed[1] != "AAAA"
+
+
+def test_server_tools_are_kept_whole_though_their_input_streams() -> None:
+    block = b'{"type":"server_tool_use","id":"s","name":"w","input":{}}'
+    start = b'data: {"type":"content_block_start","index":0,"content_block":%b}\n\n' % block
+    rest = b"""data: {"type":"content_block_delta","index":0,
+data: "delta":{"type":"input_json_delta","partial_json":"{\\"q\\":"}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"1}"}}
+
+data: {"type":"content_block_stop","index":0}
+
+data: {"type":"content_block_start","index":1,"content_block":{"type":"compaction","content":"a"}}
+
+data: {"type":"content_block_delta","index":1,"delta":{"type":"compaction_delta","content":"b"}}
+
+data: {"type":"content_block_stop","index":1}
+
+"""
+    kept = [event.opaque for event in parsed(start + rest) if isinstance(event, Kept)]
+    assert [(one.kind, orjson.loads(one.json)) for one in kept] == [
+        ("server_tool_use", {"type": "server_tool_use", "id": "s", "name": "w", "input": {"q": 1}}),
+        ("compaction", {"type": "compaction", "content": "ab"}),
+    ]
+
+
+def test_X11_a_stream_that_breaks_off_is_a_failure_not_a_success() -> None:
+    begun = b'data: {"type":"message_start","message":{"id":"m","model":"c"}}\n\n'
+    text = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n'
+    stop = b'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
+    for wire in (b"", begun, begun + text, begun + text + stop):
+        last = parsed(wire)[-1]
+        assert isinstance(last, Failed), wire
+        assert last.failure.kind is FailureKind.BROKEN_STREAM
+    told = rendered([Started("m", "c"), TextDelta(0, 0, b'"Hi"')])
+    assert told[-1]["type"] == "error"
+    assert not any(frame["type"] == "message_stop" for frame in told)
+
+
+def test_an_error_in_the_stream_is_told_as_one() -> None:
+    wire = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+    (failed,) = parsed(wire)
+    assert isinstance(failed, Failed)
+    assert (failed.failure.kind, failed.failure.message) == (FailureKind.OVERLOADED, "Overloaded")
+    (frame,) = rendered([failed])
+    assert frame["error"] == {"type": "overloaded_error", "message": "Overloaded"}
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"data: {not json}\n\n" * 50,
+        b"\x00\xff\xfe" * 1000,
+        b":" + b"x" * 100_000,
+        b": comment\n" * 10_000,
+        b"<html><body>502 Bad Gateway</body></html>",
+        b'data: {"type":"content_block_stop","index":5}\n\n',
+        b'data: {"type":"content_block_delta","index":9,"delta":null}\n\n',
+        b'data: {"type":"content_block_start","index":0}\n\ndata: {"type":"message_start"}\n\n',
+        b'data: {"type":"message_delta","delta":[],"usage":7}\n\ndata: 7\n\ndata: null\n\n',
+        b'data: {"type":"content_block_start","index":0,"content_block":{"type":7,"text":{}}}\n\n',
+        b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":7}}\n\n',
+        b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\xff"}}\n\n',
+        b'{"type":"message"',
+    ],
+)
+def test_garbage_ends_in_a_failure_and_nothing_rises(wire: bytes) -> None:
+    for size in (1 << 20, 3):
+        assert isinstance(parsed(wire, size)[-1], Failed)
+    assert isinstance(parse_reply(wire)[-1], Failed)
+
+
+def test_a_frame_without_end_is_refused_before_it_fills_the_memory() -> None:
+    parser = Parser()
+    events: list[Event] = []
+    for _ in range(40):
+        events += parser.feed(b"data: " + b"x" * 1_000_000)
+    assert isinstance(events[-1], Failed)
+    assert parser.close() == []
+
+
+def test_D9_unreadable_frames_are_skipped_and_counted() -> None:
+    parser = Parser()
+    wire = b"""data: {"type":"message_start","message":{}}
+
+data: {oops
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
+
+data: {"type":"message_stop"}
+
+"""
+    events = parser.feed(wire) + parser.close()
+    assert parser.skipped == 1
+    assert isinstance(events[-1], Ended)
+    assert [event for event in events if isinstance(event, TextDelta)] == [TextDelta(0, 0, b'"Hi"')]
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (
+            Failure(FailureKind.CONTEXT_LENGTH, "Too long.", tokens=213462, limit=200000),
+            "prompt is too long: 213462 tokens > 200000 maximum (Too long.)",
+        ),
+        (
+            Failure(FailureKind.CONTEXT_LENGTH, "prompt is too long: 5 tokens > 4 maximum", tokens=5, limit=4),
+            "prompt is too long: 5 tokens > 4 maximum",
+        ),
+        (Failure(FailureKind.CONTEXT_LENGTH, "Too long."), "prompt is too long: Too long."),
+        (Failure(FailureKind.BAD_REQUEST, "temperature: range: 0..1"), "temperature: range: 0..1"),
+    ],
+)
+def test_D12_a_prompt_that_is_too_long_is_told_in_claudes_words(failure: Failure, message: str) -> None:
+    status, _, body = render_error(failure, ANSWERING)
+    assert status == 400
+    assert orjson.loads(body)["error"] == {"type": "invalid_request_error", "message": message}
+
+
+@pytest.mark.parametrize("kind", list(FailureKind))
+def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: FailureKind) -> None:
+    near = {
+        FailureKind.CONTENT_FILTER: FailureKind.BAD_REQUEST,
+        FailureKind.NETWORK: FailureKind.SERVER,
+        FailureKind.BROKEN_STREAM: FailureKind.SERVER,
+    }
+    status, headers, body = render_error(Failure(kind, "Words.", retry_after=1.5), ANSWERING)
+    assert headers["retry-after"] == "2"
+    assert parse_error(status, headers, body).kind in (kind, near.get(kind))
+
+
+def test_pictures_and_sounds_become_links_that_hold_them() -> None:
+    events: list[Event] = [
+        Started("m", "c"),
+        MediaDelta(0, 0, MediaKind.AUDIO, "audio/wav", b'"AAAA"'),
+        MediaDelta(0, 0, MediaKind.AUDIO, "audio/wav", b'"BBBB"'),
+        ReasoningDelta(0, 1, b'"Hm"'),
+        Stopped(0, Stop.END),
+        Used(Usage(1, 1)),
+        Ended(),
+    ]
+    renderer = Renderer(ANSWERING)
+    reply = collect(parsed(renderer.render(events)))
+    assert isinstance(reply, Reply)
+    assert reply.choices[0].parts[0].text == "[audio](data:audio/wav;base64,AAAABBBB)"  # type: ignore[attr-defined]

@@ -1,0 +1,340 @@
+"""Gemini's replies, streams and errors: recorded ones, and the corners that recordings do not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from corpus import sampled
+from dragoman.conversation.canonical import canonical
+from dragoman.conversation.collect import collect
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    MediaDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
+from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.dialects.answering import Answering
+from dragoman.dialects.gemini.errors import parse_error, render_error
+from dragoman.dialects.gemini.reply import parse_reply, render_reply
+from dragoman.dialects.gemini.stream import Parser, Renderer
+from recorded_answers import Recording, cut, recordings
+
+ANSWERING = Answering(model="shown", id="resp_1")
+ARRAY = Answering(model="shown", id="resp_1", array=True)
+
+
+def parsed(wire: bytes, size: int = 1 << 20, seed: str = "") -> list[Event]:
+    parser = Parser(seed=seed)
+    return [event for chunk in cut(wire, size) for event in parser.feed(chunk)] + parser.close()
+
+
+def events_of(recording: Recording) -> list[Event]:
+    return parsed(recording.wire) if recording.stream else parse_reply(recording.wire)
+
+
+def whole(*parts: dict[str, Any], finish: str = "STOP", **others: Any) -> bytes:
+    candidate = {"content": {"parts": list(parts), "role": "model"}, "finishReason": finish}
+    return orjson.dumps({"candidates": [candidate], "responseId": "r", **others})
+
+
+def read(body: bytes) -> Reply:
+    reply = collect(parse_reply(body))
+    assert isinstance(reply, Reply), reply
+    return reply
+
+
+def meaning(reply: object) -> object:
+    """A reply without the provider's own word for the stop, which a computed stop does not have."""
+    plain = canonical(reply)
+    for choice in plain.get("choices", []):
+        choice.pop("said", None)
+    return plain
+
+
+def test_any_cut_of_a_recorded_stream_gives_the_same_events() -> None:
+    streams = [recording for recording in recordings("gemini", 8) if recording.stream]
+    assert streams
+    for recording in streams:
+        events = parsed(recording.wire)
+        assert isinstance(collect(events), Reply), recording.id
+        for size in (1, 2, 7, 4096):
+            assert parsed(recording.wire, size) == events, (recording.id, size)
+
+
+@pytest.mark.parametrize("answering", [Answering(), Answering(array=True)])
+def test_a_recorded_answer_written_and_read_again_is_the_same(answering: Answering) -> None:
+    count = 0
+    for recording in recordings("gemini"):
+        if not sampled(recording.id, 4):
+            continue
+        events = events_of(recording)
+        reply = collect(events)
+        assert isinstance(reply, Reply), recording.id
+        renderer = Renderer(answering)
+        assert meaning(collect(parsed(renderer.render(events) + renderer.close()))) == meaning(reply), recording.id
+        assert meaning(collect(parse_reply(render_reply(reply, answering)))) == meaning(reply), recording.id
+        count += 1
+    print(f"{count} recorded answers read, written and read again")
+
+
+def test_a_tool_call_ends_with_STOP_and_is_told_by_its_parts() -> None:
+    reply = read(whole({"functionCall": {"name": "f", "args": {"a": 1}}}))
+    assert reply.choices[0].stop is Stop.CALLS
+    assert orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["finishReason"] == "STOP"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("STOP", Stop.END),
+        ("MAX_TOKENS", Stop.LENGTH),
+        ("SAFETY", Stop.FILTER),
+        ("RECITATION", Stop.FILTER),
+        ("BLOCKLIST", Stop.FILTER),
+        ("PROHIBITED_CONTENT", Stop.FILTER),
+        ("SPII", Stop.FILTER),
+        ("MODEL_ARMOR", Stop.FILTER),
+        ("IMAGE_SAFETY", Stop.FILTER),
+        ("MALFORMED_FUNCTION_CALL", Stop.BROKEN_CALL),
+        ("UNEXPECTED_TOOL_CALL", Stop.BROKEN_CALL),
+        ("CONTINUATION", Stop.PAUSE),
+        ("OTHER", Stop.ERROR),
+        ("SOMETHING_NEW", Stop.ERROR),
+    ],
+)
+def test_finish_reasons(said: str, reason: Stop) -> None:
+    reply = read(whole({"text": "Hi"}, finish=said))
+    assert reply.choices[0].stop is reason
+    written = orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["finishReason"]
+    assert written == (said if said != "SOMETHING_NEW" else "OTHER")
+
+
+def test_a_blocked_prompt_is_a_filter_without_a_candidate() -> None:
+    body = orjson.dumps({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}})
+    reply = read(body)
+    assert (reply.choices[0].stop, reply.choices[0].said, reply.choices[0].parts) == (Stop.FILTER, "SAFETY", ())
+    again = orjson.loads(render_reply(reply, ANSWERING))
+    assert "candidates" not in again
+    assert again["promptFeedback"] == {"blockReason": "SAFETY"}
+    assert isinstance(parsed(b"data: " + body + b"\r\n\r\n")[-1], Ended)
+
+
+def test_usage_holds_thoughts_beside_the_answer_and_tool_results_beside_the_prompt() -> None:
+    told = {
+        "promptTokenCount": 31,
+        "candidatesTokenCount": 12,
+        "thoughtsTokenCount": 51,
+        "toolUsePromptTokenCount": 984,
+        "totalTokenCount": 1078,
+        "cachedContentTokenCount": 5,
+    }
+    reply = read(whole({"text": "Hi"}, usageMetadata=told))
+    assert reply.usage is not None
+    usage = reply.usage
+    assert (usage.input, usage.output, usage.reasoning, usage.cached) == (1015, 63, 51, 5)
+    assert orjson.loads(render_reply(reply, ANSWERING))["usageMetadata"] == told
+
+
+def test_Q11_a_call_without_an_id_gets_one_by_the_response_and_its_number() -> None:
+    def ids(body: bytes, seed: str = "") -> list[str]:
+        return [event.id for event in parse_reply(body, seed=seed) if isinstance(event, CallStarted)]
+
+    two = [{"functionCall": {"name": "f"}}, {"functionCall": {"name": "f"}}]
+    first = ids(whole(*two))
+    assert len(set(first)) == 2
+    assert first == ids(whole(*two))
+    assert set(first).isdisjoint(ids(whole(*two, responseId="another")))
+    assert set(ids(whole(*two, responseId=""), "seed-1")).isdisjoint(ids(whole(*two, responseId=""), "seed-2"))
+    assert ids(whole({"functionCall": {"name": "f", "id": "own"}})) == ["own"]
+
+
+def test_signatures_stay_with_the_part_they_came_on() -> None:
+    reply = read(
+        whole(
+            {"text": "Hm", "thought": True, "thoughtSignature": "AAA="},
+            {"text": "Hi", "thoughtSignature": "BBB="},
+            {"functionCall": {"name": "f"}, "thoughtSignature": "CCC="},
+            {"text": "", "thoughtSignature": "DDD="},
+        )
+    )
+    thought, text, call, empty = reply.choices[0].parts
+    assert isinstance(thought, Reasoning)
+    assert isinstance(text, Text)
+    assert isinstance(call, Call)
+    assert isinstance(empty, Text)
+    held = [thought.state, text.signature, call.signature, empty.signature]
+    assert [state.json for state in held if state] == [b'"AAA="', b'"BBB="', b'"CCC="', b'"DDD="']
+    parts = orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["content"]["parts"]
+    assert [part["thoughtSignature"] for part in parts] == ["AAA=", "BBB=", "CCC=", "DDD="]
+
+
+def test_arguments_that_stream_as_values_at_paths_are_put_together() -> None:
+    def chunk(call: dict[str, Any], **others: Any) -> bytes:
+        candidate = {"content": {"parts": [{"functionCall": call}]}, **others}
+        return b"data: " + orjson.dumps({"candidates": [candidate], "responseId": "r"}) + b"\r\n\r\n"
+
+    pieces = [
+        {"name": "f", "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.a", "stringValue": "x", "willContinue": True}], "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.a", "stringValue": "y"}], "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.list[1].price", "numberValue": 0.5}], "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.yes", "boolValue": True}, {"jsonPath": "$.no"}], "willContinue": True},
+        {},
+        {"name": "g"},
+    ]
+    wire = b"".join(map(chunk, pieces)) + chunk({"name": "h", "args": {"b": 2}}, finishReason="STOP")
+    reply = collect(parsed(wire, 9))
+    assert isinstance(reply, Reply)
+    calls = [part for part in reply.choices[0].parts if isinstance(part, Call)]
+    assert [(call.name, orjson.loads(call.arguments)) for call in calls] == [
+        ("f", {"a": "xy", "list": [None, {"price": 0.5}], "yes": True, "no": None}),
+        ("g", {}),
+        ("h", {"b": 2}),
+    ]
+
+
+def test_pictures_code_and_sources_are_kept() -> None:
+    parts: list[dict[str, Any]] = [
+        {"inlineData": {"mimeType": "image/png", "data": "AAAA"}, "thoughtSignature": "U0lH"},
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"text": "Hi"},
+    ]
+    body = orjson.loads(whole(*parts))
+    body["candidates"][0]["groundingMetadata"] = {"groundingChunks": [{"web": {"uri": "https://a.example"}}]}
+    events = parse_reply(orjson.dumps(body))
+    assert [event.kind for event in events if isinstance(event, MediaDelta)] == [MediaKind.IMAGE]
+    assert [event.json for event in events if isinstance(event, Cited)] == [b'{"web":{"uri":"https://a.example"}}']
+    candidate = orjson.loads(render_reply(read(orjson.dumps(body)), ANSWERING))["candidates"][0]
+    assert candidate["content"]["parts"] == parts
+    assert candidate["groundingMetadata"] == body["candidates"][0]["groundingMetadata"]
+
+
+@pytest.mark.parametrize("answering", [ANSWERING, ARRAY])
+def test_X11_a_stream_that_breaks_off_ends_with_an_error(answering: Answering) -> None:
+    renderer = Renderer(answering)
+    wire = renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"')]) + renderer.close()
+    last = parsed(wire)[-1]
+    assert isinstance(last, Failed)
+    assert b'"finishReason"' not in wire
+    if answering.array:
+        assert [next(iter(one)) for one in orjson.loads(wire)] == ["candidates", "error"]
+    else:
+        assert wire.endswith(b"\r\n\r\n")
+        assert b"[DONE]" not in wire
+
+
+def test_an_array_stream_is_one_json_value() -> None:
+    renderer = Renderer(ARRAY)
+    events: list[Event] = [Started("r", "g"), TextDelta(0, 0, b'"H"'), TextDelta(0, 0, b'"i"'), Stopped(0, Stop.END)]
+    wire = b"".join(renderer.render([event]) for event in [*events, Used(Usage(1, 2)), Ended()]) + renderer.close()
+    texts = [one["candidates"][0]["content"]["parts"][0]["text"] for one in orjson.loads(wire)]
+    assert texts == ["H", "i", ""]
+
+
+def test_calls_are_written_whole_and_in_their_order() -> None:
+    state = Opaque(kind="signature", json=b'"c2ln"', origin=Origin("anthropic"))
+    events: list[Event] = [
+        Started("r", "g"),
+        CallStarted(0, 0, "a", "first"),
+        Signed(0, 0, state),
+        CallStarted(0, 1, "b", "second"),
+        CallDelta(0, 1, b'"{\\"x\\":2}"'),
+        CallEnded(0, 1),
+        TextDelta(0, 2, b'"Hi"'),
+        CallDelta(0, 0, b'"{\\"y\\":1}"'),
+        CallEnded(0, 0),
+        Stopped(0, Stop.CALLS),
+        Ended(),
+    ]
+    renderer = Renderer(ANSWERING)
+    reply = collect(parsed(renderer.render(events)))
+    assert isinstance(reply, Reply)
+    first, second, text = reply.choices[0].parts
+    assert isinstance(first, Call)
+    assert isinstance(second, Call)
+    assert isinstance(text, Text)
+    assert (first.arguments, second.arguments, text.text) == (b'{"y":1}', b'{"x":2}', "Hi")
+    assert first.signature == state
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"data: {not json}\r\n\r\n" * 50,
+        b"\x00\xff\xfe" * 1000,
+        b": comment\n" * 10_000,
+        b"<html><body>502 Bad Gateway</body></html>",
+        b"[" * 5000,
+        b'[{"candidates":[{"content":{"parts":[{"text":"Hi"',
+        b'{"candidates": 7}',
+        b'data: {"candidates":[{"content":{"parts":[{"text":7},{"functionCall":{}},{}]}}]}\n\n',
+        b'data: {"candidates":[{"content":{"parts":[{"inlineData":7},{"odd":[]}]},"index":-3}]}\n\n',
+        b'data: {"candidates":[{"content":{"parts":[{"text":"\xff"}]}}]}\n\n',
+        b'data: {"usageMetadata":7}\n\ndata: null\n\ndata: [1]\n\n',
+        b'data: {"error":{"code":503,"message":"Down","status":"UNAVAILABLE"}}\r\n\r\n',
+    ],
+)
+def test_garbage_ends_in_a_failure_and_nothing_rises(wire: bytes) -> None:
+    for size in (1 << 20, 3):
+        assert isinstance(parsed(wire, size)[-1], Failed)
+    assert isinstance(parse_reply(wire)[-1], Failed)
+
+
+@pytest.mark.parametrize("start", [b"data: ", b"[{"])
+def test_a_chunk_without_end_is_refused_before_it_fills_the_memory(start: bytes) -> None:
+    parser = Parser()
+    events = parser.feed(start)
+    for _ in range(40):
+        events += parser.feed(b"x" * 1_000_000)
+    assert isinstance(events[-1], Failed)
+    assert parser.close() == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (
+            Failure(FailureKind.CONTEXT_LENGTH, "Too long.", tokens=12, limit=10),
+            "The input token count (12) exceeds the maximum number of tokens allowed (10). Too long.",
+        ),
+        (
+            Failure(FailureKind.CONTEXT_LENGTH, "Too long."),
+            "The input token count exceeds the maximum number of tokens allowed. Too long.",
+        ),
+    ],
+)
+def test_D12_a_prompt_that_is_too_long_is_told_in_geminis_words(failure: Failure, message: str) -> None:
+    status, _, body = render_error(failure, ANSWERING)
+    assert (status, orjson.loads(body)["error"]["message"]) == (400, message)
+
+
+@pytest.mark.parametrize("kind", list(FailureKind))
+def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: FailureKind) -> None:
+    near = {
+        FailureKind.CONTENT_FILTER: FailureKind.BAD_REQUEST,
+        FailureKind.CONTEXT_LENGTH: FailureKind.BAD_REQUEST,
+        FailureKind.NETWORK: FailureKind.OVERLOADED,
+        FailureKind.BROKEN_STREAM: FailureKind.OVERLOADED,
+        FailureKind.QUOTA: FailureKind.RATE_LIMIT,
+        FailureKind.TOO_LARGE: FailureKind.BAD_REQUEST,
+    }
+    status, headers, body = render_error(Failure(kind, "Words.", retry_after=1.5), ANSWERING)
+    assert headers["retry-after"] == "2"
+    assert parse_error(status, headers, body).kind in (kind, near.get(kind))
+    assert parse_error(status, {}, body).retry_after == 1.5
