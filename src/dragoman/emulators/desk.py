@@ -129,11 +129,12 @@ class Desk:
         if not call.stream:
             return self._whole(call, self.provider.whole(call, turn), due)
         self._keep(call, "fault" if due else "accepted", 200, None)
+        headers = dict(self.provider.headers(call))
         return Reply(
             200,
-            self.provider.stream_type,
+            headers.pop("content-type", self.provider.stream_type),
             frames=self.provider.stream(call, turn),
-            headers=self.provider.headers(call),
+            headers=headers,
             fault=due,
             error_frame=self._error_frame(due, call),
         )

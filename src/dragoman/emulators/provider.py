@@ -175,5 +175,5 @@ class Provider(Protocol):
         ...
 
     def headers(self, call: Received) -> dict[str, str]:
-        """Extra headers of a 200: request id, rate limits."""
+        """Extra headers of a 200: request id, rate limits; `content-type` where a stream is not of `stream_type`."""
         ...

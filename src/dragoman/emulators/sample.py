@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _DEEPEST = 12  # recursive schemas end here
+_LARGEST = 1000
 _FORMATS = {"date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "00:00:00Z", "email": "a@example.com"}
 
 
@@ -48,13 +49,14 @@ def _typed(schema: dict[str, Any], root: Any, depth: int) -> Any:
     match str(sort).lower():
         case "string":
             text = _FORMATS.get(str(schema.get("format")), "text")
-            return text.ljust(int(schema.get("minLength") or 0), "x")
+            return text.ljust(_count(schema.get("minLength")), "x")
         case "integer" | "number":
-            return schema.get("minimum") or 1
+            least = schema.get("minimum")
+            return least if isinstance(least, int | float) and least else 1
         case "boolean":
             return True
         case "array":
-            count = max(1, int(schema.get("minItems") or 0))
+            count = max(1, _count(schema.get("minItems")))
             return [_value(schema.get("items") or {"type": "string"}, root, depth + 1) for _ in range(count)]
         case "null":
             return None
@@ -62,3 +64,11 @@ def _typed(schema: dict[str, Any], root: Any, depth: int) -> Any:
             members = schema.get("properties")
             members = members if isinstance(members, dict) else {}
             return {name: _value(member, root, depth + 1) for name, member in members.items()}
+
+
+def _count(value: Any) -> int:
+    """A small number, whatever a schema says: Google writes its numbers as texts, and anyone may write nonsense."""
+    try:
+        return max(0, min(int(value), _LARGEST))
+    except (TypeError, ValueError, OverflowError):
+        return 0

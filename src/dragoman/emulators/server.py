@@ -116,6 +116,8 @@ async def start(desk: Desk, host: str = "127.0.0.1", port: int = 0, limits: Limi
             await Connection(desk, bounds, reader, writer).serve()
         except (ConnectionError, TimeoutError):
             pass  # the client left; the next one is served all the same
+        except asyncio.CancelledError:
+            pass  # the server stops; Python 3.11 would print a traceback for each connection that was open
         finally:
             writer.close()
 

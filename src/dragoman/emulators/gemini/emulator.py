@@ -178,7 +178,9 @@ class Gemini:
         return answer.count(call, self.manner)
 
     def headers(self, call: Received) -> dict[str, str]:
-        return {"server-timing": "gfet4t7; dur=1"}
+        timing = {"server-timing": "gfet4t7; dur=1"}
+        array = call.stream and call.query.get("alt") != "sse"
+        return timing | {"content-type": "application/json; charset=UTF-8"} if array else timing
 
 
 class Vertex(Gemini):
