@@ -12,26 +12,24 @@ _TOKEN = re.compile(rb'[{}"\\]')
 class ObjectDecoder:
     """Splits at the outermost braces. Whatever stands between objects is passed over."""
 
-    __slots__ = ("_depth", "_escaped", "_held", "_quoted", "_scanned", "limit", "overflowed")
+    __slots__ = ("_depth", "_escaped", "_held", "_quoted", "_size", "limit", "overflowed")
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.overflowed = False
-        self._held = bytearray()
-        self._scanned = 0
+        self._held: list[bytes] = []
+        self._size = 0
         self._depth = 0
         self._quoted = False
         self._escaped = -1
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The objects that are complete with this chunk."""
+        """The objects that are complete with this chunk. Every byte is looked at once, whatever the cut."""
         if self.overflowed:
             return []
-        self._held += chunk
-        held = bytes(self._held)
         objects: list[bytes] = []
         start = 0
-        for token in _TOKEN.finditer(held, self._scanned):
+        for token in _TOKEN.finditer(chunk):
             at, sign = token.start(), token[0]
             if at == self._escaped:
                 continue
@@ -45,20 +43,20 @@ class ObjectDecoder:
             elif sign == b"}" and self._depth:
                 self._depth -= 1
                 if not self._depth:
-                    objects.append(held[start : at + 1])
-                    start = at + 1
+                    objects.append(b"".join([*self._held, chunk[start : at + 1]]))
+                    self._held, self._size = [], 0
             elif sign == b'"' and self._depth:
                 self._quoted = True
-        self._keep(held, start)
+        # An escape at the very end reaches into the next chunk.
+        self._escaped = 0 if self._escaped == len(chunk) else -1
+        self._keep(chunk[start:] if self._depth else b"")
         return objects
 
-    def _keep(self, held: bytes, start: int) -> None:
+    def _keep(self, rest: bytes) -> None:
         """Hold the unfinished object alone."""
-        if not self._depth:
-            start = len(held)
-        self._held = bytearray(held[start:])
-        self._scanned = len(self._held)
-        self._escaped -= start
-        if len(self._held) > self.limit:
+        if rest:
+            self._held.append(rest)
+            self._size += len(rest)
+        if self._size > self.limit:
             self.overflowed = True
-            self._held.clear()
+            self._held = []
