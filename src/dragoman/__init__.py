@@ -1,1 +1,48 @@
-"""Dragoman: any conversation works on any model, and nothing is changed behind your back."""
+"""Dragoman: any conversation works on any model, and nothing is changed behind your back.
+
+    adapted = dragoman.adapt(request, source="openai-chat", target="anthropic/claude-sonnet-4-5")
+    adapted.body, adapted.path, adapted.changes
+
+    dragoman.lint(request, source="openai-chat", targets=["gemini/gemini-2.5-flash"])
+
+Everything is loaded when it is first used: importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman import errors
+    from dragoman.conversation.changes import Change
+    from dragoman.engine.adapt import Adapted, adapt
+    from dragoman.engine.lint import Finding, lint
+    from dragoman.profiles.profile import Profiles
+
+__version__ = "0.1.0"
+
+__all__ = ["Adapted", "Change", "Finding", "Profiles", "__version__", "adapt", "errors", "lint"]
+
+_HOMES = {
+    "Adapted": "dragoman.engine.adapt",
+    "Change": "dragoman.conversation.changes",
+    "Finding": "dragoman.engine.lint",
+    "Profiles": "dragoman.profiles.profile",
+    "adapt": "dragoman.engine.adapt",
+    "lint": "dragoman.engine.lint",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("dragoman.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,131 @@
+"""`dragoman profiles`: what is known of each provider, where it was said, and by what evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from dragoman.cli.errand import chosen, profile_options
+from dragoman.cli.saying import clean, table
+from dragoman.engine.lint import ANY_MODEL
+from dragoman.engine.reasons import evidence
+from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import Evidence, Layer, Profiles, Target
+
+DEFAULT = "default"
+
+
+class Stated(msgspec.Struct, frozen=True):
+    """One fact of a target: its value, the layer that said so, and what is behind it."""
+
+    fact: str
+    value: Any
+    origin: str
+    evidence: tuple[Evidence, ...]
+
+
+@click.command()
+@click.argument("name", metavar="[NAME[/MODEL]]", required=False)
+@click.option("--all", "everything", is_flag=True, help="Facts at their default too.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@profile_options
+def profiles(name: str | None, everything: bool, as_json: bool, rules: tuple[str, ...], profiles: Path | None) -> None:
+    """List the profiles, or show each fact of one, the layer it comes from and its evidence.
+
+    With PROFILE/MODEL the facts of that model; with PROFILE alone those of its newest generation.
+    """
+    given = chosen(profiles, rules)
+    if name is None:
+        _list(given.profiles, as_json)
+        return
+    target = given.profiles.target(name if "/" in name else f"{name}/{ANY_MODEL}")
+    stated = [one for one in stated_facts(target, given.profiles) if everything or one.origin != DEFAULT]
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(stated)).decode())
+    else:
+        _show(target, stated, given.profiles)
+
+
+def _list(known: Profiles, as_json: bool) -> None:
+    found = [known.profile(name) for name in known.names()]
+    if as_json:
+        plain = [{"name": one.name, "title": one.title, "dialect": one.dialect, "url": one.url} for one in found]
+        click.echo(msgspec.json.format(msgspec.json.encode(plain)).decode())
+        return
+    rows = [(one.name, one.title, one.dialect, one.url) for one in found]
+    table(("profile", "title", "dialect", "address"), rows)
+
+
+def stated_facts(target: Target, known: Profiles) -> Iterator[Stated]:
+    """Every fact of a target, tables by their entries, in the order of the catalogue."""
+    layers = known.layers(target.profile, target.model)
+    plain: dict[str, Any] = msgspec.to_builtins(target.facts)
+    for fact in Facts.__struct_fields__:
+        value = plain[fact]
+        if fact in ("choices", "texts", "fetched", "dialect", "model"):
+            continue
+        if isinstance(value, dict) and value:
+            for entry, content in value.items():
+                yield _stated(f"{fact}.{entry}", content, layers, target, known)
+        else:
+            yield _stated(fact, value, layers, target, known)
+    for rule, choice in target.facts.choices.items():
+        yield Stated(f"rule {rule}", choice, _rule_origin(rule, layers), ())
+
+
+def _stated(fact: str, value: Any, layers: list[Layer], target: Target, known: Profiles) -> Stated:
+    return Stated(fact, value, _origin(fact, layers), tuple(evidence(target, [fact], known)))
+
+
+def _origin(fact: str, layers: list[Layer]) -> str:
+    """The last layer that spoke of it."""
+    table, _, entry = fact.partition(".")
+    for layer in reversed(layers):
+        content = layer.facts.get(table)
+        if table in layer.facts and (not entry or (isinstance(content, Mapping) and entry in content)):
+            return layer.origin
+    return DEFAULT
+
+
+def _rule_origin(rule: str, layers: list[Layer]) -> str:
+    return next((layer.origin for layer in reversed(layers) if rule in layer.rules), DEFAULT)
+
+
+def _show(target: Target, stated: list[Stated], known: Profiles) -> None:
+    profile = target.profile
+    click.echo(f"{click.style(profile.name, bold=True)}: {clean(profile.title or profile.name)}, {profile.dialect}")
+    click.echo(f"address  {clean(profile.url or '(you give it)')}")
+    if profile.key.names:
+        click.echo(f"key      {' or '.join(profile.key.names)}")
+    globs = [glob for models in profile.models for glob in models.globs]
+    if globs:
+        click.echo(f"models   {clean(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")
+    rows = [(one.fact, _short(one.value), _cut(one.origin, 40), _evidence(one)) for one in stated]
+    table(("fact", "value", "said by", "evidence"), rows)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str):
+        return value or "(none)"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_short(one)}" for key, one in value.items() if one not in (None, [], ()))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "(none)"
+    return "yes" if value is True else "no" if value is False else str(value)
+
+
+def _evidence(one: Stated) -> str:
+    if not one.evidence:
+        return ""
+    first = one.evidence[0]
+    words = f"“{first.says}”" if first.says else first.source
+    more = f" (+{len(one.evidence) - 1})" if len(one.evidence) > 1 else ""
+    return f"{first.kind} {first.seen}: {words}{more}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

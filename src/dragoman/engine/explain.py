@@ -1,0 +1,86 @@
+"""What will be changed for a target, whatever the conversation: its rules with the facts and words behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.engine.adapt import BUILTIN, choose
+from dragoman.engine.lint import headline
+from dragoman.engine.plan import plan
+from dragoman.engine.reasons import evidence, reasons, value_of, watched
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.profile import Evidence, Profiles, Target
+from dragoman.rules import GROUPS
+from dragoman.rules.rule import Rule
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """A fact that triggers a rule, and where it was seen."""
+
+    fact: str
+    about: str
+    value: Any
+    says: str
+    seen: str
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """One rule that may run for a target. `careful`: only for clients of another dialect, because nobody knows."""
+
+    rule: str
+    group: str
+    defect: str
+    does: str
+    loses: str
+    careful: bool
+    because: tuple[Reason, ...]
+
+
+def explain(
+    target: str, *, profiles: Profiles | None = None, rules: Mapping[str, Any] | None = None
+) -> list[Explained]:
+    """The rules that the target's facts call for, in the order in which they run."""
+    known = profiles or BUILTIN
+    found = choose(target, known, rules)
+    certain = plan(found, same_dialect=True)
+    careful = plan(found, same_dialect=False)
+    return [
+        _explained(rule, group, rule not in certain.rules, careful.facts, found, known)
+        for group, members in GROUPS.items()
+        for rule in members
+        if rule in careful.rules
+    ]
+
+
+def _explained(rule: Rule, group: str, doubtful: bool, facts: Facts, target: Target, profiles: Profiles) -> Explained:
+    seen, watching = watched(facts)
+    rule.when(seen)
+    names = [name for name in reasons(watching.read, facts) if doubtful or _is_certain(name, target)]
+    return Explained(
+        rule.name,
+        group,
+        headline(rule),
+        str(rule.chosen(facts) or ""),
+        str(rule.loses),
+        doubtful,
+        tuple(_reason(name, target, profiles) for name in names),
+    )
+
+
+def _is_certain(name: str, target: Target) -> bool:
+    return value_of(name, target.facts) is not Stance.UNKNOWN
+
+
+def _reason(name: str, target: Target, profiles: Profiles) -> Reason:
+    entry: Evidence | None = next(evidence(target, [name], profiles), None)
+    value = msgspec.to_builtins(value_of(name, target.facts))
+    return Reason(name, described(name), value, entry.says if entry else "", str(entry.seen) if entry else "")
+
+
+def described(fact: str) -> str:
+    """What a fact is about, as the catalogue says it."""
+    found = next(field for field in msgspec.structs.fields(Facts) if field.name == fact.partition(".")[0])
+    return next((meta.description or "" for meta in getattr(found.type, "__metadata__", ())), "")

@@ -1,0 +1,223 @@
+"""What targets would refuse in a request, and why, without sending it; and the same request put right.
+
+An *error* is what the target is known to refuse. A *warning* is what we would repair out of care, because nobody knows,
+or for tidiness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import Change, Loss, Note
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.parts import Media
+from dragoman.conversation.traits import observe
+from dragoman.dialects.registry import requests
+from dragoman.dialects.writing import Wanted
+from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, compile_ask, read
+from dragoman.engine.plan import plan
+from dragoman.engine.reasons import evidence, reasons, watched
+from dragoman.engine.reports import entries, mended
+from dragoman.errors import Unrepresentable
+from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import Profiles, Target
+from dragoman.rules.rule import Rule
+from dragoman.wire.duplicates import duplicates
+from dragoman.wire.json import too_deep
+
+DUPLICATE_KEY = "duplicate-key"
+UNREPRESENTABLE = "unrepresentable"
+ANY_MODEL = "latest"
+"""Stands for a model of a profile that no glob names: the facts of its newest generation hold for it."""
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One defect of a request. `at` is a JSON pointer into it, `says` the provider's own words where they are known.
+
+    `did` is what `adapt` does about it, `loses` what is lost by that. Where `target` is empty, it holds for all.
+    """
+
+    target: str
+    rule: str
+    at: str
+    says: str
+    loses: str
+    severity: Severity
+    did: str = ""
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """A request put right for a target, in the client's own dialect."""
+
+    body: bytes
+    changes: tuple[Change, ...]
+
+
+class _Step(msgspec.Struct, frozen=True):
+    rule: Rule
+    note: Note
+    read: tuple[str, ...]
+
+
+def lint(
+    request: Request,
+    *,
+    source: str = "openai-chat",
+    targets: str | Iterable[str],
+    profiles: Profiles | None = None,
+    rules: Mapping[str, Any] | None = None,
+) -> list[Finding]:
+    """What each target would refuse in this request.
+
+    `targets` are written `PROFILE/MODEL`. Raises MalformedRequest where there is no request to speak about.
+    """
+    known = profiles or BUILTIN
+    chosen = [choose(name, known, rules) for name in _listed(targets)]
+    try:
+        twice, body = duplicates(as_bytes(request))
+        ask = read(body, source=source)
+        found = [_doubled(at) for at in twice] + [_mended(change) for change in mended(ask)]
+        for target in chosen:
+            found += _lint_target(ask, target, known)
+    except RecursionError:
+        raise too_deep() from None
+    return found
+
+
+def fix(
+    request: Request,
+    *,
+    source: str = "openai-chat",
+    target: str,
+    profiles: Profiles | None = None,
+    rules: Mapping[str, Any] | None = None,
+) -> Fixed:
+    """The request with everything repaired that the target would refuse, written in its own dialect again."""
+    chosen = choose(target, profiles, rules)
+    try:
+        _, body = duplicates(as_bytes(request))
+        ask = read(body, source=source)
+        done = compile_ask(ask, chosen)
+        wanted = Wanted(ask.model or "", ask.stream)
+        if done.conversation is not ask.conversation:
+            body = requests(ask.dialect).render_request(done.conversation, wanted, ask)
+    except RecursionError:
+        raise too_deep() from None
+    return Fixed(body, done.changes)
+
+
+def every_target(profiles: Profiles | None = None) -> list[str]:
+    """One target per profile: its newest generation."""
+    return [f"{name}/{ANY_MODEL}" for name in (profiles or BUILTIN).names()]
+
+
+def _listed(targets: str | Iterable[str]) -> Sequence[str]:
+    return (targets,) if isinstance(targets, str) else tuple(targets)
+
+
+def _lint_target(ask: Ask, target: Target, profiles: Profiles) -> list[Finding]:
+    same = ask.dialect == target.dialect
+    careful = plan(target, same)
+    conversation, steps, fault = _run(ask.conversation, careful.facts, careful.rules)
+    refused = None if same else _refused(ask, target)
+    found = [_finding(step, ask, target, refused, careful.facts, profiles) for step in steps]
+    fault = fault or _unwritable(conversation, target)
+    return found if fault is None else [*found, _unrepresentable(fault, target)]
+
+
+def _run(
+    conversation: Conversation, facts: Facts, rules: Iterable[Rule]
+) -> tuple[Conversation, list[_Step], Unrepresentable | None]:
+    """Every repair in order, with the facts that each one read."""
+    steps: list[_Step] = []
+    traits = observe(conversation)
+    for rule in rules:
+        if not rule.looks_for & traits:
+            continue
+        seen, watching = watched(facts)
+        try:
+            rule.when(seen)
+            done = rule.repair(conversation, seen)
+        except Unrepresentable as fault:
+            return conversation, steps, fault
+        if done.conversation is not conversation:
+            conversation = done.conversation
+            traits = observe(conversation)
+            steps += [_Step(rule, note, tuple(watching.read)) for note in done.notes]
+    return conversation, steps, None
+
+
+def _refused(ask: Ask, target: Target) -> set[tuple[str, str]]:
+    """What is repaired even where every doubt is decided in the client's favour: rule and pointer."""
+    certain = plan(target, same_dialect=True)
+    _, steps, _ = _run(ask.conversation, certain.facts, certain.rules)
+    return {(step.rule.name, entries(step.rule, [step.note], ask)[0].at) for step in steps}
+
+
+def _finding(
+    step: _Step, ask: Ask, target: Target, refused: set[tuple[str, str]] | None, facts: Facts, profiles: Profiles
+) -> Finding:
+    change = entries(step.rule, [step.note], ask)[0]
+    against = _relevant(reasons(step.read, facts), step.note)
+    certain = refused is None or (change.rule, change.at) in refused
+    severity = Severity.ERROR if certain and against and not step.rule.optional else Severity.WARNING
+    words = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
+    says = words if severity is Severity.ERROR and words else headline(step.rule)
+    return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
+
+
+def _relevant(against: tuple[str, ...], note: Note) -> tuple[str, ...]:
+    """Of a table of facts only the entry that the note is about: nobody asked about another setting."""
+    about = {"settings": note.key, "media": str(note.part.kind) if isinstance(note.part, Media) else ""}
+    wanted = {f"{table}.{entry}": None for table, entry in about.items() if entry}
+    tables = {name.partition(".")[0] for name in against}
+    return (
+        *(name for name in wanted if name.partition(".")[0] in tables),
+        *(name for name in against if name.partition(".")[0] not in about),
+    )
+
+
+def headline(rule: Rule) -> str:
+    """The defect in one sentence: how the rule's page begins."""
+    first = " ".join(rule.text.split("\n\n")[0].split())
+    return first.partition(". ")[0].rstrip(".")
+
+
+def _unwritable(conversation: Conversation, target: Target) -> Unrepresentable | None:
+    try:
+        requests(target.dialect).render_request(conversation, Wanted(target.model, False))
+    except Unrepresentable as fault:
+        return fault
+    return None
+
+
+def _unrepresentable(fault: Unrepresentable, target: Target) -> Finding:
+    return Finding(
+        target.name, UNREPRESENTABLE, fault.at, fault.message, str(Loss.CONTENT), Severity.ERROR, "nothing: no request"
+    )
+
+
+def _doubled(at: str) -> Finding:
+    top = at.count("/") == 1
+    return Finding(
+        "",
+        DUPLICATE_KEY,
+        at,
+        "the key stands twice" + (": refused, since two readers could disagree" if top else "; readers take the last"),
+        str(Loss.CONTENT),
+        Severity.ERROR if top else Severity.WARNING,
+        "nothing: no request" if top else "took the last one",
+    )
+
+
+def _mended(change: Change) -> Finding:
+    return Finding("", change.rule, change.at, change.did, change.loses, Severity.WARNING, change.did)

@@ -1,0 +1,88 @@
+"""Why a rule runs: the facts that it read, and what the provider itself said about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from dragoman.errors import DragomanError
+from dragoman.profiles.facts import Facts, Medium, Setting, Stance
+from dragoman.profiles.profile import Evidence, Profile, Profiles, Target
+
+NO_REASONS = frozenset(
+    {"dialect", "provider", "family", "model", "choices", "texts", "fetched", "message_fields", "known_settings"}
+)
+"""Facts that say who or how, never that something is refused."""
+
+
+class Watched:
+    """Facts that remember which of them were asked for. A rule cannot tell them from the real ones."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self.read: dict[str, None] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Facts.__struct_fields__:
+            self.read[name] = None
+        return getattr(self._facts, name)
+
+    def medium(self, kind: str) -> Medium:
+        self.read[f"media.{kind}"] = None
+        return self._facts.medium(kind)
+
+    def setting(self, name: str) -> Setting:
+        self.read[f"settings.{name}"] = None
+        return self._facts.setting(name)
+
+
+def watched(facts: Facts) -> tuple[Facts, Watched]:
+    """The same facts for a rule to read, and the list of what it reads."""
+    watching = Watched(facts)
+    return cast(Facts, watching), watching
+
+
+def reasons(read: Iterable[str], facts: Facts) -> tuple[str, ...]:
+    """Those of the facts read that speak against something."""
+    return tuple(name for name in read if name not in NO_REASONS and value_of(name, facts) not in (Stance.ACCEPTS, ()))
+
+
+def value_of(name: str, facts: Facts) -> Any:
+    """The value of a fact by its name; `settings.top_k` and `media.image` are entries of a table."""
+    table, _, entry = name.partition(".")
+    if table == "settings" and entry:
+        return facts.setting(entry)
+    if table == "media" and entry:
+        return facts.medium(entry)
+    return getattr(facts, name, None)
+
+
+def evidence(target: Target, names: Iterable[str], profiles: Profiles) -> Iterator[Evidence]:
+    """What is known to be behind these facts of a target: the first named first, what was said in words before the
+    rest."""
+    known = [entry for profile in lineage(target.profile, profiles) for entry in profile.evidence]
+    for name in names:
+        fitting = [entry for entry in known if _speaks_of(entry, name) and _holds(entry, name, target, profiles)]
+        yield from sorted(fitting, key=lambda entry: (not entry.says, entry.model != target.model))
+
+
+def lineage(profile: Profile, profiles: Profiles) -> Iterator[Profile]:
+    """A profile and those that it is like, the nearest first."""
+    yield profile
+    if profile.like and profile.like != profile.name:
+        yield from lineage(profiles.profile(profile.like), profiles)
+
+
+def _speaks_of(entry: Evidence, name: str) -> bool:
+    return entry.fact == name or entry.fact.startswith(f"{name}.")
+
+
+def _holds(entry: Evidence, name: str, target: Target, profiles: Profiles) -> bool:
+    """Evidence seen on one model holds for those of which the same fact is stated."""
+    if not entry.model or entry.model == target.model:
+        return True
+    try:
+        specimen = profiles.target(f"{target.profile.name}/{entry.model}")
+    except DragomanError:
+        return False
+    return bool(value_of(name, specimen.facts) == value_of(name, target.facts))
