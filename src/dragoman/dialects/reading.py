@@ -12,6 +12,9 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.errors import MalformedRequest
 
+OPENAI_FILES = "openai"
+"""Who holds the files that Chat and Responses speak of."""
+
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 

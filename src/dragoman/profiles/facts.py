@@ -74,15 +74,20 @@ class ThinkingForm(StrEnum):
     ADAPTIVE = "adaptive"
     LEVEL = "level"
     SWITCH = "switch"
+    OPEN = "open"
 
 
 class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?"""
+    """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
+
+    `default` is its own default value, which may be said even where the setting is refused.
+    """
 
     support: Stance = ACCEPTS
     min: float | None = None
     max: float | None = None
     only: float | None = None
+    default: float | None = None
     values: tuple[str, ...] = ()
     thinking: Stance = ACCEPTS
 
@@ -114,6 +119,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     # place
     system_place: Annotated[SystemPlace, Meta(description="where a system message may stand")] = SystemPlace.ANYWHERE
+    late_system: Annotated[Stance, Meta(description="heeds a system message that stands where it may")] = ACCEPTS
     system_count: Annotated[SystemCount, Meta(description="how many system messages may open")] = SystemCount.MANY
     system_parts: Annotated[Stance, Meta(description="a system message of several parts")] = ACCEPTS
     inline_system: Annotated[Stance, Meta(description="the opening system text among the messages")] = ACCEPTS
@@ -141,6 +147,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     media: Annotated[
         Mapping[str, Medium], Meta(description="image, audio, document, video: as bytes, by URL, in which turns")
     ] = {}
+    media_detail: Annotated[Stance, Meta(description="how closely an image is to be looked at")] = REFUSES
     native_blocks: Annotated[Stance, Meta(description="the dialect's own server-tool blocks and the like")] = ACCEPTS
 
     # fields
@@ -156,6 +163,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     # calls and results
     call_id_pattern: Annotated[str, Meta(description="form of a tool call's id (regular expression; empty: any)")] = ""
+    odd_call_id: Annotated[Stance, Meta(description="an id of another form")] = REFUSES
     call_id_length: Annotated[int, Meta(description="length of the ids we make where one does not fit")] = 24
     tool_name_pattern: Annotated[str, Meta(description="form of a tool's name (regular expression; empty: any)")] = ""
     tool_name_length: Annotated[int, Meta(description="greatest length of a tool's name")] = 64
@@ -175,6 +183,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # reasoning
     reasoning_text: Annotated[Stance, Meta(description="thinking without a proof of its origin, sent back")] = UNKNOWN
     reasoning_field: Annotated[str, Meta(description="the field for it, where a dialect has several")] = ""
+    odd_reasoning_field: Annotated[Stance, Meta(description="thinking in another field than that")] = UNKNOWN
     reasoning_states: Annotated[tuple[str, ...], Meta(description="kinds of opaque state it issues and takes")] = ()
     reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
     reasoning_trusted: Annotated[bool, Meta(description="its own state is believed to be valid")] = True
@@ -215,6 +224,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
     thinking_form: Annotated[ThinkingForm, Meta(description="how it is told to think")] = ThinkingForm.ANY
     thinking_as: Annotated[str, Meta(description="the fields for it, where a dialect has several")] = ""
+    thinking_visible: Annotated[Stance, Meta(description="whether thoughts are to be shown")] = REFUSES
+    thinking_summary: Annotated[Stance, Meta(description="the kind of summary of thoughts that is wanted")] = REFUSES
+    odd_thinking_field: Annotated[Stance, Meta(description="the wish to think in other fields than those")] = UNKNOWN
     efforts: Annotated[tuple[str, ...], Meta(description="efforts it knows (empty: all)")] = ()
     budget_min: Annotated[int, Meta(description="least thinking budget")] = 0
     tools_with_effort: Annotated[Stance, Meta(description="function tools beside a reasoning effort")] = ACCEPTS

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.naming import base62, form
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
@@ -20,7 +20,7 @@ from dragoman.rules.rule import rule
 
 @rule(
     "call-id-form",
-    when=lambda facts: bool(facts.call_id_pattern),
+    when=lambda facts: bool(facts.call_id_pattern) and facts.odd_call_id is Stance.REFUSES,
     looks_for=Trait.CALLS | Trait.UNPAIRED,
     loses=Loss.NOTHING,
 )
@@ -39,7 +39,7 @@ def _new_ids(conversation: Conversation, facts: Facts) -> dict[str, str]:
     used: set[str] = set()
     odd: dict[str, None] = {}
     for message in conversation.messages:
-        if message.role is not Role.ASSISTANT and message.role is not Role.TOOL:
+        if message.role is not ASSISTANT and message.role is not TOOL:
             continue
         for part in message.parts:
             identity = part.id if type(part) is Call else part.call_id if type(part) is Result else None

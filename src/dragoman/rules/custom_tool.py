@@ -23,7 +23,7 @@ _SCHEMA = b'{"type":"object","properties":{"input":{"type":"string"}},"required"
 @rule(
     "custom-tool",
     when=lambda facts: facts.custom_tools is Stance.REFUSES,
-    looks_for=Trait.CUSTOM_CALLS | Trait.TOOLS | Trait.RESULT_PARTS,
+    looks_for=Trait.CUSTOM_CALLS | Trait.CUSTOM_TOOLS,
     loses=Loss.METADATA,
 )
 def custom_tool(conversation: Conversation, facts: Facts) -> Rewrite:

@@ -20,7 +20,7 @@ from dragoman.conversation.literals import prefixed, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, SystemPlace
+from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_indexed
 from dragoman.rules.rule import rule
 
@@ -29,13 +29,13 @@ DID = "made a user turn"
 
 @rule(
     "late-system",
-    when=lambda facts: facts.system_place is not SystemPlace.ANYWHERE,
+    when=lambda facts: facts.system_place is not SystemPlace.ANYWHERE or facts.late_system is Stance.REFUSES,
     looks_for=Trait.LATE_SYSTEM,
     loses=Loss.AUTHORITY,
     options=("user", "opening"),
 )
 def late_system(conversation: Conversation, facts: Facts) -> Rewrite:
-    refused = _refused(conversation.messages, conversation.opening, facts.system_place)
+    refused = _refused(conversation.messages, conversation.opening, facts)
     if not refused:
         return Rewrite(conversation)
     if facts.choice("late-system") == "opening":
@@ -60,7 +60,7 @@ def tagged(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
     return (but(first, literal=prefixed(prefix, first.literal)), *parts[1:])
 
 
-def _refused(messages: tuple[Message, ...], opening: int, place: SystemPlace) -> set[int]:
+def _refused(messages: tuple[Message, ...], opening: int, facts: Facts) -> set[int]:
     """The late system messages that may not stay where they are. A run of them stands or falls as one."""
     refused: set[int] = set()
     index = opening
@@ -71,13 +71,16 @@ def _refused(messages: tuple[Message, ...], opening: int, place: SystemPlace) ->
         end = index
         while end < len(messages) and messages[end].role in SYSTEM_ROLES:
             end += 1
-        if not _may_stay(messages, index, end, place):
+        if not _may_stay(messages, index, end, facts):
             refused.update(range(index, end))
         index = end
     return refused
 
 
-def _may_stay(messages: tuple[Message, ...], start: int, end: int, place: SystemPlace) -> bool:
+def _may_stay(messages: tuple[Message, ...], start: int, end: int, facts: Facts) -> bool:
+    place = facts.system_place
+    if facts.late_system is Stance.REFUSES:
+        return False
     if place is SystemPlace.AFTER_USER:
         return messages[start - 1].role is Role.USER
     if place is not SystemPlace.BEFORE_ANSWER:
@@ -89,7 +92,8 @@ def _may_stay(messages: tuple[Message, ...], start: int, end: int, place: System
 def _hoisted(conversation: Conversation, refused: set[int]) -> Rewrite:
     messages = conversation.messages
     opening = conversation.opening
-    moved = [messages[index] for index in sorted(refused)]
+    # New values: what has moved is no longer to be written from the source text of its old place.
+    moved = [messages[index].but(inline=False) for index in sorted(refused)]
     rest = [message for index, message in enumerate(messages[opening:], opening) if index not in refused]
     notes = tuple(
         Note("moved to the opening", message, loses=Loss.ORDER, before=message, after=message) for message in moved

@@ -23,7 +23,7 @@ LEGACY = "function_call"
 @rule(
     "legacy-function-call",
     when=lambda facts: facts.legacy_calls is Stance.REFUSES,
-    looks_for=Trait.CALLS | Trait.TOOLS | Trait.UNPAIRED,
+    looks_for=Trait.LEGACY,
     loses=Loss.NOTHING,
 )
 def legacy_function_call(conversation: Conversation, facts: Facts) -> Rewrite:

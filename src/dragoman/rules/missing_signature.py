@@ -11,7 +11,7 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Call, Opaque, Origin
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
@@ -40,7 +40,7 @@ def missing_signature(conversation: Conversation, facts: Facts) -> Rewrite:
 def _current_turn(messages: tuple[Message, ...]) -> int:
     """The index after the last turn of the user's own words."""
     for at in range(len(messages) - 1, -1, -1):
-        if messages[at].role is Role.USER:
+        if messages[at].role is USER:
             return at + 1
     return 0
 

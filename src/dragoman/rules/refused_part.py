@@ -64,7 +64,9 @@ def refused_part(conversation: Conversation, facts: Facts) -> Rewrite:
 def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
     medium = facts.medium(part.kind.value)
     if not _refused(message.role, part, medium, facts):
-        return None
+        if part.detail is None or facts.media_detail is not REFUSES:
+            return None
+        return Swap((but(part, detail=None),), "left out how closely to look at it", Loss.METADATA)
     if isinstance(part.source, Plain):
         head = f"[document: {part.title}]\n" if part.title else ""
         return Swap((Text(prefixed(head, part.source.literal)),), "made a document text", Loss.NOTHING)
@@ -81,7 +83,7 @@ def _refused(role: Role, part: Media, medium: Medium, facts: Facts) -> bool:
         case Remote():
             return medium.url is REFUSES
         case Stored(_, provider):
-            return medium.stored is REFUSES or (provider not in ("", facts.dialect, facts.provider))
+            return medium.stored is REFUSES or (provider not in ("", facts.provider, facts.dialect.partition("-")[0]))
         case Plain():
             return medium.plain is REFUSES
 

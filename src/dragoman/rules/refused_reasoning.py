@@ -33,11 +33,12 @@ def refused_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
             return None
         if facts.reasoning_text is Stance.REFUSES:
             return _refused(part, facts)
-        if part.field == facts.reasoning_field or not facts.reasoning_field:
+        moves = not part.field or facts.odd_reasoning_field is Stance.REFUSES
+        if part.field == facts.reasoning_field or not facts.reasoning_field or not moves:
             return None
-        return Swap(
-            (but(part, field=facts.reasoning_field),), f"moved thinking to `{facts.reasoning_field}`", Loss.NOTHING
-        )
+        # Thinking of another dialect has no field yet: giving it one is translation.
+        did = f"moved thinking to `{facts.reasoning_field}`" if part.field else ""
+        return Swap((but(part, field=facts.reasoning_field),), did, Loss.NOTHING)
 
     done = rewrite_parts(conversation, taken)
     return _merged(done, facts) if facts.reasoning_field else done

@@ -69,7 +69,7 @@ def _key(name: str, settings: Settings) -> str:
 
 def _refused(fact: Setting, value: Any, thinking: bool) -> bool:
     if fact.support is Stance.REFUSES or (thinking and fact.thinking is Stance.REFUSES):
-        return fact.only is None or value != fact.only
+        return value not in (fact.only, fact.default)
     if fact.only is not None:
         return bool(value != fact.only)
     return bool(fact.values) and isinstance(value, str) and value not in fact.values

@@ -55,7 +55,7 @@ def rewrite_indexed(
 
 
 class Swap(msgspec.Struct, frozen=True):
-    """What becomes of a part: others in its place, and what to say about it."""
+    """What becomes of a part: others in its place, and what to say about it (nothing: only its spelling changed)."""
 
     parts: Parts
     did: str
@@ -69,13 +69,16 @@ def rewrite_parts(
     """Every part through `change`; with `inside_results` the parts of results too. A message left without any goes."""
     messages: list[Message] = []
     notes: list[Note] = []
+    touched = False
     for message in conversation.messages:
         parts = _changed_parts(message, message.parts, change, inside_results, notes)
         if parts is message.parts:
             messages.append(message)
-        elif parts:
-            messages.append(message.but(parts=parts, listed=message.listed or len(parts) > 1))
-    if not notes:
+            continue
+        touched = True
+        if parts:
+            messages.append(message.but(parts=parts))
+    if not touched:
         return Rewrite(conversation)
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
 
@@ -101,9 +104,9 @@ def _changed_parts(
             continue
         touched = True
         changed += swap.parts
-        notes.append(
-            Note(swap.did, message, part, loses=swap.loses, adds=swap.adds, before=part, after=swap.parts or None)
-        )
+        if swap.did:
+            after = swap.parts or None
+            notes.append(Note(swap.did, message, part, loses=swap.loses, adds=swap.adds, before=part, after=after))
     return tuple(changed) if touched else parts
 
 

@@ -10,16 +10,23 @@ from typing import Any
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Extras
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
+_LIMITS = ("max_tokens", "max_completion_tokens")
+_SEEDS = ("seed", "random_seed")
+_THINKING = ("reasoning_effort", "reasoning", "thinking")
+ALIASES = {name: names for names in (_LIMITS, _SEEDS, _THINKING) for name in names}
+"""Names that one setting goes by."""
+
 
 @rule(
     "setting-name",
     when=lambda facts: bool(facts.limit_name or facts.seed_name or facts.thinking_as),
-    looks_for=Trait.SETTINGS,
+    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.NOTHING,
 )
 def setting_name(conversation: Conversation, facts: Facts) -> Rewrite:
@@ -36,9 +43,25 @@ def setting_name(conversation: Conversation, facts: Facts) -> Rewrite:
     if thinking is not None and facts.thinking_as not in ("", thinking.spelled):
         changes["thinking"] = but(thinking, spelled=facts.thinking_as)
         _say(thinking.spelled, facts.thinking_as, notes)
-    if not changes:
+    extras = _without_doubles(conversation.extras, facts, notes)
+    if not changes and extras is conversation.extras:
         return Rewrite(conversation)
-    return Rewrite(conversation.but(settings=settings.but(**changes)), tuple(notes))
+    return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+
+
+def _without_doubles(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
+    """A setting that the client gave under two names keeps one."""
+    if extras is None:
+        return None
+    names = [name for name in (facts.limit_name, facts.seed_name, *facts.thinking_as.split()) if name]
+    doubles = {other for name in names for other in ALIASES.get(name, ()) if other in extras.fields}
+    if not doubles:
+        return extras
+    for name in sorted(doubles):
+        note = f"left out `{name}`, which says again what another setting says"
+        notes.append(Note(note, key=name, loses=Loss.METADATA, before=extras.fields[name]))
+    fields = {name: value for name, value in extras.fields.items() if name not in doubles}
+    return Extras(extras.dialect, fields) if fields else None
 
 
 def _say(old: str, new: str, notes: list[Note]) -> None:

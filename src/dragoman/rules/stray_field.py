@@ -31,7 +31,7 @@ from dragoman.rules.rule import rule
 @rule(
     "stray-field",
     when=lambda facts: True,
-    looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS | Trait.TOOLS,
+    looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS | Trait.TOOL_EXTRAS,
     loses=Loss.METADATA,
 )
 def stray_field(conversation: Conversation, facts: Facts) -> Rewrite:

@@ -34,7 +34,7 @@ def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
         return Rewrite(conversation)
     formed = FORMS[facts.thinking_form](thinking, settings, facts)
     if formed is not None:
-        formed = _offered(formed, facts)
+        formed = _shown(_offered(formed, facts), facts)
         if facts.tools_with_effort is Stance.REFUSES and conversation.tools and formed.effort is not None:
             formed = but(formed, effort=Effort.NONE)
     if formed == thinking:
@@ -72,8 +72,8 @@ def _as_effort(thinking: Thinking) -> Effort | None:
 
 def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """On with a budget below the token limit, or off."""
-    if thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0:
-        return Thinking(on=False, visible=thinking.visible) if facts.dialect else None
+    if _is_off(thinking):
+        return thinking if thinking.effort is None else Thinking(on=False, visible=thinking.visible)
     tokens = thinking.budget
     if tokens is None:
         effort = thinking.effort or Effort.MEDIUM
@@ -84,12 +84,18 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
         tokens = min(tokens, settings.max_tokens - 1)
     if tokens < facts.budget_min:
         return Thinking(on=False, visible=thinking.visible)
+    if tokens == thinking.budget and thinking.effort is None and not thinking.adaptive:
+        return thinking
     return Thinking(on=True, budget=tokens, visible=thinking.visible)
+
+
+def _is_off(thinking: Thinking) -> bool:
+    return thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0
 
 
 def _adaptive(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """The model decides, led by an effort."""
-    if thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0:
+    if _is_off(thinking):
         return Thinking(on=False)
     if thinking.budget is None and (thinking.adaptive or (thinking.on is None and thinking.effort is None)):
         return Thinking(thinking.on, thinking.adaptive, _at_least_low(thinking.effort))
@@ -113,9 +119,23 @@ def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | N
 
 def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """On or off, with an effort where one was named."""
-    off = thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0
+    off = _is_off(thinking)
     effort = None if off else thinking.effort or (_as_effort(thinking) if thinking.budget is not None else None)
     return Thinking(on=not off, effort=effort, spelled=thinking.spelled)
+
+
+def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    """An effort, a budget or a switch, as the client had it; that the model decides goes without saying."""
+    return but(thinking, adaptive=False) if thinking.adaptive else thinking
+
+
+def _shown(thinking: Thinking, facts: Facts) -> Thinking:
+    """Without wishes about what is shown of the thoughts, where the target has no words for them."""
+    if thinking.visible is not None and facts.thinking_visible is Stance.REFUSES:
+        thinking = but(thinking, visible=None)
+    if thinking.summary is not None and facts.thinking_summary is Stance.REFUSES:
+        thinking = but(thinking, summary=None)
+    return thinking
 
 
 def _offered(thinking: Thinking, facts: Facts) -> Thinking:
@@ -138,4 +158,5 @@ FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]
     ThinkingForm.ADAPTIVE: _adaptive,
     ThinkingForm.LEVEL: _level,
     ThinkingForm.SWITCH: _switch,
+    ThinkingForm.OPEN: _open,
 }

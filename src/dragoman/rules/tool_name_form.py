@@ -12,7 +12,7 @@ import re
 
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
@@ -61,7 +61,7 @@ def _new_names(conversation: Conversation, facts: Facts) -> dict[str, str]:
 def _names(conversation: Conversation) -> list[str]:
     named = [tool.name for tool in conversation.tools if isinstance(tool, Tool)]
     for message in conversation.messages:
-        if message.role is Role.ASSISTANT:
+        if message.role is ASSISTANT:
             named += [part.name for part in message.parts if type(part) is Call]
     return named
 

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from dragoman.conversation import states
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     CacheHint,
     Call,
@@ -34,7 +34,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.reading import extras_of, link, made_id, state
+from dragoman.dialects.reading import OPENAI_FILES, extras_of, link, made_id, state
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import items, members, salvage
 
@@ -145,15 +145,15 @@ class Reader:
         if self._results:
             self._flush()
         if role == "user":
-            self._done.append(self._plain(Role.USER, wire, extras))
+            self._done.append(self._plain(USER, wire, extras))
         elif role == "assistant":
             self._done.append(self._assistant(wire, extras))
         elif role == "system":
-            self._done.append(self._plain(Role.SYSTEM, wire, extras))
+            self._done.append(self._plain(SYSTEM, wire, extras))
         elif role == "developer":
-            self._done.append(self._plain(Role.DEVELOPER, wire, extras))
+            self._done.append(self._plain(DEVELOPER, wire, extras))
         else:
-            self._done.append(self._plain(Role.USER, wire, extras, role))
+            self._done.append(self._plain(USER, wire, extras, role))
 
     def messages(self) -> tuple[Message, ...]:
         if self._results:
@@ -162,7 +162,7 @@ class Reader:
 
     def _flush(self) -> None:
         results = tuple(self._results)
-        self._done.append(Message(Role.TOOL, results, self._since, len(results)))
+        self._done.append(Message(TOOL, results, self._since, len(results)))
         self._results = []
 
     def _plain(self, role: Role, wire: WireMessage, extras: ExtraFields, role_text: str = "") -> Message:
@@ -203,9 +203,9 @@ class Reader:
             parts.append(self._legacy_call(wire.function_call))
         plain = wire.name is None and wire.prefix is None and content[:1] != b"[" and wire.cache_control is _NONE
         if plain and not extras:
-            return Message(Role.ASSISTANT, tuple(parts), self._index)
+            return Message(ASSISTANT, tuple(parts), self._index)
         return Message(
-            Role.ASSISTANT,
+            ASSISTANT,
             tuple(parts),
             self._index,
             name=wire.name,
@@ -369,6 +369,9 @@ def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
     return state(states.THOUGHT, quote(found), ORIGIN)
 
 
+_PLAIN_DETAIL = {"type", "text"}
+
+
 def _detail(raw: bytes) -> Reasoning:
     """One entry of `reasoning_details`. Sealed state in it is ours, handed out before."""
     entry = members(raw) if raw[:1] == b"{" else {}
@@ -380,6 +383,8 @@ def _detail(raw: bytes) -> Reasoning:
             found = state(states.DETAIL, value, ORIGIN)
             if found.origin is not ORIGIN:
                 return Reasoning(text=text, state=found, redacted=found.kind == states.REDACTED, field=states.DETAIL)
+    if text is not None and entry.keys() == _PLAIN_DETAIL:
+        return Reasoning(text=text, field=states.DETAIL)
     return Reasoning(text=text, state=Opaque(kind=states.DETAIL, json=raw, origin=ORIGIN), field=states.DETAIL)
 
 
@@ -448,7 +453,7 @@ def _read_file(wire: WirePart, hint: CacheHint | None, extras: Extras | None) ->
         return None
     source: Inline | Remote | Stored
     if isinstance(content.get("file_id"), str):
-        source = Stored(content["file_id"])
+        source = Stored(content["file_id"], OPENAI_FILES)
     elif isinstance(content.get("file_data"), str):
         source = link(content["file_data"])
     else:

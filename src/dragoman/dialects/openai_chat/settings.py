@@ -423,7 +423,7 @@ _ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_token
 def _write_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
     if thinking is None:
         return
-    for key in (thinking.spelled or "reasoning_effort").split():
+    for key in _thinking_keys(thinking):
         if key == "reasoning_effort":
             put_text(out, key, thinking.effort)
         elif key == "thinking":
@@ -431,6 +431,20 @@ def _write_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
                 out[key] = b'{"type":"enabled"}' if thinking.on else b'{"type":"disabled"}'
         elif key == "reasoning":
             out[key] = _openrouter(thinking)
+
+
+def _thinking_keys(thinking: Thinking) -> list[str]:
+    """The fields that it was spelled in, and those without which something would not be said."""
+    keys = thinking.spelled.split()
+    if "reasoning" in keys:
+        return keys
+    if thinking.budget is not None or thinking.visible is not None:
+        return ["reasoning"]
+    if thinking.effort is not None and "reasoning_effort" not in keys:
+        keys.append("reasoning_effort")
+    if thinking.on is not None and "thinking" not in keys:
+        keys.append("thinking")
+    return keys
 
 
 def _openrouter(thinking: Thinking) -> Json:

@@ -23,7 +23,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.reading import data_url, extras_of, link
+from dragoman.dialects.reading import OPENAI_FILES, data_url, extras_of, link
 from dragoman.dialects.writing import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json import items, salvage
@@ -113,7 +113,7 @@ def _read_image(wire: WirePart, extras: Extras | None) -> Part | None:
     if wire.image_url is not None and wire.file_id is None:
         source = link(wire.image_url)
     elif wire.file_id is not None and wire.image_url is None:
-        source = Stored(wire.file_id)
+        source = Stored(wire.file_id, OPENAI_FILES)
     else:
         return None
     return Media(MediaKind.IMAGE, source, wire.filename, wire.detail, extras=extras)
@@ -131,7 +131,7 @@ def _read_file(wire: WirePart, extras: Extras | None) -> Part | None:
     elif wire.file_url is not None:
         source = Remote(wire.file_url)
     else:
-        source = Stored(wire.file_id or "")
+        source = Stored(wire.file_id or "", OPENAI_FILES)
     return Media(MediaKind.DOCUMENT, source, wire.filename, wire.detail, extras=extras)
 
 
@@ -211,7 +211,7 @@ def _write_media(part: Media, out: Pieces) -> None:
     source, kind = part.source, part.kind
     if part.transcript is not None:
         raise Unrepresentable("the transcript of a sound in a Responses request")
-    if isinstance(source, Stored) and source.provider not in ("", DIALECT):
+    if isinstance(source, Stored) and source.provider not in ("", OPENAI_FILES):
         raise Unrepresentable(f"a file stored at {source.provider} in a Responses request")
     if kind is MediaKind.AUDIO and isinstance(source, Inline):
         form = source.media_type.partition("/")[2]
