@@ -79,6 +79,10 @@ class Loopback:
     def read(self, dialect: str, body: bytes, stream: bool) -> Seen:
         """The answer as the SDK of that dialect reads it."""
         self.serve(body, stream)
+        return self.read_served(dialect, stream)
+
+    def read_served(self, dialect: str, stream: bool) -> Seen:
+        """Whatever is served now, as the SDK of that dialect reads it."""
         return _READERS[dialect](self, stream)
 
 

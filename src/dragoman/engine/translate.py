@@ -15,7 +15,7 @@ import msgspec
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
 from dragoman.conversation.events import CallStarted, Event, Failed, Stopped, Used
-from dragoman.conversation.failures import Failure
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.answering import Answering, StreamParser
@@ -177,7 +177,8 @@ class Translation:
         proper = watch.close()
         self.usage, self.stop, told = watch.usage, watch.stop, watch.failure
         self.failure = self.failure or told
-        if proper or (told is not None and told.raw):
+        spoken_of = told is not None and told.kind is not FailureKind.BROKEN_STREAM and watch.framed
+        if proper or spoken_of:
             return b""
         if not self.started:
             return self._renderer.close()

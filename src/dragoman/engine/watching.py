@@ -22,7 +22,10 @@ _LIMIT = 32 * 1024 * 1024
 
 
 class Watch:
-    """Holds the first and the last of a stream's bytes."""
+    """Holds the first and the last of a stream's bytes.
+
+    After the end: `framed` tells whether it was an event stream at all, `cut_short` whether it ends within a frame.
+    """
 
     __slots__ = (
         "_bound",
@@ -35,6 +38,7 @@ class Watch:
         "cut_short",
         "ended",
         "failure",
+        "framed",
         "stop",
         "usage",
     )
@@ -52,6 +56,7 @@ class Watch:
         self.failure: Failure | None = None
         self.ended = False
         self.cut_short = False
+        self.framed = False
 
     def see(self, data: bytes) -> None:
         """Called with every chunk: holds it, and now and then lets go of what lies too far back."""
@@ -71,6 +76,7 @@ class Watch:
             self._note(_read(self._parser(), rest))
         else:
             self._note(_read(self._parser(), self._head + rest))
+        self.framed = b"data:" in self._head + rest
         self.cut_short = bool(rest) and not rest.endswith((b"\n\n", b"\n\r\n", b"\r\r", b"]"))
         return self.ended and self.failure is None
 

@@ -66,11 +66,10 @@ class _Block:
 class Reader:
     """Holds the open blocks, the usage so far and the count of parts."""
 
-    __slots__ = ("_blocks", "_called", "_counter", "_late", "_parts", "_stopped", "begun", "origin", "over")
+    __slots__ = ("_blocks", "_called", "_counter", "_late", "_parts", "_stopped", "origin", "over")
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
-        self.begun = False
         self.over = False
         self._blocks: dict[int, _Block] = {}
         self._counter = Counter()
@@ -81,7 +80,6 @@ class Reader:
 
     def start(self, message: Mapping[str, Raw], out: list[Event]) -> None:
         """The message's head. Members that a stream tells at its end are put aside for the stop."""
-        self.begun = True
         model = _string(message.get("model"))
         if model and not self.origin.model:
             self.origin = msgspec.structs.replace(self.origin, model=model)

@@ -45,12 +45,13 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 class Parser:
     """Bytes of a stream to events. Never raises; `skipped` counts the frames that could not be read."""
 
-    __slots__ = ("_frames", "_reader", "_torn", "skipped")
+    __slots__ = ("_framed", "_frames", "_reader", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None) -> None:
         self._frames = SseDecoder()
         self._reader = Reader(origin or Origin(DIALECT))
         self._torn = TornDeltas()
+        self._framed = False
         self.skipped = 0
 
     def feed(self, data: bytes) -> list[Event]:
@@ -66,7 +67,7 @@ class Parser:
         for frame in self._frames.close():
             self._read(frame.data, out)
         reader = self._reader
-        if not reader.over and not reader.begun and self._frames.stray:
+        if not reader.over and not self._framed and self._frames.stray:
             # The answer to a request for a stream was a plain body.
             return parse_reply(bytes(self._frames.stray), reader.origin)
         if not reader.over:
@@ -88,6 +89,7 @@ class Parser:
             except msgspec.DecodeError:
                 self.skipped += not data.startswith(b"[DONE]")
                 return
+        self._framed = True
         delta, start = told.delta, len(out)
         if told.type == "content_block_delta" and delta is not None:
             kind = delta.type
