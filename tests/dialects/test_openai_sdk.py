@@ -14,6 +14,7 @@ from tests.openai_answers import folded, parsed, recorded
 from tests.sdk_readers import Loopback, Seen, loopback
 
 from dragoman.conversation.collect import tell, text_of_arguments
+from dragoman.conversation.events import Ended
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Call, Refusal, Text
@@ -47,7 +48,7 @@ def replies(source: str, one_in: int) -> Iterator[tuple[str, Reply]]:
         if not sampled(one.id, one_in):
             continue
         events = parsed(STREAMS[source], one.wire) if one.stream else REPLIES[source].parse_reply(one.wire)
-        if len(events) > 1:
+        if isinstance(events[-1], Ended):
             reply = folded(events)
             if len(reply.choices) == 1 and _readable(reply):
                 yield one.id, reply
