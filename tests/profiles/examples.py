@@ -1,0 +1,107 @@
+"""Model names as people write them, per profile. Every glob of a profile must be met by one of its names."""
+
+from __future__ import annotations
+
+LOCAL = ("Qwen3.5-9B", "qwen-3.5-35b", "qwen3_5-9b", "Mistral-7B-Instruct", "Mistral-Nemo", "Mixtral-8x7B")
+LOCAL += ("Mistral-Small-3.2-24B-Instruct-2506-Q4_K_M", "gemma-2-9b-it", "gemma2:9b", "Llama-3.3-70B")
+
+CLAUDE = ("claude-2.1", "claude-instant-1.2", "claude-3-5-haiku-20241022", "claude-4", "claude-4-sonnet")
+CLAUDE += ("claude-4.5-sonnet", "claude-4-6-opus", "claude-4.7-opus", "claude-sonnet-5", "claude-5-sonnet")
+CLAUDE += ("claude-fable-5", "claude-mythos", "claude-opus-4.8", "claude-opus-4-8-20260801", "claude-opus-5")
+CLAUDE += tuple(
+    f"claude-{family}-{version}"
+    for family in ("opus", "sonnet", "haiku")
+    for version in ("3", "3.5", "4", "4:thinking", "4@20250514", "4-latest", "4-20250514", "4-5-20250929", "4.6", "4-7")
+)
+
+GPT = ("gpt-3.5-turbo", "gpt-4", "gpt-4o-mini", "gpt-4.1-nano-2025-04-14", "chatgpt-4o-latest", "gpt-5", "gpt-5-mini")
+GPT += ("gpt-5-2025-08-07", "gpt-5_2025", "gpt-5.1", "gpt-5.2-2025-12-11", "gpt-5.3-codex", "gpt-5.4-mini", "gpt-5.5")
+GPT += ("gpt-5.6-terra", "gpt-6-astra", "gpt-5-chat-latest", "gpt-5-search-api", "gpt-audio", "gpt-realtime")
+GPT += ("gpt-4o-audio-preview", "gpt-oss-120b", "ft:gpt-4o:me", "davinci-002", "babbage-002", "o1", "o1-2024-12-17")
+GPT += ("o1-pro", "o1-mini", "o3", "o3-mini", "o4-mini-2025-04-16", "openai/o1", "openai/o1-2024-12-17")
+GPT += ("openai/o1-pro", "openai/o1-mini", "openai/o3-mini", "openai/o4-mini", "openai/o3", "computer-use-preview")
+
+GEMINI = ("gemini-1.5-pro", "gemini-2.0-flash", "models/gemini-2.0-flash", "gemini-2.0-flash-thinking-exp")
+GEMINI += (
+    "gemini-2.5-flash",
+    "gemini-2-flash",
+    "gemini-3-pro-preview",
+    "gemini-3-pro-image-preview",
+    "gemini-3.5-flash",
+)
+GEMINI += ("gemini-3.5-flash", "gemini-pro", "gemini-pro-vision", "gemini-exp-1206", "gemini-flash-latest")
+GEMINI += ("gemma-3-27b-it", "learnlm-2.0")
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "openai": GPT,
+    "openai-responses": GPT,
+    "azure-openai": ("gpt-4o", "gpt-35-turbo", "gpt-5-mini", "my-deployment", "google-one", "openllmetry", "my-gpt-5"),
+    "anthropic": CLAUDE,
+    "anthropic-compatible": ("deepseek-chat", "kimi-k2"),
+    "gemini": GEMINI,
+    "vertex": GEMINI,
+    "gemini-openai": GEMINI,
+    "gemini-compatible": ("gemini-2.5-flash",),
+    "openrouter": (
+        *(f"anthropic/{name}" for name in CLAUDE),
+        "claude-opus-4.8",
+        "google/gemini-2.5-flash",
+        "google/gemma-3-27b-it",
+        "gemini-2.0-flash-exp",
+        "openai/gpt-4o",
+        "mistralai/mistral-large",
+        "mistral-small",
+        "deepseek/deepseek-v4",
+        "x-ai/grok-4.1-fast",
+    ),
+    "mistral": (
+        "mistral-large-latest",
+        "mistral-large-2407",
+        "mistral-small-latest",
+        "mistral-small-2402",
+        "ministral-3b-latest",
+        "mistral-medium-latest",
+        "mistral-tiny",
+        "open-mistral-7b",
+        "open-mixtral-8x7b",
+    ),
+    "deepseek": ("deepseek-v4-flash", "deepseek-reasoner", "deepseek-chat", "deepseek-coder", "deepseek-v3.2"),
+    "groq": (
+        "llama-3.3-70b-versatile",
+        "gemma2-9b-it",
+        "allam-2-7b",
+        "mixtral-8x7b",
+        "mistral-saba-24b",
+        "compound-beta",
+        "groq/compound",
+        "deepseek-r1-distill-llama-70b",
+        "openai/gpt-oss-120b",
+    ),
+    "xai": ("grok-4-fast",),
+    "zai": ("glm-4.7",),
+    "moonshot": (
+        "moonshot-v1-8k",
+        "kimi-latest",
+        "kimi-k2",
+        "kimi-k2-0905-preview",
+        "kimi-k2-turbo-preview",
+        "kimi-k2-instruct",
+        "kimi-k2-thinking",
+        "kimi-k2.5",
+    ),
+    "qwen": ("qwen-plus",),
+    "minimax": ("MiniMax-M2",),
+    "cerebras": ("gpt-oss-120b",),
+    "together": ("mistralai/Mixtral-8x7B-Instruct-v0.1",),
+    "fireworks": ("accounts/fireworks/models/kimi-k2",),
+    "perplexity": ("sonar",),
+    "cohere": ("command-a-03-2025",),
+    "ollama": ("qwen3:4b",),
+    "vllm": LOCAL,
+    "llamacpp": LOCAL,
+    "lmstudio": LOCAL,
+    "sglang": LOCAL,
+    "openai-compatible": ("some-model",),
+    "openai-compatible-lenient": ("some-model",),
+    "strict-template": ("some-model",),
+}
