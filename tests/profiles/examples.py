@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-LOCAL = ("Qwen3.5-9B", "qwen-3.5-35b", "qwen3_5-9b", "Mistral-7B-Instruct", "Mistral-Nemo", "Mixtral-8x7B")
+LOCAL: tuple[str, ...] = (
+    "Qwen3.5-9B",
+    "qwen-3.5-35b",
+    "qwen3_5-9b",
+    "Mistral-7B-Instruct",
+    "Mistral-Nemo",
+    "Mixtral-8x7B",
+)
 LOCAL += ("Mistral-Small-3.2-24B-Instruct-2506-Q4_K_M", "gemma-2-9b-it", "gemma2:9b", "Llama-3.3-70B")
 
-CLAUDE = ("claude-2.1", "claude-instant-1.2", "claude-3-5-haiku-20241022", "claude-4", "claude-4-sonnet")
+CLAUDE: tuple[str, ...] = (
+    "claude-2.1",
+    "claude-instant-1.2",
+    "claude-3-5-haiku-20241022",
+    "claude-4",
+    "claude-4-sonnet",
+)
 CLAUDE += ("claude-4.5-sonnet", "claude-4-6-opus", "claude-4.7-opus", "claude-sonnet-5", "claude-5-sonnet")
 CLAUDE += ("claude-fable-5", "claude-mythos", "claude-opus-4.8", "claude-opus-4-8-20260801", "claude-opus-5")
 CLAUDE += tuple(
@@ -14,14 +27,27 @@ CLAUDE += tuple(
     for version in ("3", "3.5", "4", "4:thinking", "4@20250514", "4-latest", "4-20250514", "4-5-20250929", "4.6", "4-7")
 )
 
-GPT = ("gpt-3.5-turbo", "gpt-4", "gpt-4o-mini", "gpt-4.1-nano-2025-04-14", "chatgpt-4o-latest", "gpt-5", "gpt-5-mini")
+GPT: tuple[str, ...] = (
+    "gpt-3.5-turbo",
+    "gpt-4",
+    "gpt-4o-mini",
+    "gpt-4.1-nano-2025-04-14",
+    "chatgpt-4o-latest",
+    "gpt-5",
+    "gpt-5-mini",
+)
 GPT += ("gpt-5-2025-08-07", "gpt-5_2025", "gpt-5.1", "gpt-5.2-2025-12-11", "gpt-5.3-codex", "gpt-5.4-mini", "gpt-5.5")
 GPT += ("gpt-5.6-terra", "gpt-6-astra", "gpt-5-chat-latest", "gpt-5-search-api", "gpt-audio", "gpt-realtime")
 GPT += ("gpt-4o-audio-preview", "gpt-oss-120b", "ft:gpt-4o:me", "davinci-002", "babbage-002", "o1", "o1-2024-12-17")
 GPT += ("o1-pro", "o1-mini", "o3", "o3-mini", "o4-mini-2025-04-16", "openai/o1", "openai/o1-2024-12-17")
 GPT += ("openai/o1-pro", "openai/o1-mini", "openai/o3-mini", "openai/o4-mini", "openai/o3", "computer-use-preview")
 
-GEMINI = ("gemini-1.5-pro", "gemini-2.0-flash", "models/gemini-2.0-flash", "gemini-2.0-flash-thinking-exp")
+GEMINI: tuple[str, ...] = (
+    "gemini-1.5-pro",
+    "gemini-2.0-flash",
+    "models/gemini-2.0-flash",
+    "gemini-2.0-flash-thinking-exp",
+)
 GEMINI += (
     "gemini-2.5-flash",
     "gemini-2-flash",

@@ -32,14 +32,6 @@ HARMLESS = {
 }
 """Facts that are no stance, with the value that asks nothing of the client."""
 NARROWING = {"call_id_pattern", "refused_settings", "tool_choices", "efforts", "stop_max", "native_tools"}
-    "call_id_pattern",
-    "refused_settings",
-    "tool_choices",
-    "efforts",
-    "stop_max",
-    "native_tools",
-    "cache_hint_max",
-}
 """Facts that narrow what the client may say wherever they are stated at all."""
 
 
