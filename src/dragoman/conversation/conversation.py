@@ -15,7 +15,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 SYSTEM_ROLES = (Role.SYSTEM, Role.DEVELOPER)
 
 
-class Conversation(msgspec.Struct, frozen=True):
+class Conversation(msgspec.Struct, frozen=True, gc=False):
     """Messages in order, system texts among them where the client put them; tools; settings.
 
     `extras` are top-level fields of the client's dialect that have no counterpart elsewhere. `hint` is a cache hint
@@ -50,7 +50,7 @@ class Conversation(msgspec.Struct, frozen=True):
         return len(self.messages)
 
 
-class Ask(msgspec.Struct, frozen=True):
+class Ask(msgspec.Struct, frozen=True, gc=False):
     """A client's request, read once and compiled for every attempt.
 
     `source` is the client's own text and `members` its top-level members as raw JSON: what no rule touches is written

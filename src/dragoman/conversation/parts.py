@@ -26,7 +26,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     account: str = ""
 
 
-class Extras(msgspec.Struct, frozen=True):
+class Extras(msgspec.Struct, frozen=True, gc=False):
     """Fields that are not ours to understand, with the dialect they came from. They are sent only to that dialect."""
 
     dialect: str

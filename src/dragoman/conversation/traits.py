@@ -8,10 +8,10 @@ from __future__ import annotations
 from enum import IntFlag, auto
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.conversation.settings import Settings
-from dragoman.conversation.tools import NativeTool
+from dragoman.conversation.tools import NativeTool, Tool
 
 LEFTOVERS = frozenset({"done", "__stream_end__", "__internal__", "stream_end", "delta", "index", "finish_reason"})
 """Fields of a stream that clients store with a message by mistake; no provider wants them."""
@@ -54,6 +54,9 @@ class Trait(IntFlag):
     LISTED = auto()
     HINTS = auto()
     TOOLS = auto()
+    TOOL_EXTRAS = auto()
+    CUSTOM_TOOLS = auto()
+    LEGACY = auto()
     NATIVE_TOOLS = auto()
     EMPTY_TOOLS = auto()
     SETTINGS = auto()
@@ -100,6 +103,9 @@ _NAMES = Trait.__members__
     _LISTED,
     _HINTS,
     _TOOLS,
+    _TOOL_EXTRAS,
+    _CUSTOM_TOOLS,
+    _LEGACY,
     _NATIVE_TOOLS,
     _EMPTY_TOOLS,
     _SETTINGS,
@@ -114,10 +120,11 @@ _SIMPLE = {Media: _MEDIA, Refusal: _REFUSAL, Citation: _CITATION, Opaque: _OPAQU
 
 def observe(conversation: Conversation) -> int:
     """The traits of a conversation."""
-    return _observe_messages(conversation.messages) | _observe_rest(conversation)
+    return observe_messages(conversation.messages) | observe_rest(conversation)
 
 
-def _observe_messages(messages: tuple[Message, ...]) -> int:
+def observe_messages(messages: tuple[Message, ...]) -> int:
+    """What is to be seen in the messages alone."""
     found = _ALWAYS
     leading = 0
     turns = 0
@@ -138,14 +145,14 @@ def _observe_messages(messages: tuple[Message, ...]) -> int:
         parts = message.parts
         if not parts:
             found |= _NO_PARTS
-        if role is Role.USER:
+        if role is USER:
             users += 1
             if message.role_text:
                 found |= _UNKNOWN_ROLE
-            if before is Role.TOOL:
+            if before is TOOL:
                 found |= _USER_AFTER_TOOL
-        elif role is Role.SYSTEM or role is Role.DEVELOPER:
-            found |= _SYSTEM if role is Role.SYSTEM else _DEVELOPER | _SYSTEM
+        elif role is SYSTEM or role is DEVELOPER:
+            found |= _SYSTEM if role is SYSTEM else _DEVELOPER | _SYSTEM
             if message.inline:
                 found |= _INLINE_SYSTEM
             if turns:
@@ -187,7 +194,7 @@ def _observe_messages(messages: tuple[Message, ...]) -> int:
                 found |= _HINTS
             if part.extras is not None:
                 found |= _PART_EXTRAS
-        if role is Role.TOOL:
+        if role is TOOL:
             if results != awaited:
                 found |= _UNPAIRED
             awaited = None
@@ -195,8 +202,8 @@ def _observe_messages(messages: tuple[Message, ...]) -> int:
             if awaited is not None:
                 found |= _UNPAIRED
             awaited = calls
-        if role is not Role.SYSTEM and role is not Role.DEVELOPER:
-            if not turns and role is not Role.USER:
+        if role is not SYSTEM and role is not DEVELOPER:
+            if not turns and role is not USER:
                 found |= _LEADING_ASSISTANT
             turns += 1
         before = role
@@ -204,7 +211,7 @@ def _observe_messages(messages: tuple[Message, ...]) -> int:
         found |= _UNPAIRED
     if leading > 1:
         found |= _MANY_SYSTEMS
-    if before is Role.ASSISTANT:
+    if before is ASSISTANT:
         found |= _TRAILING_ASSISTANT
     if not turns:
         found |= _NO_USER_TURN
@@ -224,6 +231,8 @@ def _call_traits(call: Call) -> int:
         found |= _BAD_ARGUMENTS
     if call.signature is not None:
         found |= _SIGNED
+    if call.spelled:
+        found |= _LEGACY
     return found
 
 
@@ -236,6 +245,10 @@ def _result_traits(result: Result) -> int:
         found |= _LISTED
     if result.is_error:
         found |= _RESULT_ERROR
+    if result.custom:
+        found |= _CUSTOM_CALLS
+    if result.spelled:
+        found |= _LEGACY
     for part in parts:
         if part.hint is not None:
             found |= _HINTS
@@ -244,7 +257,21 @@ def _result_traits(result: Result) -> int:
     return found
 
 
-def _observe_rest(conversation: Conversation) -> int:
+def _tool_traits(tool: Tool) -> int:
+    found = _TOOLS
+    if tool.hint is not None:
+        found |= _HINTS
+    if tool.extras is not None:
+        found |= _TOOL_EXTRAS
+    if tool.custom:
+        found |= _CUSTOM_TOOLS
+    if tool.wrapper == "functions":
+        found |= _LEGACY
+    return found
+
+
+def observe_rest(conversation: Conversation) -> int:
+    """What is to be seen in tools, settings and extras."""
     found = 0
     if conversation.extras is not None:
         found |= _TOP_EXTRAS
@@ -253,15 +280,14 @@ def _observe_rest(conversation: Conversation) -> int:
     if conversation.empty_tools:
         found |= _EMPTY_TOOLS
     for tool in conversation.tools:
-        if isinstance(tool, NativeTool):
-            found |= _NATIVE_TOOLS
-        else:
-            found |= _TOOLS if tool.hint is None else _TOOLS | _HINTS
+        found |= _NATIVE_TOOLS if isinstance(tool, NativeTool) else _tool_traits(tool)
     settings = conversation.settings
     if settings != _NO_SETTINGS:
         found |= _SETTINGS
         if settings.thinking is not None:
             found |= _THINKING
+        if settings.tool_choice is not None and settings.tool_choice.spelled:
+            found |= _LEGACY
         if settings.nulls:
             found |= _NULLS
     return found

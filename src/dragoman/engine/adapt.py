@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.traits import observe
+from dragoman.conversation.traits import Trait, observe_messages, observe_rest
 from dragoman.dialects.registry import PACKAGES, recognise, requests
 from dragoman.dialects.writing import Wanted
 from dragoman.engine.plan import Plan, plan
@@ -168,7 +168,9 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     if options.kept:
         conversation = restored(conversation, options.kept, facts)
     changes = mended(ask)
-    conversation, undo = _repair(conversation, ask, Plan(facts, steps.rules), options, changes)
+    seen = observe_messages(conversation.messages)
+    wants = wanted(conversation, facts) if seen & _MEDIA and remote_media in steps.rules else ()
+    conversation, undo = _repair(conversation, seen, ask, Plan(facts, steps.rules), options, changes)
     stream = ask.stream if options.stream is None else options.stream
     writing = Wanted(target.model, stream, _usage(ask, stream, same, facts, options))
     codec = requests(dialect)
@@ -179,25 +181,31 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
         _headers(ask, target, same),
         tuple(changes),
         undo,
-        wanted(ask.conversation, facts) if remote_media in steps.rules else (),
+        wants,
         target.name,
         dialect,
         conversation,
     )
 
 
+_MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
+
+
 def _repair(
-    conversation: Conversation, ask: Ask, steps: Plan, options: Options, changes: list[Change]
+    conversation: Conversation, seen: int, ask: Ask, steps: Plan, options: Options, changes: list[Change]
 ) -> tuple[Conversation, Undo]:
+    """All rules that the target calls for and the conversation has a defect for. `seen`: traits of the messages."""
     undo = NOTHING_TO_UNDO
-    traits = observe(conversation)
+    traits = seen | observe_rest(conversation)
     for rule in steps.rules:
         if not rule.looks_for & traits:
             continue
         done = rule.repair(conversation, steps.facts)
         if done.conversation is not conversation:
+            if done.conversation.messages is not conversation.messages:
+                seen = observe_messages(done.conversation.messages)
             conversation = done.conversation
-            traits = observe(conversation)
+            traits = seen | observe_rest(conversation)
             if done.notes:
                 _allow(rule, done.notes, ask, steps.facts, options)
                 changes += entries(rule, done.notes, ask)

@@ -36,20 +36,20 @@ def call_id_form(conversation: Conversation, facts: Facts) -> Rewrite:
 
 def _new_ids(conversation: Conversation, facts: Facts) -> dict[str, str]:
     fits = form(facts.call_id_pattern).fullmatch
-    used: set[str] = set()
-    odd: dict[str, None] = {}
-    for message in conversation.messages:
-        if message.role is not ASSISTANT and message.role is not TOOL:
-            continue
-        for part in message.parts:
-            identity = part.id if type(part) is Call else part.call_id if type(part) is Result else None
-            if identity is None or identity in used:
-                continue
-            if fits(identity) is None:
-                odd[identity] = None
-            else:
-                used.add(identity)
+    known = _ids(conversation)
+    odd = [identity for identity in known if fits(identity) is None]
+    if not odd:
+        return {}
+    used = known.keys() - odd
     return {identity: _made(identity, used, facts) for identity in odd}
+
+
+def _ids(conversation: Conversation) -> dict[str, None]:
+    """Every id once, in the order of its first mention."""
+    turns = [message.parts for message in conversation.messages if message.role is ASSISTANT or message.role is TOOL]
+    calls = [part.id for parts in turns for part in parts if type(part) is Call]
+    results = [part.call_id for parts in turns for part in parts if type(part) is Result]
+    return dict.fromkeys(calls + results)
 
 
 def _made(identity: str, used: set[str], facts: Facts) -> str:

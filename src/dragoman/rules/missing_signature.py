@@ -27,9 +27,7 @@ from dragoman.rules.rule import rule
 )
 def missing_signature(conversation: Conversation, facts: Facts) -> Rewrite:
     since = _current_turn(conversation.messages)
-    skip = Opaque(
-        kind=facts.reasoning_states[0], json=quote(facts.signature_skip), origin=Origin(facts.dialect, facts.provider)
-    )
+    skip = Opaque(kind=facts.reasoning_states[0], json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []
     messages = list(conversation.messages)
     for at in range(since, len(messages)):

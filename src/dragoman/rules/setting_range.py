@@ -17,14 +17,29 @@ from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
 
+_NUMBERS = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "n",
+    "top_logprobs",
+)
+
+
 @rule("setting-range", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA)
 def setting_range(conversation: Conversation, facts: Facts) -> Rewrite:
     notes: list[Note] = []
     changes: dict[str, Any] = {}
     settings = conversation.settings
-    for name, fact in facts.settings.items():
-        value = getattr(settings, name, None)
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
+    for name in _NUMBERS:
+        value = getattr(settings, name)
+        fact = facts.settings.get(name)
+        if value is None or fact is None:
             continue
         near = _nearest(value, fact)
         if near != value:

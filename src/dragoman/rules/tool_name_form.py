@@ -58,11 +58,18 @@ def _new_names(conversation: Conversation, facts: Facts) -> dict[str, str]:
     return {name: _made(name, used, facts) for name in odd}
 
 
-def _names(conversation: Conversation) -> list[str]:
-    named = [tool.name for tool in conversation.tools if isinstance(tool, Tool)]
-    for message in conversation.messages:
-        if message.role is ASSISTANT:
-            named += [part.name for part in message.parts if type(part) is Call]
+def _names(conversation: Conversation) -> dict[str, None]:
+    """Every name once, in the order of its first mention."""
+    named = dict.fromkeys([tool.name for tool in conversation.tools if isinstance(tool, Tool)])
+    named |= dict.fromkeys(
+        [
+            part.name
+            for message in conversation.messages
+            if message.role is ASSISTANT
+            for part in message.parts
+            if type(part) is Call
+        ]
+    )
     return named
 
 

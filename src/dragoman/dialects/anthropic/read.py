@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from dragoman.conversation import states
 from dragoman.conversation.literals import unquote
-from dragoman.conversation.messages import FIELD, Message, Role
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
     CacheHint,
     Call,
@@ -66,7 +66,7 @@ _messages = msgspec.json.Decoder(list[WireMessage]).decode
 _message = msgspec.json.Decoder(WireMessage)
 _blocks = msgspec.json.Decoder(list[WireBlock]).decode
 _block = msgspec.json.Decoder(WireBlock)
-_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
+_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
 
 def read_messages(raw: bytes | Raw) -> list[Message]:
@@ -89,7 +89,7 @@ def _read_message(wire: WireMessage, index: int, extras: Extras | None, found: l
     role = _ROLES.get(wire.role)
     role_text = ""
     if role is None:
-        role, role_text = Role.USER, wire.role
+        role, role_text = USER, wire.role
     content = bytes(wire.content)
     if content[:1] == b'"':
         parts: tuple[Part, ...] = (Text(content),)
@@ -97,10 +97,10 @@ def _read_message(wire: WireMessage, index: int, extras: Extras | None, found: l
     else:
         parts = read_blocks(content, f"/messages/{index}/content")
         listed = content not in _NOTHING
-    if role is Role.USER and listed and any(type(part) is Result for part in parts):
+    if role is USER and listed and any(type(part) is Result for part in parts):
         _split_turn(parts, index, extras, found)
         return
-    inline = role is Role.SYSTEM and all(message.role is Role.SYSTEM for message in found)
+    inline = role is SYSTEM and all(message.role is SYSTEM for message in found)
     found.append(Message(role, parts, index, extras=extras, listed=listed, inline=inline, role_text=role_text))
 
 
@@ -111,7 +111,7 @@ def _split_turn(parts: tuple[Part, ...], index: int, extras: Extras | None, foun
         run.append(part)
         last = position + 1 == len(parts)
         if last or (type(parts[position + 1]) is Result) is not (type(part) is Result):
-            role = Role.TOOL if type(part) is Result else Role.USER
+            role = TOOL if type(part) is Result else USER
             found.append(Message(role, tuple(run), index, extras=extras, listed=True))
             run = []
 
@@ -121,8 +121,8 @@ def read_system(raw: bytes) -> list[Message]:
     if raw in _NOTHING or raw == b"[]":
         return []
     if raw[:1] == b'"':
-        return [Message(Role.SYSTEM, (Text(raw),), FIELD)]
-    return [Message(Role.SYSTEM, read_blocks(raw, "/system"), FIELD, listed=True)]
+        return [Message(SYSTEM, (Text(raw),), FIELD)]
+    return [Message(SYSTEM, read_blocks(raw, "/system"), FIELD, listed=True)]
 
 
 def read_blocks(raw: bytes, at: str) -> tuple[Part, ...]:

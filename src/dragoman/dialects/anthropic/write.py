@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dragoman.conversation import states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
     Call,
     Inline,
@@ -28,10 +28,10 @@ from dragoman.dialects.writing import Pieces
 from dragoman.errors import Unrepresentable
 
 _HEADS = {
-    Role.USER: b',{"role":"user","content":',
-    Role.ASSISTANT: b',{"role":"assistant","content":',
-    Role.SYSTEM: b',{"role":"system","content":',
-    Role.TOOL: b',{"role":"user","content":',
+    USER: b',{"role":"user","content":',
+    ASSISTANT: b',{"role":"assistant","content":',
+    SYSTEM: b',{"role":"system","content":',
+    TOOL: b',{"role":"user","content":',
 }
 
 
@@ -45,31 +45,33 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
         message = messages[index]
         index += 1
         role = message.role
-        if role is Role.DEVELOPER:
+        if role is DEVELOPER:
             raise Unrepresentable("a developer message in an Anthropic request", at=f"/messages/{message.at}")
-        if role is Role.SYSTEM and _in_field(messages, index - 1):
+        if role is SYSTEM and _in_field(messages, index - 1):
             continue
         parts = message.parts
         out.append(_HEADS[role] if not message.role_text else b',{"role":%b,"content":' % quote(message.role_text))
         if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
-            out += (parts[0].literal, b"}") if parts[0].extras is None else (write_list(parts), b"}")
-            continue
-        if role is Role.TOOL and index < stop and messages[index].role is Role.USER:
+            if parts[0].extras is None:
+                out += (parts[0].literal, b"}")
+                continue
+        elif role is TOOL and index < stop and messages[index].role is USER:
             parts += messages[index].parts
             index += 1
-        out += (write_list(parts), b"}")
+        _write_list(parts, out)
+        out.append(b"}")
 
 
 def _in_field(messages: Sequence[Message], index: int) -> bool:
     """A system message goes to the field if nothing but others of its kind stand before it."""
-    return all(message.role is Role.SYSTEM and not message.inline for message in messages[: index + 1])
+    return all(message.role is SYSTEM and not message.inline for message in messages[: index + 1])
 
 
 def write_system(messages: Sequence[Message]) -> Json | None:
     """The `system` field: one string where it can be, else blocks."""
     leading: list[Message] = []
     for message in messages:
-        if message.role is not Role.SYSTEM or message.inline:
+        if message.role is not SYSTEM or message.inline:
             break
         leading.append(message)
     if not leading:
@@ -85,14 +87,17 @@ def write_system(messages: Sequence[Message]) -> Json | None:
 
 def write_list(parts: Sequence[Part]) -> bytes:
     out: Pieces = []
+    _write_list(parts, out)
+    return b"".join(out)
+
+
+def _write_list(parts: Sequence[Part], out: Pieces) -> None:
+    mark = b"["
     for part in parts:
-        out.append(b",")
+        out.append(mark)
         write_block(part, out)
-    if out:
-        out[0] = b"["
-        out.append(b"]")
-        return b"".join(out)
-    return b"[]"
+        mark = b","
+    out.append(b"]" if parts else b"[]")
 
 
 def write_block(part: Part, out: Pieces) -> None:

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from dragoman.conversation import states
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.messages import FIELD, Message, Role
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
     Extras,
@@ -110,12 +110,12 @@ def read_system(raw: bytes) -> list[Message]:
     if raw in _NOTHING:
         return []
     if raw[:1] == b'"':
-        return [Message(Role.SYSTEM, (Text(raw),), FIELD)]
+        return [Message(SYSTEM, (Text(raw),), FIELD)]
     at = "/systemInstruction"
     salvaged = salvage(raw, _content, at)
     parts = Reader().parts(bytes(salvaged.value.parts), f"{at}/parts")
     extras = extras_of(DIALECT, _named(salvaged.extras.get("$", {})))
-    return [Message(Role.SYSTEM, parts, FIELD, extras=extras)] if parts or extras else []
+    return [Message(SYSTEM, parts, FIELD, extras=extras)] if parts or extras else []
 
 
 class Reader:
@@ -141,19 +141,19 @@ class Reader:
         role = wire.role or "user"
         if role == "model":
             self._flush()
-            if self._done and self._done[-1].role is not Role.ASSISTANT:
+            if self._done and self._done[-1].role is not ASSISTANT:
                 self._waiting.clear()
-            self._add(Role.ASSISTANT, self.parts(bytes(wire.parts), at), fields)
+            self._add(ASSISTANT, self.parts(bytes(wire.parts), at), fields)
             return
         parts = self.parts(bytes(wire.parts), at)
         if role == "system":
             self._flush()
-            self._add(Role.SYSTEM, parts, fields, inline=True)
+            self._add(SYSTEM, parts, fields, inline=True)
         elif any(type(part) is Result for part in parts):
             self._turn(parts, fields)
         else:
             self._flush()
-            self._add(Role.USER, parts, fields, role_text="" if role in ("user", "function") else role)
+            self._add(USER, parts, fields, role_text="" if role in ("user", "function") else role)
 
     def _add(self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, Json], **more: Any) -> None:
         extras = extras_of(DIALECT, fields)
@@ -161,12 +161,12 @@ class Reader:
 
     def _turn(self, parts: tuple[Part, ...], fields: Mapping[str, Json]) -> None:
         """Runs of responses and of other parts. Responses go on where the content before ended with some."""
-        goes_on = self._runs and self._runs[-1][0] is Role.TOOL and type(parts[0]) is Result and not fields
+        goes_on = self._runs and self._runs[-1][0] is TOOL and type(parts[0]) is Result and not fields
         if not goes_on:
             self._flush()
             self._since = self._index
         for part in parts:
-            role = Role.TOOL if type(part) is Result else Role.USER
+            role = TOOL if type(part) is Result else USER
             if not self._runs or self._runs[-1][0] is not role:
                 self._runs.append((role, []))
             self._runs[-1][1].append(part)

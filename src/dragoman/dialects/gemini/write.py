@@ -13,7 +13,7 @@ import msgspec
 from dragoman.conversation import states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
     Call,
     Extras,
@@ -35,10 +35,10 @@ from dragoman.dialects.writing import Pieces
 from dragoman.errors import Unrepresentable
 
 _ROLES = {
-    Role.USER: b'"user"',
-    Role.TOOL: b'"user"',
-    Role.ASSISTANT: b'"model"',
-    Role.SYSTEM: b'"system"',
+    USER: b'"user"',
+    TOOL: b'"user"',
+    ASSISTANT: b'"model"',
+    SYSTEM: b'"system"',
 }
 
 
@@ -53,7 +53,7 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
         parts = message.parts
         named = _Names(messages, index) if message.role in _ANSWERING else _NO_NAMES
         index += 1
-        if message.role is Role.TOOL and index < stop and _goes_on(message, messages[index]):
+        if message.role is TOOL and index < stop and _goes_on(message, messages[index]):
             parts += messages[index].parts
             index += 1
         _write_content(message, parts, named, out)
@@ -62,18 +62,18 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
 def _opening(messages: Sequence[Message]) -> int:
     """How many system messages go to the field."""
     for index, message in enumerate(messages):
-        if message.role is not Role.SYSTEM or message.inline:
+        if message.role is not SYSTEM or message.inline:
             return index
     return len(messages)
 
 
 def _goes_on(message: Message, after: Message) -> bool:
     plain = not after.role_text and after.extras is None and message.extras is None and after.name is None
-    return after.role is Role.USER and plain and bool(after.parts)
+    return after.role is USER and plain and bool(after.parts)
 
 
 def _write_content(message: Message, parts: Sequence[Part], named: _Names, out: Pieces) -> None:
-    if message.name is not None or message.hint is not None or message.role is Role.DEVELOPER:
+    if message.name is not None or message.hint is not None or message.role is DEVELOPER:
         _refuse(message)
     role = quote(message.role_text) if message.role_text else _ROLES[message.role]
     out += (b',{"role":', role, b',"parts":')
@@ -85,7 +85,7 @@ def _write_content(message: Message, parts: Sequence[Part], named: _Names, out: 
 
 def _refuse(message: Message) -> None:
     at = f"/messages/{message.at}"
-    if message.role is Role.DEVELOPER:
+    if message.role is DEVELOPER:
         raise Unrepresentable("a developer message in a Gemini request", at=at)
     if message.name is not None:
         raise Unrepresentable(f'the name "{message.name}" on a message in a Gemini request', at=at)
@@ -129,7 +129,7 @@ class _Names:
 
 
 _NO_NAMES = _Names((), 0)
-_ANSWERING = (Role.TOOL, Role.ASSISTANT)
+_ANSWERING = (TOOL, ASSISTANT)
 """Roles that may hold results: a model's content is kept with a response in it."""
 
 

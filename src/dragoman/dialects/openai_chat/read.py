@@ -34,6 +34,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.dialects.openai_chat.plain import read_arguments, read_plain
 from dragoman.dialects.reading import OPENAI_FILES, extras_of, link, made_id, state
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import items, members, salvage
@@ -96,8 +97,6 @@ class WirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _messages = msgspec.json.Decoder(list[WireMessage]).decode
 _message = msgspec.json.Decoder(WireMessage)
 _part = msgspec.json.Decoder(WirePart)
-_object = msgspec.json.Decoder(dict[str, Raw]).decode
-_text = msgspec.json.Decoder(str).decode
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _NO_EXTRAS: ExtraFields = {}
@@ -105,6 +104,9 @@ _NO_EXTRAS: ExtraFields = {}
 
 def read_messages(raw: bytes | Raw) -> tuple[Message, ...]:
     """The list of messages. Consecutive tool messages become one TOOL message."""
+    plain = read_plain(raw)
+    if plain is not None:
+        return plain
     try:
         wire = _messages(raw)
     except msgspec.DecodeError:
@@ -332,18 +334,6 @@ _FOREIGN_TO_PLAIN = (
     "annotations",
     "prefix",
 )
-
-
-def read_arguments(raw: bytes) -> Json:
-    """An argument string decoded and checked: a JSON object, or the string as it was where it holds none."""
-    if raw[:1] != b'"':
-        return b"{}" if raw in _NOTHING else raw
-    text = _text(raw).encode()
-    try:
-        _object(text)
-    except (msgspec.DecodeError, RecursionError):
-        return raw if text.strip() else b"{}"
-    return text.strip()
 
 
 def _custom_input(raw: Raw) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.parts import Call, Json, Opaque, Reasoning, Refusal, Result, Text
 from dragoman.dialects import writing
 from dragoman.dialects.openai_chat import write
@@ -56,7 +56,7 @@ def path(wanted: Wanted) -> str:
 
 def locate(message: Message, part: int | None) -> str:
     """The pointer to a message of a parsed request, or to one of its parts."""
-    if message.role is Role.TOOL:
+    if message.role is TOOL:
         return f"/messages/{message.at + (part or 0)}"
     at = f"/messages/{message.at}"
     if part is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dragoman.conversation import states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
     Citation,
@@ -33,9 +33,9 @@ from dragoman.dialects.writing import Pieces
 from dragoman.errors import Unrepresentable
 
 _ROLES = {
-    Role.SYSTEM: b',{"role":"system","content":',
-    Role.DEVELOPER: b',{"role":"developer","content":',
-    Role.USER: b',{"role":"user","content":',
+    SYSTEM: b',{"role":"system","content":',
+    DEVELOPER: b',{"role":"developer","content":',
+    USER: b',{"role":"user","content":',
 }
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
@@ -45,9 +45,9 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
     for index in range(start, stop):
         message = messages[index]
         role = message.role
-        if role is Role.ASSISTANT:
+        if role is ASSISTANT:
             _assistant(message, out)
-        elif role is Role.TOOL:
+        elif role is TOOL:
             for result in message.parts:
                 _result(result, out)
         else:
@@ -106,7 +106,7 @@ def _assistant(message: Message, out: Pieces) -> None:
     out.append(b',{"role":"assistant"')
     if said or not (calls or asides or (refusals and not message.listed)):
         out.append(b',"content":')
-        _content(tuple(said), message.listed, Role.ASSISTANT, out)
+        _content(tuple(said), message.listed, ASSISTANT, out)
     elif not calls:
         out.append(b',"content":null')
     if refusals and not message.listed:
@@ -122,7 +122,7 @@ def _assistant(message: Message, out: Pieces) -> None:
 def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> None:
     """A string where one says it all, else a list."""
     if not parts:
-        out.append(b"[]" if listed else EMPTY if role is Role.TOOL else b"null")
+        out.append(b"[]" if listed else EMPTY if role is TOOL else b"null")
         return
     only = parts[0]
     if not listed and len(parts) == 1 and type(only) is Text and only.hint is None and only.extras is None:
@@ -244,7 +244,7 @@ def _result(part: Part, out: Pieces) -> None:
     ):
         out.append(parts[0].literal)
     else:
-        _content(parts, part.listed, Role.TOOL, out)
+        _content(parts, part.listed, TOOL, out)
     if part.name is not None and part.spelled != LEGACY:
         out += (b',"name":', quote(part.name))
     if part.hint is not None:

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from dragoman.conversation import states
 from dragoman.conversation.literals import EMPTY, joined, unquote
-from dragoman.conversation.messages import FIELD, Message, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import Call, Extras, Json, Opaque, Part, Reasoning, Result, Text
 from dragoman.dialects.openai_responses.content import DIALECT, ORIGIN, read_content
 from dragoman.dialects.reading import extras_of, made_id, state
@@ -52,7 +52,7 @@ _items = msgspec.json.Decoder(list[WireItem]).decode
 _item = msgspec.json.Decoder(WireItem)
 _kind = msgspec.json.Decoder(WireKind)
 
-_PLAIN_ROLES = {"user": Role.USER, "system": Role.SYSTEM, "developer": Role.DEVELOPER}
+_PLAIN_ROLES = {"user": USER, "system": SYSTEM, "developer": DEVELOPER}
 _BESIDE = ("id", "status", "phase", "namespace")
 """Fields that are kept as they are on every kind of item."""
 
@@ -65,7 +65,7 @@ def read_messages(raw: bytes) -> list[Message]:
     if raw in _NOTHING:
         return []
     if raw[:1] == b'"':
-        return [Message(Role.USER, (Text(raw),), 0)]
+        return [Message(USER, (Text(raw),), 0)]
     if raw[:1] != b"[":
         raise MalformedRequest("input is neither a string nor a list of items", at="/input")
     reader = Reader(raw)
@@ -82,7 +82,7 @@ def read_messages(raw: bytes) -> list[Message]:
 
 def read_instructions(raw: bytes) -> list[Message]:
     """The `instructions`: one system message."""
-    return [Message(Role.SYSTEM, (Text(raw),), FIELD)] if raw[:1] == b'"' else []
+    return [Message(SYSTEM, (Text(raw),), FIELD)] if raw[:1] == b'"' else []
 
 
 class Reader:
@@ -94,7 +94,7 @@ class Reader:
         self._done: list[Message] = []
         self._index = -1
         self._calls = 0
-        self._role = Role.ASSISTANT
+        self._role = ASSISTANT
         self._parts: list[Part] = []
         self._since = 0
         self._said = False
@@ -125,10 +125,10 @@ class Reader:
         if kind == "message" or (kind is None and wire.role is not None):
             self._message(wire, fields)
         elif kind == "function_call" or kind == "custom_tool_call":
-            self._join(Role.ASSISTANT, self._call(wire, fields))
+            self._join(ASSISTANT, self._call(wire, fields))
             self._called = True
         elif kind == "function_call_output" or kind == "custom_tool_call_output":
-            self._join(Role.TOOL, self._result(wire, fields))
+            self._join(TOOL, self._result(wire, fields))
         elif kind == "reasoning":
             self._reasoning(wire, fields)
         else:
@@ -152,11 +152,11 @@ class Reader:
         if self._raws is None:
             self._raws = items(self._raw, "/input")
         part = Opaque(kind=kind or "item_reference", json=bytes(self._raws[self._index]), origin=ORIGIN)
-        if self._called and self._role is Role.ASSISTANT:
+        if self._called and self._role is ASSISTANT:
             self._parts.append(part)
             return
         self._flush()
-        self._done.append(Message(Role.ASSISTANT, (part,), self._index))
+        self._done.append(Message(ASSISTANT, (part,), self._index))
 
     def _message(self, wire: WireItem, fields: Fields) -> None:
         content = bytes(wire.content)
@@ -170,12 +170,12 @@ class Reader:
         role = _PLAIN_ROLES.get(wire.role or "")
         self._done.append(
             Message(
-                role or Role.USER,
+                role or USER,
                 parts,
                 self._index,
                 extras=extras,
                 listed=content[:1] == b"[",
-                inline=role is Role.SYSTEM,
+                inline=role is SYSTEM,
                 role_text="" if role is not None else wire.role or "",
             )
         )
@@ -184,7 +184,7 @@ class Reader:
         """A message of the assistant's goes on with its turn, unless that has spoken already and called nothing."""
         if not parts and extras is None:
             self._flush()
-            self._done.append(Message(Role.ASSISTANT, (), self._index))
+            self._done.append(Message(ASSISTANT, (), self._index))
             return
         if not parts or any(type(part) is Opaque for part in parts):
             self._opaque("message")
@@ -194,7 +194,7 @@ class Reader:
         if extras is not None:
             parts = (_marked(parts[0], extras), *parts[1:])
         for part in parts:
-            self._join(Role.ASSISTANT, part)
+            self._join(ASSISTANT, part)
         self._said = True
 
     def _call(self, wire: WireItem, fields: Fields) -> Call:
@@ -244,7 +244,7 @@ class Reader:
             field="content" if content and not summary else "summary",
             extras=_extras(wire, more),
         )
-        self._join(Role.ASSISTANT, part)
+        self._join(ASSISTANT, part)
 
 
 _KNOWN = frozenset(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dragoman.conversation import states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.dialects.openai_responses.content import DIALECT, write_content, write_extras
 from dragoman.dialects.openai_responses.read import ITEM
@@ -19,9 +19,9 @@ from dragoman.dialects.writing import Pieces
 from dragoman.errors import Unrepresentable
 
 _HEADS = {
-    Role.SYSTEM: b',{"type":"message","role":"system","content":',
-    Role.DEVELOPER: b',{"type":"message","role":"developer","content":',
-    Role.USER: b',{"type":"message","role":"user","content":',
+    SYSTEM: b',{"type":"message","role":"system","content":',
+    DEVELOPER: b',{"type":"message","role":"developer","content":',
+    USER: b',{"type":"message","role":"user","content":',
 }
 _SPOKEN = b',{"type":"message","role":"assistant","content":'
 
@@ -35,9 +35,9 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
         if message.name is not None or message.hint is not None:
             what = "a cache hint" if message.name is None else f'the name "{message.name}"'
             raise Unrepresentable(f"{what} on a message in a Responses request", at=f"/messages/{message.at}")
-        if message.role is Role.ASSISTANT:
+        if message.role is ASSISTANT:
             _write_turn(message, out)
-        elif message.role is Role.TOOL:
+        elif message.role is TOOL:
             for part in message.parts:
                 _write_result(part, out)
         else:
@@ -46,7 +46,7 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
 
 def in_field(messages: Sequence[Message]) -> bool:
     """Whether the first message goes to `instructions`: a system text that the client did not write as an item."""
-    if not messages or messages[0].role is not Role.SYSTEM or messages[0].inline:
+    if not messages or messages[0].role is not SYSTEM or messages[0].inline:
         return False
     message = messages[0]
     bare = message.name is None and message.hint is None and message.extras is None
