@@ -32,13 +32,15 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct):
-    """What has been tried on the current target, and what is left."""
+    """What has been tried on the current target, and what is left. `reserved`: other targets are named for just this
+    kind of failure."""
 
     tries: int = 0
     lessons: int = 0
     keys_left: int = 0
     targets_left: int = 0
     total: int = 0
+    reserved: bool = False
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -79,10 +81,12 @@ def next_step(history: History, failure: Failure, policy: Policy, chance: float,
         return Correct(learnt)
     if failure.kind in KEY_BOUND and history.keys_left:
         return NextKey()
+    if history.reserved:
+        return FallBack()
     if _worth_retrying(failure) and history.tries < policy.attempts:
         delay = _delay(history.tries, failure, policy, chance)
-        if delay <= policy.cap or not history.targets_left:
-            return Retry(min(delay, policy.cap)) if delay <= policy.cap else GiveUp()
+        if delay <= policy.cap:
+            return Retry(delay)
     if history.targets_left and failure.kind not in FINAL:
         return FallBack()
     return GiveUp()

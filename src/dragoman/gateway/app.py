@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import Answering
-from dragoman.engine.spoken import spoken
 from dragoman.errors import DragomanError
-from dragoman.gateway import outbound
-from dragoman.gateway.callers import OWNER, Known, Refused, identify
+from dragoman.gateway.callers import Known, Refused, identify, recognise
 from dragoman.gateway.endpoints import counting, generate, listing, looking, relay
-from dragoman.gateway.inbound import BodyTooLarge, ClientGone, Inbound, Receive, Scope, Send
+from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow, ClientGone, Inbound, Receive, Scope, Send
+from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.refusals import as_failure
 from dragoman.gateway.services import Services, open_services
 
-Endpoint = Callable[[Services, Inbound, Send, Known], Awaitable[None]]
+Endpoint = Callable[[Services, Inbound, Outbound, Known], Awaitable[None]]
 
-_GENERATE: dict[str, tuple[Endpoint, str]] = {
+_POSTS: dict[str, tuple[Endpoint, str]] = {
     "/chat/completions": (partial(generate.generate, dialect="openai-chat"), "openai-chat"),
     "/responses": (partial(generate.generate, dialect="openai-responses"), "openai-responses"),
     "/messages": (partial(generate.generate, dialect="anthropic"), "anthropic"),
@@ -29,16 +29,12 @@ _GENERATE: dict[str, tuple[Endpoint, str]] = {
     "/audio/transcriptions": (partial(relay.relay, path="/audio/transcriptions"), "openai-chat"),
     "/dragoman/adapt": (looking.adapt, "openai-chat"),
 }
-POSTS = {prefix + path: found for path, found in _GENERATE.items() for prefix in ("", "/v1")}
+POSTS = {prefix + path: found for path, found in _POSTS.items() for prefix in ("", "/v1")}
 OPEN = {"/": looking.hello, "/api/hello": looking.hello, "/health": looking.health, "/ready": looking.ready}
 """What everybody may ask."""
-GETS: dict[str, Endpoint] = {
-    "/models": listing.models,
-    "/v1/models": listing.models,
-    "/v1beta/models": listing.models,
-    "/metrics": looking.metrics,
-}
-_GEMINI = ("/v1beta/models/", "/v1/models/", "/v1alpha/models/", "/models/")
+_OPEN = frozenset(OPEN.values())
+_MODELS = ("/models", "/v1/models", "/v1beta/models", "/v1alpha/models")
+GETS: dict[str, Endpoint] = {"/metrics": looking.metrics, **dict.fromkeys(_MODELS, listing.models)}
 _REPORTS = "/dragoman/requests/"
 _WATCH_SECONDS = 1.0
 
@@ -46,9 +42,15 @@ _WATCH_SECONDS = 1.0
 class Gateway:
     """ASGI: `await gateway(scope, receive, send)`. Mountable under a path of another application."""
 
-    def __init__(self, services: Services | None = None, opened: Callable[[], Services] | None = None) -> None:
+    def __init__(
+        self,
+        services: Services | None = None,
+        opened: Callable[[], Services] | None = None,
+        watch: bool = True,
+    ) -> None:
         self._services = services
         self._open = opened
+        self._watch = watch
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -72,48 +74,29 @@ class Gateway:
         root = scope.get("root_path", "")
         if root and path.startswith(root):
             path = path[len(root) :] or "/"
+        services = self.services
         inbound = Inbound(scope, receive, path)
+        outbound = Outbound(send, services.request_id())
         found = POSTS.get(path) if inbound.method == "POST" else None
-        endpoint, dialect = found if found is not None else self._find(inbound)
+        endpoint, dialect = found if found is not None else _find(inbound)
         try:
-            known = OWNER if endpoint in OPEN.values() else identify(self.services, inbound)
-            await endpoint(self.services, inbound, send, known)
-        except Refused as refused:
-            await _tell(send, dialect, refused.failure)
-        except DragomanError as fault:
-            await _tell(send, dialect, Failure(FailureKind.BAD_REQUEST, str(fault), 400, param=fault.at))
-        except BodyTooLarge as fault:
-            await _tell(send, dialect, Failure(FailureKind.TOO_LARGE, f"the body has {fault} bytes", 413))
-        except TimeoutError:
-            await _tell(send, dialect, Failure(FailureKind.TIMEOUT, "the request's body did not come", 408))
+            known = identify(services, inbound) if endpoint not in _OPEN else recognise(services, inbound)
+            await endpoint(services, inbound, outbound, known)
         except ClientGone:
             return
-
-    def _find(self, inbound: Inbound) -> tuple[Endpoint, str]:
-        """Every path but the hot ones."""
-        path, method = inbound.path.rstrip("/") or "/", inbound.method
-        if method in ("GET", "HEAD"):
-            found = OPEN.get(path) or GETS.get(path)
-            if found is not None:
-                return found, "openai-chat"
-            if path.startswith(_REPORTS):
-                return partial(looking.report, request_id=path[len(_REPORTS) :]), "openai-chat"
-            if method == "HEAD":
-                return looking.hello, "openai-chat"
-        if method == "POST":
-            if path in POSTS:
-                return POSTS[path]
-            gemini = _gemini(path, inbound)
-            if gemini is not None:
-                return gemini, "gemini"
-        return partial(_nothing, path=path, method=method), "openai-chat"
+        except (Refused, DragomanError, BodyTooLarge, BodyTooSlow) as fault:
+            await outbound.refusal(dialect, as_failure(fault))
+        except Exception as fault:
+            await _broken(services, outbound, dialect, fault)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 try:
-                    self._watching = asyncio.get_running_loop().create_task(self._watch(self.services))
+                    services = self.services
+                    if self._watch:
+                        self._watching = asyncio.get_running_loop().create_task(_watch(services))
                 except DragomanError as fault:
                     await send({"type": "lifespan.startup.failed", "message": str(fault)})
                     return
@@ -122,12 +105,6 @@ class Gateway:
                 await self.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
-
-    async def _watch(self, services: Services) -> None:
-        """Looks every second whether the configuration changed."""
-        while True:
-            await asyncio.sleep(_WATCH_SECONDS)
-            services.reload_if_changed()
 
     async def close(self) -> None:
         if self._watching is not None:
@@ -143,13 +120,44 @@ def create_app(config: str | Path | None = None) -> Gateway:
     return Gateway(opened=partial(open_services, path))
 
 
+async def _watch(services: Services) -> None:
+    """Looks every second whether the configuration changed."""
+    while True:
+        await asyncio.sleep(_WATCH_SECONDS)
+        services.reload_if_changed()
+
+
+def _find(inbound: Inbound) -> tuple[Endpoint, str]:
+    """Every path but the hot ones, and the dialect that its errors are told in."""
+    path, method = inbound.path.rstrip("/") or "/", inbound.method
+    if method in ("GET", "HEAD"):
+        return _look(path, inbound), listing.dialect_of(inbound)
+    if method == "POST":
+        if path in POSTS:
+            return POSTS[path]
+        gemini = _gemini(path, inbound)
+        if gemini is not None:
+            return gemini, "gemini"
+    return partial(_nothing, path=path), "openai-chat"
+
+
+def _look(path: str, inbound: Inbound) -> Endpoint:
+    found = OPEN.get(path) or GETS.get(path)
+    if found is not None:
+        return found
+    if path.startswith(_REPORTS):
+        return partial(looking.report, request_id=path[len(_REPORTS) :])
+    root, _, name = path.partition("/models/")
+    if name and f"{root}/models" in _MODELS:
+        return partial(listing.model, name=name)
+    return partial(_nothing, path=path)
+
+
 def _gemini(path: str, inbound: Inbound) -> Endpoint | None:
     """`/v1beta/models/MODEL:METHOD`, where the model may hold slashes."""
-    prefix = next((prefix for prefix in _GEMINI if path.startswith(prefix)), None)
-    if prefix is None:
-        return None
-    model, colon, method = path[len(prefix) :].rpartition(":")
-    if not colon:
+    root, _, rest = path.partition("/models/")
+    model, colon, method = rest.rpartition(":")
+    if not colon or f"{root}/models" not in _MODELS:
         return None
     if method == "generateContent":
         return partial(generate.generate, dialect="gemini", model=model, stream=False)
@@ -161,19 +169,20 @@ def _gemini(path: str, inbound: Inbound) -> Endpoint | None:
     return None
 
 
-async def _nothing(services: Services, inbound: Inbound, send: Send, known: Known, path: str, method: str) -> None:
+async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
+    method = inbound.method
     known_path = path in POSTS or path in GETS or path in OPEN
     what = f"{method} is not for {path}" if known_path else f"there is nothing at {path}"
-    failure = Failure(FailureKind.NOT_FOUND, what, 405 if known_path else 404)
     services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path, "method": method})
-    await _tell(send, "openai-chat", failure)
+    kind = FailureKind.BAD_REQUEST if known_path else FailureKind.NOT_FOUND
+    raise Refused(Failure(kind, what, 405 if known_path else 404))
 
 
-async def _tell(send: Send, dialect: str, failure: Failure) -> None:
-    status, headers, body = spoken(dialect).render_error(failure, Answering())
-    named: list[tuple[bytes, bytes]] = [
-        (name.encode(), value.encode("latin-1", "replace"))
-        for name, value in headers.items()
-        if name not in ("content-type", "content-length")
-    ]
-    await outbound.whole(send, status, body, named)
+async def _broken(services: Services, outbound: Outbound, dialect: str, fault: Exception) -> None:
+    """A fault of our own: told to the log in full, to the client by the request's id."""
+    told = "".join(traceback.format_exception(fault))
+    services.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": services.redactor.text(told)})
+    if outbound.started:
+        raise fault
+    message = f"the gateway itself failed; its log tells more under {outbound.id}"
+    await outbound.refusal(dialect, Failure(FailureKind.SERVER, message, 500))

@@ -32,8 +32,13 @@ class Known(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.caller.name
 
+    @property
+    def admin(self) -> bool:
+        return self.caller.admin
+
 
 OWNER = Known(Caller("", True))
+STRANGER = Known(Caller("", False))
 
 
 def identify(services: Services, inbound: Inbound) -> Known:
@@ -43,17 +48,31 @@ def identify(services: Services, inbound: Inbound) -> Known:
     client = services.clients.who(inbound.key())
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, "the key is missing or not known to this gateway", 401))
-    if client.expired(datetime.now(UTC)):
+    if client.key.expires is not None and client.expired(datetime.now(UTC)):
         raise Refused(Failure(FailureKind.AUTH, "the key has expired", 401))
     if not client.may_call(inbound.path):
         raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
     return Known(Caller(client.name, client.key.admin), client)
 
 
+def recognise(services: Services, inbound: Inbound) -> Known:
+    """The caller where anybody may ask: a stranger without a good key."""
+    try:
+        return identify(services, inbound)
+    except Refused:
+        return STRANGER
+
+
 def may_ask(known: Known, model: str) -> None:
     """Raise Refused where the caller may not use a model; the answer does not say whether there is one."""
     if known.client is not None and not known.client.may_ask(model):
         raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model}"', 403, "model_not_allowed"))
+
+
+def may_look(known: Known, what: str) -> None:
+    """Raise Refused unless the caller is an admin, or its key is made for just this endpoint."""
+    if not known.admin and not (known.client is not None and known.client.key.allowed_endpoints):
+        raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 
 def admit(services: Services, known: Known, tokens: int, now: float) -> None:
@@ -79,7 +98,7 @@ class Slot:
     def __enter__(self) -> None:
         services, known = self._services, self._known
         if services.metrics.active >= services.config.server.max_concurrent:
-            raise Refused(Failure(FailureKind.OVERLOADED, "the gateway is full", 429, retry_after=1.0))
+            raise Refused(Failure(FailureKind.RATE_LIMIT, "the gateway is full", 429, retry_after=1.0))
         own = services.concurrent.get(known.name, 0)
         limit = known.client.key.concurrent if known.client is not None else None
         if limit is not None and own >= limit:

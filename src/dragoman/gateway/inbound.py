@@ -12,16 +12,22 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-SLOW = 30.0
-"""Seconds that a client may take between two pieces of its body."""
+PATIENCE = 30.0
+"""Seconds that a client may take to begin its body, and to be late with it."""
+PACE = 4096
+"""Bytes per second below which a body is too slow."""
 
 
 class BodyTooLarge(Exception):
     """The body is longer than the configuration allows."""
 
 
+class BodyTooSlow(Exception):
+    """The body did not come in time."""
+
+
 class ClientGone(Exception):
-    """The client left before its request was whole."""
+    """The client left before its request was answered."""
 
 
 class Inbound:
@@ -54,32 +60,29 @@ class Inbound:
         return headers.get("x-api-key") or headers.get("x-goog-api-key") or self.query.get("key", "")
 
     async def body(self, limit: int) -> bytes:
-        """The whole body. Raises BodyTooLarge, ClientGone or TimeoutError."""
+        """The whole body. Raises BodyTooLarge, BodyTooSlow or ClientGone."""
         declared = self.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
-            raise BodyTooLarge(int(declared))
-        message = await self.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        body: bytes = message.get("body", b"")
-        if not message.get("more_body", False):
-            if len(body) > limit:
-                raise BodyTooLarge(len(body))
-            return body
-        return await self._rest(body, limit)
+            raise BodyTooLarge(f"the body has {declared} bytes; at most {limit} are taken")
+        try:
+            return await self._pieces(limit)
+        except TimeoutError:
+            raise BodyTooSlow("the body did not come in time") from None
 
-    async def _rest(self, first: bytes, limit: int) -> bytes:
-        pieces = [first]
-        size = len(first)
-        while True:
-            async with asyncio.timeout(SLOW):
+    async def _pieces(self, limit: int) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        begun = asyncio.get_running_loop().time()
+        async with asyncio.timeout_at(begun + PATIENCE) as deadline:
+            while True:
                 message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            piece = message.get("body", b"")
-            size += len(piece)
-            if size > limit:
-                raise BodyTooLarge(size)
-            pieces.append(piece)
-            if not message.get("more_body", False):
-                return b"".join(pieces)
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size > limit:
+                    raise BodyTooLarge(f"the body has more than {limit} bytes")
+                pieces.append(piece)
+                if not message.get("more_body", False):
+                    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                deadline.reschedule(begun + PATIENCE + size / PACE)

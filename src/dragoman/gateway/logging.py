@@ -22,9 +22,13 @@ class Lines:
     def __init__(self, config: Log, stream: TextIO | None = None) -> None:
         self._rank = _RANK[config.level]
         self._write: Callable[[Mapping[str, Any]], str] = _json if config.format is LogFormat.JSON else _text
-        self._stream = stream or sys.stderr
+        self.stream = stream or sys.stderr
         self._waiting: list[Mapping[str, Any]] = []
         self._timer: asyncio.TimerHandle | None = None
+
+    def takes(self, level: LogLevel) -> bool:
+        """Whether a line of this weight is written at all."""
+        return _RANK[level] >= self._rank
 
     def add(self, level: LogLevel, line: Mapping[str, Any]) -> None:
         if _RANK[level] < self._rank:
@@ -40,8 +44,8 @@ class Lines:
         self._timer = None
         waiting, self._waiting = self._waiting, []
         if waiting:
-            self._stream.write("".join([self._write(line) for line in waiting]))
-            self._stream.flush()
+            self.stream.write("".join([self._write(line) for line in waiting]))
+            self.stream.flush()
 
 
 def _json(line: Mapping[str, Any]) -> str:

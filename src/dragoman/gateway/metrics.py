@@ -7,6 +7,8 @@ from collections.abc import Mapping
 BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 OVERHEAD = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000)
 
+_MOST = 1000
+
 
 class Histogram:
     """How often a value fell below each bound."""
@@ -45,15 +47,17 @@ class Metrics:
         self.changes: dict[str, int] = {}
         self.failures: dict[tuple[str, str], int] = {}
         self.active = 0
+        self._targets: set[str] = set()
         self.seconds = Histogram(BUCKETS)
         self.first_byte = Histogram(BUCKETS)
         self.overhead = Histogram(OVERHEAD)
 
     def request(self, dialect: str, target: str, status: int) -> None:
-        key = (dialect, target, status)
+        key = (dialect, self._bounded(target), status)
         self.requests[key] = self.requests.get(key, 0) + 1
 
     def used(self, target: str, given: int, made: int) -> None:
+        target = self._bounded(target)
         for direction, count in (("input", given), ("output", made)):
             if count:
                 key = (target, direction)
@@ -63,8 +67,17 @@ class Metrics:
         self.changes[rule] = self.changes.get(rule, 0) + 1
 
     def failed(self, target: str, kind: str) -> None:
-        key = (target, kind)
+        key = (self._bounded(target), kind)
         self.failures[key] = self.failures.get(key, 0) + 1
+
+    def _bounded(self, target: str) -> str:
+        """Clients may name models of their own making: beyond a number they are counted together."""
+        if target in self._targets:
+            return target
+        if len(self._targets) >= _MOST:
+            return "other"
+        self._targets.add(target)
+        return target
 
     def text(self, gauges: Mapping[str, float]) -> str:
         """All of it in Prometheus' exposition format."""

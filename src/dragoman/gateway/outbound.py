@@ -1,35 +1,86 @@
-"""Answers to clients: a status, headers, and a body at once or as it comes."""
+"""The answer to a client: a status, headers, and a body at once or as it comes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 
+from dragoman.conversation.failures import Failure
+from dragoman.dialects.answering import Answering
+from dragoman.engine.spoken import spoken
 from dragoman.gateway.inbound import Send
+from dragoman.gateway.presence import Reading
 
 Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
 SSE = b"text/event-stream; charset=utf-8"
+_OURS = frozenset({"content-type", "content-length"})
 
 
-async def whole(send: Send, status: int, body: bytes, headers: Headers, content_type: bytes = JSON) -> None:
-    """An answer whose body is known."""
-    start = [(b"content-type", content_type), (b"content-length", b"%d" % len(body)), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": start})
-    await send({"type": "http.response.body", "body": body})
+class Outbound:
+    """One answer. It bears the request's id whatever becomes of it, and knows whether it has begun."""
+
+    __slots__ = ("_send", "id", "started", "status")
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self.id = request_id
+        self.started = False
+        self.status = 0
+
+    async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
+        """An answer whose body is known."""
+        length = (b"content-length", b"%d" % len(body))
+        await self._start(status, [(b"content-type", content_type), length], headers)
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def refusal(
+        self, dialect: str, failure: Failure, headers: Headers | None = None, answering: Answering | None = None
+    ) -> None:
+        """An error in the words of the client's dialect."""
+        status, told, body = spoken(dialect).render_error(failure, answering or Answering(id=self.id))
+        named = [(name.encode(), value.encode("latin-1", "replace")) for name, value in told.items()]
+        kept = [pair for pair in named if pair[0].decode() not in _OURS]
+        await self.whole(_status(failure, status), body, [*kept, *(headers or ())])
+
+    async def streamed(
+        self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, patience: float
+    ) -> None:
+        """A body as it comes. A client that does not read for `patience` seconds is let go (TimeoutError)."""
+        send = self._send
+        quiet = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+        await self._start(200, quiet, headers)
+        async with asyncio.timeout(None) as deadline:
+            reading = Reading(deadline, patience)
+            try:
+                async for piece in pieces:
+                    reading.begun += 1
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    reading.done += 1
+            finally:
+                reading.stop()
+        await self.end(b"")
+
+    async def end(self, last: bytes) -> None:
+        """The last words of a stream."""
+        await self._send({"type": "http.response.body", "body": last})
+
+    async def _start(self, status: int, first: Headers, more: Headers | None) -> None:
+        self.started, self.status = True, status
+        headers = [*first, (b"x-dragoman-request-id", self.id.encode()), *(more or ())]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
 
-async def streamed(
-    send: Send, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, patience: float
-) -> None:
-    """A body as it comes. A client that does not read for `patience` seconds is let go (TimeoutError)."""
-    start = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"), *headers]
-    await send({"type": "http.response.start", "status": 200, "headers": start})
-    loop = asyncio.get_running_loop()
-    async with asyncio.timeout(None) as deadline:
-        async for piece in pieces:
-            deadline.reschedule(loop.time() + patience)
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            deadline.reschedule(None)
-    await send({"type": "http.response.body", "body": b""})
+def header(name: bytes, value: str) -> tuple[bytes, bytes]:
+    """A header whose value a stranger may have had a word in: nothing in it can end the line."""
+    clean = value if value.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in value)
+    return name, clean.encode("latin-1", "replace")
+
+
+def _status(failure: Failure, status: int) -> int:
+    """The dialect's status for a kind of failure; what is ours alone to say keeps its own."""
+    return failure.status if failure.status in _EXACT and status == 400 else status
+
+
+_EXACT = frozenset({405, 408, 422})

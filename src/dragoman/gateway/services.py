@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.config import Clients, Config, ConfigError, ConfigFile, Known, Loaded
+from dragoman.config import Clients, Config, ConfigFile, Known, Loaded
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
@@ -20,6 +20,7 @@ from dragoman.engine.adapt import Adapted
 from dragoman.engine.keeping import Keep
 from dragoman.engine.lessons import Learnt
 from dragoman.engine.vault import Kept, keys, pack, unpack
+from dragoman.errors import DragomanError
 from dragoman.gateway.logging import Lines
 from dragoman.gateway.media import MediaFetcher
 from dragoman.gateway.metrics import Metrics
@@ -28,7 +29,7 @@ from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
 from dragoman.rules import ORDER
 from dragoman.rules.rule import FAIL, KEEP
 from dragoman.store import Failure as FailureLine
-from dragoman.store import Failures, Redactor, Shelf, Store, open_store, timestamp
+from dragoman.store import Failures, Redactor, Shelf, Store, open_store, secrets_of, timestamp
 from dragoman.upstream.destinations import Destination, Routes
 from dragoman.upstream.dispatch import Dispatch, Hooks
 from dragoman.upstream.health import Health
@@ -59,18 +60,21 @@ class Services:
         self.routes = Routes(self.config, self.profiles)
         self.store: Store = open_store(self.config, time.time)
         self.lines = Lines(self.config.log)
-        self.failures = Failures(self.config.log.provider_errors, Redactor.of(self.config))
+        self.redactor = Redactor.of(self.config)
+        self.failures = Failures(self.config.log.provider_errors, self.redactor)
         self.metrics = Metrics()
         self.health = Health()
         self.lessons = Lessons(self.store)
         self.media = MediaFetcher(self.config.media)
-        self.transport = self._transport()
+        self._retired: list[MediaFetcher] = []
+        self.transports: dict[tuple[str | None, int], Transport] = {}
         self._shared = self._hooks()
         self.started = time.time()
         self._prefix = secrets.token_hex(5)
         self._count = 0
         self.concurrent: dict[str, int] = {}
         self.closing = False
+        self.ending = False
 
     def request_id(self) -> str:
         """Unlike any other of this or another process."""
@@ -87,37 +91,52 @@ class Services:
 
     def adopt(self, loaded: Loaded) -> None:
         """Requests under way keep what they have; the next one sees the new configuration."""
-        routes = Routes(loaded.config, self.profiles)
-        clients = Clients(loaded.config.keys)
-        for name in loaded.config.models:
+        config = loaded.config
+        routes = Routes(config, self.profiles)
+        for name in config.models:
             routes.find(name)
-        self.config, self.routes, self.clients = loaded.config, routes, clients
-        self.lines = Lines(loaded.config.log)
-        self.media = MediaFetcher(loaded.config.media)
+        self.redactor.know(secrets_of(config))
+        if config.log != self.config.log:
+            self.lines.flush()
+            self.lines = Lines(config.log, self.lines.stream)
+        if config.log.provider_errors != self.config.log.provider_errors:
+            self.failures.close()
+            self.failures = Failures(config.log.provider_errors, self.redactor)
+        if config.media != self.config.media:
+            self._retired.append(self.media)
+            self.media = MediaFetcher(config.media)
+        self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
     def reload_if_changed(self) -> None:
-        """For the watcher: a bad file is refused with its error, once, and the old configuration stays."""
-        if self.file is None or not self.file.changed():
-            return
+        """For the watcher: a bad file is refused once, until it changes again."""
+        if self.file is not None and self.file.changed():
+            self.reload_now()
+
+    def reload_now(self) -> None:
+        """Reload and say so; a bad file is refused with its error, and the old configuration stays."""
         try:
             warnings = self.reload()
-        except ConfigError as fault:
+        except DragomanError as fault:
             self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": str(fault)})
             return
         self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(warnings)})
 
     async def close(self) -> None:
-        await self.transport.close()
-        await self.media.close()
+        for transport in self.transports.values():
+            await transport.close()
+        for media in (self.media, *self._retired):
+            await media.close()
         self.lines.flush()
         self.failures.close()
         self.store.close()
 
-    def _transport(self) -> Transport:
-        providers = self.config.providers.values()
-        ca_file = next((provider.ca_file for provider in providers if provider.ca_file), None)
-        connections = max((provider.max_connections for provider in providers), default=256)
-        return Transport(Limits(per_origin=connections), Tls(ca_file))
+    def transport(self, destination: Destination) -> Transport:
+        """The connections for a destination: those of one trust and one bound are shared."""
+        key = (destination.ca_file, destination.connections)
+        found = self.transports.get(key)
+        if found is None:
+            found = self.transports[key] = Transport(Limits(per_origin=key[1]), Tls(key[0]))
+        return found
 
     def _hooks(self) -> Hooks:
         return Hooks(
@@ -126,10 +145,16 @@ class Services:
             media=self._fetch_media,
             corrected=self.lessons.corrected,
             learnt=self._learnt,
+            told=self.told,
         )
 
     async def _fetch_media(self, urls: object) -> Mapping[str, bytes]:
         return await self.media.fetch(urls)  # type: ignore[arg-type]
+
+    def told(self, failure: Failure) -> Failure:
+        """A provider's words as they may be shown: it may have repeated a key of ours."""
+        message = self.redactor.text(failure.message)
+        return failure if message == failure.message else msgspec.structs.replace(failure, message=message)
 
     def _learnt(self, destination: Destination, learnt: Learnt) -> None:
         self.lessons.learn(destination, learnt)

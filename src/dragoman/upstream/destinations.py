@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True):
     synthetic: bool
     failures: int
     pause: float
+    connections: int
     ca_file: str | None = None
 
     def url(self, path: str) -> str:
@@ -59,19 +61,35 @@ class Routes:
     def __init__(self, config: Config, profiles: Profiles) -> None:
         self.config = config
         self.profiles = profiles
-        self._known: dict[tuple[str, Reason | None], tuple[Destination, ...]] = {}
+        self._known: dict[str, tuple[Destination, ...]] = {}
         self._destinations: dict[tuple[str, int], Destination] = {}
 
-    def find(self, name: str, reason: Reason | None = None) -> tuple[Destination, ...]:
+    def find(self, name: str) -> tuple[Destination, ...]:
         """Where a name leads, the first choice first; nothing where it leads nowhere."""
-        found = self._known.get((name, reason))
+        found = self._known.get(name)
         if found is None:
             first = place(self.config, name)
-            places = () if first is None else (first, *fallbacks(self.config, name, reason))
-            found = tuple(self._destination(one) for one in places)
-            if found and len(self._known) < 4096:
-                self._known[name, reason] = found
+            places = () if first is None else (first, *fallbacks(self.config, name))
+            found = () if first is None or not _clean(first.model) else tuple(map(self._destination, places))
+            if found:
+                self._remember(name, found)
         return found
+
+    def reserved(self, name: str, reason: Reason) -> tuple[Destination, ...]:
+        """The destinations that the file names for one reason of failure."""
+        entry = self.config.models.get(name)
+        if entry is None:
+            return ()
+        named: tuple[str, ...] = getattr(entry.fallbacks_on, reason.value)
+        places = [place(self.config, other) for other in named]
+        return tuple(self._destination(one) for one in places if one is not None and one.target != entry.target)
+
+    def _remember(self, name: str, found: tuple[Destination, ...]) -> None:
+        """Names of the file for good; what clients make up, only so many."""
+        if len(self._known) > _MOST:
+            self._known.clear()
+            self._destinations = {key: one for key, one in self._destinations.items() if key[1] != id(None)}
+        self._known[name] = found
 
     def _destination(self, found: Place) -> Destination:
         """One object for one place: health and plans are remembered by it."""
@@ -80,6 +98,17 @@ class Routes:
         if known is None:
             known = self._destinations[key] = destination(self.config, found, self.profiles)
         return known
+
+
+_MOST = 4096
+_NAME = re.compile(r"[!-~]+")
+
+
+def _clean(model: str) -> bool:
+    """A model's name may stand in a URL and in a header: nothing in it may lead elsewhere."""
+    if not _NAME.fullmatch(model) or any(letter in model for letter in "?#%\\"):
+        return False
+    return not any(step in ("", ".", "..") for step in model.split("/"))
 
 
 def destination(config: Config, found: Place, profiles: Profiles) -> Destination:
@@ -111,6 +140,7 @@ def destination(config: Config, found: Place, profiles: Profiles) -> Destination
         synthetic=treated.synthetic is Synthetic.ALLOW,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
+        connections=provider.max_connections,
         ca_file=provider.ca_file,
     )
 

@@ -11,17 +11,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 
 import msgspec
 
-from dragoman.conversation.changes import Change
+from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.answering import Answering
-from dragoman.engine.adapt import Adapted, Options, compile_ask
+from dragoman.engine.adapt import PLAIN, Adapted, Options, compile_ask
 from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey, Retry, next_step
 from dragoman.engine.keeping import Keep
 from dragoman.engine.lessons import Learnt, learn
 from dragoman.engine.translate import Translation
 from dragoman.engine.vault import Kept
+from dragoman.errors import RequestError
 from dragoman.profiles.facts import Need
 from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.upstream.destinations import Destination
@@ -34,7 +35,10 @@ ANSWER_LIMIT = 256 * 1024 * 1024
 
 
 class Hooks(msgspec.Struct, frozen=True):
-    """What the loop asks of the world: clock, chance, memory, media, and who wants to know of failures."""
+    """What the loop asks of the world: clock, chance, memory, media, and who wants to know of failures.
+
+    `told` is a failure as it may be shown: a provider may have repeated a key of ours.
+    """
 
     clock: Callable[[], float]
     chance: Callable[[], float]
@@ -44,16 +48,20 @@ class Hooks(msgspec.Struct, frozen=True):
     corrected: Callable[[Destination], Target] | None = None
     learnt: Callable[[Destination, Learnt], None] | None = None
     failed: Callable[[Destination, Adapted, Failure], None] | None = None
+    told: Callable[[Failure], Failure] | None = None
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """One request on its way: what was asked, where it may go, how it is to be answered."""
+    """One request on its way: what was asked, where it may go, how it is to be answered.
+
+    `max_loss` overrides what the destinations allow; `reserved` are the destinations for one kind of failure.
+    """
 
     ask: Ask
     route: tuple[Destination, ...]
     answering: Answering
-    options: Options
-    fallbacks: Callable[[Failure], tuple[Destination, ...]] | None = None
+    max_loss: Loss | None = None
+    reserved: Callable[[Failure], tuple[Destination, ...]] | None = None
 
 
 class Answer:
@@ -61,8 +69,10 @@ class Answer:
     Afterwards it tells what it saw."""
 
     __slots__ = (
+        "_ended",
         "_first",
         "_incoming",
+        "_over",
         "adapted",
         "asked_at",
         "attempts",
@@ -84,6 +94,8 @@ class Answer:
         self.asked_at = 0.0
         self._first = b""
         self._incoming: Incoming | None = None
+        self._over = False
+        self._ended: Callable[[Answer], None] | None = None
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -104,40 +116,53 @@ class Answer:
                         yield out
                     if translation.failure is not None:
                         break
-                last = translation.close()
+                last = b"" if self._over else translation.close()
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault))
+            self.failure = translation.failure
+            if self._ended is not None:
+                self._ended(self)
             if last:
                 yield last
         finally:
-            self.failure = translation.failure
             await incoming.close()
 
-    async def close(self) -> None:
-        if self._incoming is not None:
-            await self._incoming.close()
+    def cut(self, failure: Failure) -> bytes:
+        """The last words of a stream that we end ourselves."""
+        self.failure = failure
+        return self.translation.fail(failure) if self.translation is not None else b""
 
 
 class Dispatch:
     """Sends wishes. Holds no state of its own but the connections and the health it was given."""
 
-    def __init__(self, transport: Transport, health: Health, hooks: Hooks) -> None:
+    def __init__(self, transport: Callable[[Destination], Transport], health: Health, hooks: Hooks) -> None:
         self._transport = transport
         self._health = health
         self._hooks = hooks
 
     async def send(self, wish: Wish) -> Answer:
-        """The first answer that can be had, or the last failure."""
+        """The first answer that can be had, or the last failure. Raises RequestError where no target may be asked."""
         answer = Answer()
+        answer._ended = self._ended
         route = list(wish.route)
+        refused: RequestError | None = None
         while route:
             destination = self._pick(route)
-            failure = await self._try(wish, destination, answer, route)
-            if failure is None:
-                self._health.succeeded(destination)
+            route.remove(destination)
+            try:
+                answer.failure = await self._try(wish, destination, answer, route)
+            except RequestError as fault:  # this target cannot be told, or not without more loss than is allowed
+                refused = refused or fault
+                self._health.released(destination)
+                continue
+            except BaseException:
+                self._health.released(destination)
+                raise
+            if answer.failure is None:
                 return answer
-            answer.failure = failure
-            route = self._rest(route, destination, wish, failure)
+        if answer.failure is None and refused is not None:
+            raise refused
         return answer
 
     def _pick(self, route: list[Destination]) -> Destination:
@@ -147,75 +172,98 @@ class Dispatch:
         now = self._hooks.clock()
         return next((one for one in route if self._health.open(one, now)), route[0])
 
-    def _rest(self, route: list[Destination], tried: Destination, wish: Wish, failure: Failure) -> list[Destination]:
-        rest = [one for one in route if one is not tried]
-        special = wish.fallbacks(failure) if wish.fallbacks is not None else ()
-        return rest if not special or not rest else [one for one in special if one in rest or one not in wish.route]
-
     async def _try(
         self, wish: Wish, destination: Destination, answer: Answer, route: list[Destination]
     ) -> Failure | None:
-        """All attempts on one destination. None where it answered."""
-        history = History(keys_left=max(len(destination.keys) - 1, 0), targets_left=len(route) - 1)
-        history.total = answer.attempts
+        """All attempts on one destination. None where it answered; `route` is then what else may be tried."""
+        health, clock = self._health, self._hooks.clock
+        keys = len(destination.keys)
+        key = health.key(destination, clock()) if keys > 1 else 0
+        history = History(keys_left=max(keys - 1, 0), total=answer.attempts)
         target = self._corrected(destination)
-        key = 0
+        lessons: list[Learnt] = []
         while True:
             history.tries += 1
             history.total += 1
-            answer.attempts += 1
             failure = await self._attempt(wish, destination, target, key, answer)
             if failure is None:
+                self._remember(destination, lessons)
                 return None
-            self._health.failed(destination, failure, self._hooks.clock())
-            if self._hooks.failed is not None and answer.adapted is not None:
-                self._hooks.failed(destination, answer.adapted, failure)
-            lesson = self._lesson(failure, target, answer)
+            failure = self._noted(destination, answer, failure)
+            reserved = self._reserved(wish, destination, failure)
+            history.targets_left, history.reserved = len(route), bool(reserved)
+            lesson = learn(failure, target.facts, answer.adapted.conversation) if answer.adapted is not None else None
             match next_step(history, failure, destination.policy, self._hooks.chance(), lesson):
                 case Retry(delay):
                     await asyncio.sleep(delay)
                 case Correct(learnt):
                     history.lessons += 1
                     history.tries -= 1
+                    lessons.append(learnt)
                     answer.lessons.append(learnt.lesson)
                     target = patched(target, Layer(f"lesson {learnt.lesson}", learnt.facts))
-                    if learnt.lasting and self._hooks.learnt is not None:
-                        self._hooks.learnt(destination, learnt)
                 case NextKey():
                     history.keys_left -= 1
                     history.tries -= 1
+                    health.spoilt(destination, key, failure, clock())
                     key += 1
                 case FallBack():
+                    route[:] = [*reserved, *[one for one in route if one not in reserved]]
                     return failure
                 case GiveUp():
-                    route[:] = [destination]
+                    route.clear()
                     return failure
 
     def _corrected(self, destination: Destination) -> Target:
         corrected = self._hooks.corrected
         return destination.target if corrected is None else corrected(destination)
 
-    def _lesson(self, failure: Failure, target: Target, answer: Answer) -> Learnt | None:
-        if answer.adapted is None:
-            return None
-        return learn(failure, target.facts, answer.adapted.conversation)
+    def _remember(self, destination: Destination, lessons: list[Learnt]) -> None:
+        """What was learnt has proved true: the corrected request was accepted."""
+        if self._hooks.learnt is not None:
+            for learnt in lessons:
+                if learnt.lasting:
+                    self._hooks.learnt(destination, learnt)
+
+    def _noted(self, destination: Destination, answer: Answer, failure: Failure) -> Failure:
+        """A failure counted and written down, and as it may be told."""
+        hooks = self._hooks
+        self._health.failed(destination, failure, hooks.clock())
+        if hooks.failed is not None and answer.adapted is not None:
+            hooks.failed(destination, answer.adapted, failure)
+        return failure if hooks.told is None else hooks.told(failure)
+
+    def _ended(self, answer: Answer) -> None:
+        """A stream is over, well or not."""
+        destination = answer.destination
+        assert destination is not None
+        if answer.failure is None:
+            self._health.succeeded(destination)
+        else:
+            answer.failure = self._noted(destination, answer, answer.failure)
+
+    def _reserved(self, wish: Wish, tried: Destination, failure: Failure) -> list[Destination]:
+        """Where the configuration sends just this kind of failure; only the first choice has such a say."""
+        if wish.reserved is None or tried is not wish.route[0]:
+            return []
+        return [one for one in wish.reserved(failure) if one is not tried]
 
     async def _attempt(
         self, wish: Wish, destination: Destination, target: Target, key: int, answer: Answer
     ) -> Failure | None:
         adapted = await self._compiled(wish, destination, target)
         answer.destination, answer.adapted = destination, adapted
+        answer.attempts += 1
         headers = (*adapted.headers.items(), *destination.signed(key))
         outgoing = Outgoing("POST", destination.url(adapted.path), headers, adapted.body)
         answer.asked_at = answer.asked_at or self._hooks.clock()
         try:
-            incoming = await self._transport.send(outgoing, destination.timeouts)
+            incoming = await self._transport(destination).send(outgoing, destination.timeouts)
         except TransportFailure as fault:
             return transport_failure(fault)
         if incoming.status >= 300:
             return await refusal(incoming, destination.provider)
-        translation = self._translation(wish, destination, target, adapted)
-        answer.translation = translation
+        translation = answer.translation = self._translation(wish, destination, target, adapted)
         try:
             if wish.ask.stream:
                 return await self._open(incoming, translation, answer)
@@ -228,17 +276,21 @@ class Dispatch:
             raise
 
     async def _compiled(self, wish: Wish, destination: Destination, target: Target) -> Adapted:
-        options = wish.options
-        if self._hooks.fetch is not None:
-            kept = self._hooks.fetch(destination, wish.ask)
-            if kept:
-                options = msgspec.structs.replace(options, kept=kept)
+        options = self._options(wish, destination)
         adapted = compile_ask(wish.ask, target, options)
         if adapted.wants and self._hooks.media is not None:
             media = await self._hooks.media(adapted.wants)
             if media:
                 adapted = compile_ask(wish.ask, target, msgspec.structs.replace(options, media=media))
         return configured(adapted, destination) if destination.options or destination.omit else adapted
+
+    def _options(self, wish: Wish, destination: Destination) -> Options:
+        """What this destination allows, and what was kept for it."""
+        max_loss = destination.max_loss if wish.max_loss is None else wish.max_loss
+        kept = self._hooks.fetch(destination, wish.ask) if self._hooks.fetch is not None else None
+        if not kept and max_loss is Loss.CONTENT and destination.synthetic:
+            return PLAIN
+        return Options(max_loss=max_loss, synthetic=destination.synthetic, kept=kept or {})
 
     def _translation(self, wish: Wish, destination: Destination, target: Target, adapted: Adapted) -> Translation:
         facts = target.facts
@@ -256,19 +308,37 @@ class Dispatch:
     async def _read(self, incoming: Incoming, translation: Translation, answer: Answer) -> Failure | None:
         body = await incoming.read(ANSWER_LIMIT)
         answer.whole = translation.whole(body)
+        if translation.failure is None and answer.destination is not None:
+            self._health.succeeded(answer.destination)
         return translation.failure
 
     async def _open(self, incoming: Incoming, translation: Translation, answer: Answer) -> Failure | None:
         """Read until there is something for the client: only then can nothing be tried again."""
+        first = b""
         async for chunk in incoming:
-            out = translation.feed(chunk)
+            first += translation.feed(chunk)
             if translation.failure is not None:
                 await incoming.close()
                 return translation.failure
-            if out:
-                answer._first, answer._incoming = out, incoming
+            if first and (not translation.relays or _says_something(first)):
+                self._opened(incoming, first, answer)
                 return None
-        answer._first = translation.close()
+        first += translation.close()
+        answer._over = True
         if translation.failure is None:
-            answer._incoming = incoming
+            self._opened(incoming, first, answer)
         return translation.failure
+
+    def _opened(self, incoming: Incoming, first: bytes, answer: Answer) -> None:
+        answer._first, answer._incoming = first, incoming
+        if answer.destination is not None:
+            self._health.began(answer.destination)
+
+
+_HELD = 4096
+
+
+def _says_something(begun: bytes) -> bool:
+    """A relayed stream has a whole event, not only comments that keep the line open, or half of an error."""
+    at = begun.find(b"data:")
+    return len(begun) > _HELD or (at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0))

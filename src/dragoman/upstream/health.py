@@ -1,4 +1,4 @@
-"""The health of destinations: left alone for a while after repeated failures, then tried with one request."""
+"""The health of destinations and of their keys: left alone for a while after failures, then tried again."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from weakref import WeakKeyDictionary
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.upstream.destinations import Destination
 
-COUNTED = frozenset({FailureKind.SERVER, FailureKind.OVERLOADED, FailureKind.TIMEOUT, FailureKind.NETWORK})
+COUNTED = frozenset(
+    {
+        FailureKind.SERVER,
+        FailureKind.OVERLOADED,
+        FailureKind.TIMEOUT,
+        FailureKind.NETWORK,
+        FailureKind.BROKEN_STREAM,
+    }
+)
 """Failures that speak against the destination; a refused request does not."""
+_SHORT, _LONG = 30.0, 600.0
 
 
 class Record:
@@ -27,6 +36,7 @@ class Health:
 
     def __init__(self) -> None:
         self._records: WeakKeyDictionary[Destination, Record] = WeakKeyDictionary()
+        self._keys: WeakKeyDictionary[Destination, dict[int, float]] = WeakKeyDictionary()
 
     def open(self, destination: Destination, now: float) -> bool:
         """May it be tried? After its pause one request goes first; the others wait for what becomes of it."""
@@ -39,17 +49,31 @@ class Health:
         return True
 
     def succeeded(self, destination: Destination) -> None:
-        if destination in self._records:
+        if self._records:
+            self._records.pop(destination, None)
+
+    def began(self, destination: Destination) -> None:
+        """A stream has begun to come: enough for one that was being tried again, not yet a success."""
+        record = self._records.get(destination) if self._records else None
+        if record is not None and record.trying:
             del self._records[destination]
 
     def failed(self, destination: Destination, failure: Failure, now: float) -> None:
+        """Count it; where it does not count, the destination has at least answered."""
         if failure.kind not in COUNTED:
+            self.succeeded(destination)
             return
         record = self._records.setdefault(destination, Record())
         record.failures += 1
         record.trying = False
         if record.failures >= destination.failures:
             record.until = now + destination.pause
+
+    def released(self, destination: Destination) -> None:
+        """The request was abandoned: it tells nothing, and another may try."""
+        record = self._records.get(destination)
+        if record is not None:
+            record.trying = False
 
     def resting(self, now: float) -> dict[str, float]:
         """Destinations that are left alone, and for how many seconds still."""
@@ -58,3 +82,17 @@ class Health:
             for destination, record in self._records.items()
             if record.failures >= destination.failures and record.until > now
         }
+
+    def key(self, destination: Destination, now: float) -> int:
+        """The key to begin with: the first that is not left alone, else the one that comes back first."""
+        spoilt = self._keys.get(destination)
+        if not spoilt:
+            return 0
+        number = range(len(destination.keys))
+        return next((key for key in number if spoilt.get(key, 0.0) <= now), min(number, key=lambda key: spoilt[key]))
+
+    def spoilt(self, destination: Destination, key: int, failure: Failure, now: float) -> None:
+        """Leave a key alone: as long as the provider says, shortly for a limit, long where it was refused."""
+        usual = _SHORT if failure.kind is FailureKind.RATE_LIMIT else _LONG
+        pause = usual if failure.retry_after is None else failure.retry_after
+        self._keys.setdefault(destination, {})[key % len(destination.keys)] = now + pause

@@ -5,16 +5,19 @@ Where the target's own dialect is the client's, its provider counts. Otherwise w
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import quote
 from dragoman.dialects.registry import requests
 from dragoman.engine.adapt import compile_ask
 from dragoman.engine.tokens import estimate
-from dragoman.errors import DragomanError
-from dragoman.gateway import outbound
-from dragoman.gateway.callers import Known, Refused, may_ask
-from dragoman.gateway.inbound import Inbound, Send
+from dragoman.errors import RequestError
+from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
+from dragoman.gateway.endpoints.generate import unknown_model
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.outbound import Outbound, header
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import Destination
 from dragoman.upstream.transport import Outgoing, TransportFailure
@@ -25,25 +28,23 @@ _SHOWN = {"anthropic": "input_tokens", "gemini": "totalTokens"}
 
 
 async def count(
-    services: Services, inbound: Inbound, send: Send, known: Known, dialect: str, model: str | None = None
+    services: Services, inbound: Inbound, outbound: Outbound, known: Known, dialect: str, model: str | None = None
 ) -> None:
-    body = await inbound.body(services.config.server.max_body)
-    try:
+    with Slot(services, known):
+        body = await inbound.body(services.config.server.max_body)
         ask = requests(dialect).parse_request(_unwrapped(body), headers=inbound.headers)
-    except DragomanError as fault:
-        raise Refused(Failure(FailureKind.BAD_REQUEST, str(fault), 400)) from None
-    name = model or ask.model or services.config.default_model or ""
-    may_ask(known, name)
-    route = services.routes.find(name)
-    if not route:
-        raise Refused(Failure(FailureKind.NOT_FOUND, f'no model is called "{name}" here', 404))
-    if route[0].target.dialect == dialect:
-        counted = await _counted(services, route[0], dialect, compile_ask(ask, route[0].target).body)
-        if counted is not None:
-            await outbound.whole(send, 200, counted, [])
+        name = model or ask.model or services.config.default_model or ""
+        may_ask(known, name)
+        route = services.routes.find(name)
+        if not route:
+            raise Refused(unknown_model(name))
+        admit(services, known, 0, time.time())
+        named = header(b"x-dragoman-model", route[0].name)
+        if route[0].target.dialect == dialect and (counted := await _counted(services, route[0], body)) is not None:
+            await outbound.whole(200, counted, [named])
             return
-    shown = msgspec.json.encode({_SHOWN[dialect]: estimate(ask.source)})
-    await outbound.whole(send, 200, shown, [(b"x-dragoman-estimate", b"true")])
+        shown = msgspec.json.encode({_SHOWN[dialect]: estimate(ask.source)})
+        await outbound.whole(200, shown, [named, (b"x-dragoman-estimate", b"true")])
 
 
 def _unwrapped(body: bytes) -> bytes:
@@ -56,22 +57,30 @@ def _unwrapped(body: bytes) -> bytes:
     return bytes(inner) if inner is not None else body
 
 
-async def _counted(services: Services, destination: Destination, dialect: str, body: bytes) -> bytes | None:
+async def _counted(services: Services, destination: Destination, body: bytes) -> bytes | None:
     """The provider's own figure, or None where it gives none."""
-    path = _PATHS[dialect].format(model=destination.target.model)
-    if dialect == "anthropic":
-        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        body = msgspec.json.encode({key: value for key, value in fields.items() if key not in _NOT_COUNTED})
-    else:
-        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        body = msgspec.json.encode({"contents": fields["contents"]})
-    version = (("anthropic-version", "2023-06-01"),) if dialect == "anthropic" else ()
-    headers = (("content-type", "application/json"), *version, *destination.signed(0))
+    dialect, model = destination.target.dialect, destination.target.model
     try:
-        incoming = await services.transport.send(
-            Outgoing("POST", destination.url(path), headers, body), destination.timeouts
+        adapted = compile_ask(
+            requests(dialect).parse_request(_unwrapped(body)), services.lessons.corrected(destination)
         )
+        outgoing = Outgoing(
+            "POST",
+            destination.url(_PATHS[dialect].format(model=model)),
+            (*adapted.headers.items(), *destination.signed(0)),
+            _countable(dialect, model, adapted.body),
+        )
+        incoming = await services.transport(destination).send(outgoing, destination.timeouts)
         answer = await incoming.read(1 << 20)
-    except TransportFailure:
+    except (TransportFailure, RequestError):
         return None
     return answer if incoming.status == 200 else None
+
+
+def _countable(dialect: str, model: str, body: bytes) -> bytes:
+    """The request as the counting endpoint takes it."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    if dialect == "gemini":
+        named = {"model": msgspec.Raw(quote(f"models/{model}")), **fields}
+        return msgspec.json.encode({"generateContentRequest": named})
+    return msgspec.json.encode({key: value for key, value in fields.items() if key not in _NOT_COUNTED})

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from dragoman.gateway import outbound
-from dragoman.gateway.callers import Known
-from dragoman.gateway.inbound import Inbound, Send
+from dragoman.gateway.callers import Known, Refused, may_ask
+from dragoman.gateway.endpoints.generate import unknown_model
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 
+_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 
-async def models(services: Services, inbound: Inbound, send: Send, known: Known) -> None:
-    """The dialect is known by the path and the headers: Gemini's has its own, Anthropic's SDK says so."""
-    names = visible(services, known)
-    if "beta/models" in inbound.path or "x-goog-api-key" in inbound.headers:
-        shape: Callable[[list[str], Services], Any] = _gemini
-    elif "anthropic-version" in inbound.headers:
-        shape = _anthropic
-    else:
-        shape = _openai
-    await outbound.whole(send, 200, msgspec.json.encode(shape(names, services)), [])
+
+async def models(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """All that are not hidden and that the caller may use."""
+    show, gather = _SHAPES[dialect_of(inbound)]
+    listed = [show(name, services) for name in visible(services, known)]
+    await outbound.whole(200, msgspec.json.encode(gather(listed)))
+
+
+async def model(services: Services, inbound: Inbound, outbound: Outbound, known: Known, name: str) -> None:
+    """One model, hidden or not."""
+    may_ask(known, name)
+    if not services.routes.find(name):
+        raise Refused(unknown_model(name))
+    show, _ = _SHAPES[dialect_of(inbound)]
+    await outbound.whole(200, msgspec.json.encode(show(name, services)))
+
+
+def dialect_of(inbound: Inbound) -> str:
+    """Known by the path and the headers: Gemini's has its own, Anthropic's SDK says so."""
+    if inbound.path.startswith(("/v1beta/", "/v1alpha/")) or "x-goog-api-key" in inbound.headers:
+        return "gemini"
+    return "anthropic" if "anthropic-version" in inbound.headers else "openai-chat"
 
 
 def visible(services: Services, known: Known) -> list[str]:
@@ -32,35 +46,49 @@ def visible(services: Services, known: Known) -> list[str]:
     return [name for name in listed if client is None or client.may_ask(name)]
 
 
-def _openai(names: list[str], services: Services) -> Any:
-    created = int(services.started)
-    data = [{"id": name, "object": "model", "created": created, "owned_by": "dragoman"} for name in names]
-    return {"object": "list", "data": data}
+def _openai(name: str, services: Services) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": int(services.started), "owned_by": "dragoman"}
 
 
-def _anthropic(names: list[str], services: Services) -> Any:
-    data = [
-        {"type": "model", "id": name, "display_name": _described(name, services), "created_at": "2025-01-01T00:00:00Z"}
-        for name in names
-    ]
-    first, last = (names[0], names[-1]) if names else (None, None)
-    return {"data": data, "has_more": False, "first_id": first, "last_id": last}
+def _openai_list(listed: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"object": "list", "data": listed}
 
 
-def _gemini(names: list[str], services: Services) -> Any:
-    methods = ["generateContent", "streamGenerateContent", "countTokens"]
-    return {
-        "models": [
-            {
-                "name": f"models/{name}",
-                "displayName": _described(name, services),
-                "supportedGenerationMethods": methods,
-                "inputTokenLimit": services.config.models[name].context_window or 0,
-            }
-            for name in names
-        ]
+def _anthropic(name: str, services: Services) -> dict[str, Any]:
+    shown = _described(name, services)
+    return {"type": "model", "id": name, "display_name": shown, "created_at": "2025-01-01T00:00:00Z"}
+
+
+def _anthropic_list(listed: list[dict[str, Any]]) -> dict[str, Any]:
+    first, last = (listed[0]["id"], listed[-1]["id"]) if listed else (None, None)
+    return {"data": listed, "has_more": False, "first_id": first, "last_id": last}
+
+
+def _gemini(name: str, services: Services) -> dict[str, Any]:
+    configured = services.config.models.get(name)
+    shown = {
+        "name": f"models/{name}",
+        "displayName": _described(name, services),
+        "supportedGenerationMethods": _METHODS,
     }
+    window = configured.context_window if configured is not None else None
+    return shown | ({"inputTokenLimit": window} if window else {})
+
+
+def _gemini_list(listed: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"models": listed}
+
+
+_SHAPES: Mapping[
+    str,
+    tuple[Callable[[str, Services], dict[str, Any]], Callable[[list[dict[str, Any]]], dict[str, Any]]],
+] = {
+    "openai-chat": (_openai, _openai_list),
+    "anthropic": (_anthropic, _anthropic_list),
+    "gemini": (_gemini, _gemini_list),
+}
 
 
 def _described(name: str, services: Services) -> str:
-    return services.config.models[name].description or name
+    configured = services.config.models.get(name)
+    return (configured.description if configured is not None else None) or name

@@ -10,55 +10,57 @@ import msgspec
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.adapt import Options, compile_ask, loss_of, read
 from dragoman.errors import DragomanError
-from dragoman.gateway import outbound
-from dragoman.gateway.callers import OWNER, Known, Refused, may_ask
-from dragoman.gateway.inbound import Inbound, Send
+from dragoman.gateway.callers import Known, Refused, may_ask, may_look
+from dragoman.gateway.endpoints.generate import unknown_model
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.upstream.options import configured
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 
 
-async def hello(services: Services, inbound: Inbound, send: Send, known: Known) -> None:
-    await outbound.whole(send, 200, b'{"name":"dragoman","status":"ok"}', [])
+async def hello(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
 
 
-async def health(services: Services, inbound: Inbound, send: Send, known: Known) -> None:
-    """Alive. Who knows the gateway's keys also sees which targets are left alone."""
+async def health(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """Alive. An admin also sees which targets are left alone, and what refusals have taught."""
     shown: dict[str, Any] = {"status": "ok", "uptime": round(time.time() - services.started, 1)}
-    if known is OWNER or known.caller.admin:
+    if known.admin:
         shown["resting"] = services.health.resting(time.perf_counter())
         shown["lessons"] = services.lessons.patches()
-    await outbound.whole(send, 200, msgspec.json.encode(shown), [])
+    await outbound.whole(200, msgspec.json.encode(shown))
 
 
-async def ready(services: Services, inbound: Inbound, send: Send, known: Known) -> None:
+async def ready(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """Ready for traffic: there is somewhere to send it, and we are not on our way out."""
     reason = "shutting down" if services.closing else "" if services.config.providers else "no providers"
     body = msgspec.json.encode({"ready": not reason, "reason": reason})
-    await outbound.whole(send, 503 if reason else 200, body, [])
+    await outbound.whole(503 if reason else 200, body)
 
 
-async def metrics(services: Services, inbound: Inbound, send: Send, known: Known) -> None:
-    stats = services.transport.stats
+async def metrics(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    may_look(known, "/metrics")
+    stats = [transport.stats for transport in services.transports.values()]
     store = services.store.health()
     gauges = {
         "dragoman_active_requests": services.metrics.active,
-        "dragoman_upstream_connections": stats.open,
-        "dragoman_upstream_idle": stats.idle,
-        "dragoman_upstream_queued": stats.queued,
+        "dragoman_upstream_connections": sum(one.open for one in stats),
+        "dragoman_upstream_idle": sum(one.idle for one in stats),
+        "dragoman_upstream_queued": sum(one.queued for one in stats),
         "dragoman_ledger_waiting": store.waiting,
         "dragoman_ledger_dropped": store.dropped,
     }
-    await outbound.whole(send, 200, services.metrics.text(gauges).encode(), [], TEXT)
+    await outbound.whole(200, services.metrics.text(gauges).encode(), None, TEXT)
 
 
-async def report(services: Services, inbound: Inbound, send: Send, known: Known, request_id: str) -> None:
+async def report(services: Services, inbound: Inbound, outbound: Outbound, known: Known, request_id: str) -> None:
     """The whole report of one request, for its owner."""
     entry = services.store.report(request_id, known.caller)
     if entry is None:
         raise Refused(Failure(FailureKind.NOT_FOUND, f'there is no request "{request_id}" of yours', 404))
-    await outbound.whole(send, 200, entry.report(), [])
+    await outbound.whole(200, entry.report())
 
 
 class _DryRun(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,7 +71,7 @@ class _DryRun(msgspec.Struct, forbid_unknown_fields=True):
     max_loss: str | None = None
 
 
-async def adapt(services: Services, inbound: Inbound, send: Send, known: Known) -> None:
+async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """The exact body that would be sent, and why. `{"request": …, "from": DIALECT, "to": MODEL or TARGET}`."""
     body = await inbound.body(services.config.server.max_body)
     try:
@@ -80,7 +82,7 @@ async def adapt(services: Services, inbound: Inbound, send: Send, known: Known) 
     may_ask(known, wanted.to)
     route = services.routes.find(wanted.to)
     if not route:
-        raise Refused(Failure(FailureKind.NOT_FOUND, f'no model is called "{wanted.to}" here', 404))
+        raise Refused(unknown_model(wanted.to))
     destination = route[0]
     try:
         ask = read(bytes(wanted.request), source=wanted.source, stream=wanted.stream)
@@ -99,4 +101,4 @@ async def adapt(services: Services, inbound: Inbound, send: Send, known: Known) 
         "changes": adapted.changes,
         "wants": adapted.wants,
     }
-    await outbound.whole(send, 200, msgspec.json.encode(shown), [])
+    await outbound.whole(200, msgspec.json.encode(shown))

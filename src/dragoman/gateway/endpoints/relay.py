@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import time
 
 import msgspec
 
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.config.schema import LogLevel
+from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import quote
-from dragoman.gateway import outbound
-from dragoman.gateway.callers import Known, Refused, may_ask
-from dragoman.gateway.inbound import Inbound, Send
+from dragoman.engine.tokens import estimate
+from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
+from dragoman.gateway.endpoints.generate import unknown_model
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.outbound import JSON, Outbound, header
 from dragoman.gateway.services import Services
-from dragoman.upstream.failures import transport_failure
-from dragoman.upstream.transport import Outgoing, TransportFailure
+from dragoman.store import Entry
+from dragoman.upstream.destinations import Destination
+from dragoman.upstream.failures import refusal, transport_failure
+from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
 from dragoman.wire.json import members, readable, refuse_duplicates, write_object
 
 _FIELD = re.compile(
@@ -22,30 +28,75 @@ _FIELD = re.compile(
 LIMIT = 64 * 1024 * 1024
 
 
-async def relay(services: Services, inbound: Inbound, send: Send, known: Known, path: str) -> None:
+async def relay(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
     """The same request to the provider behind the model, under its own name for it."""
-    body = await inbound.body(services.config.server.max_body)
-    content_type = inbound.headers.get("content-type", "application/json")
-    form = content_type.startswith("multipart/")
-    name = _form_model(body) if form else _json_model(body)
-    name = name or services.config.default_model or ""
-    may_ask(known, name)
-    route = services.routes.find(name)
-    if not route:
-        raise Refused(Failure(FailureKind.NOT_FOUND, f'no model is called "{name}" here', 404, "model_not_found"))
-    destination = route[0]
-    sent = _named_form(body, destination.target.model) if form else _named(body, destination.target.model)
-    headers = (("content-type", content_type), *destination.signed(0))
+    started = time.perf_counter()
+    with Slot(services, known):
+        body = await inbound.body(services.config.server.max_body)
+        content_type = inbound.headers.get("content-type", "application/json")
+        form = content_type.startswith("multipart/")
+        name = (_form_model(body) if form else _json_model(body)) or services.config.default_model or ""
+        may_ask(known, name)
+        route = services.routes.find(name)
+        if not route:
+            raise Refused(unknown_model(name))
+        admit(services, known, 0 if form else estimate(body), time.time())
+        destination = route[0]
+        model = destination.target.model
+        sent = _named_form(body, model) if form else _named(body, model)
+        failure = await _passed(services, outbound, destination, path, (content_type, sent))
+    _write_down(services, outbound, known, (name, destination), started, failure)
+
+
+async def _passed(
+    services: Services, outbound: Outbound, destination: Destination, path: str, sent: tuple[str, bytes]
+) -> Failure | None:
+    """The provider's answer as it is, or its refusal as it may be told."""
+    named = [header(b"x-dragoman-model", destination.name)]
+    headers = (("content-type", sent[0]), *destination.signed(0))
+    outgoing = Outgoing("POST", destination.url(path), headers, sent[1])
     try:
-        incoming = await services.transport.send(
-            Outgoing("POST", destination.url(path), headers, sent), destination.timeouts
-        )
-        answer = await incoming.read(LIMIT)
+        incoming: Incoming = await services.transport(destination).send(outgoing, destination.timeouts)
+        if incoming.status < 300:
+            answer = await incoming.read(LIMIT)
+            shown = (incoming.header("content-type") or "").encode("latin-1", "replace")
+            await outbound.whole(200, answer, named, shown or JSON)
+            return None
+        failure = await refusal(incoming, destination.provider)
     except TransportFailure as fault:
-        raise Refused(transport_failure(fault)) from None
-    shown = (incoming.header("content-type") or "application/json").encode("latin-1")
-    named = [(b"x-dragoman-model", destination.name.encode("latin-1", "replace"))]
-    await outbound.whole(send, incoming.status, answer, named, shown)
+        failure = transport_failure(fault)
+    failure = services.told(failure)
+    await outbound.refusal("openai-chat", failure, named)
+    return failure
+
+
+def _write_down(
+    services: Services,
+    outbound: Outbound,
+    known: Known,
+    asked: tuple[str, Destination],
+    started: float,
+    failure: Failure | None,
+) -> None:
+    name, destination = asked
+    entry = Entry(
+        id=outbound.id,
+        time=time.time(),
+        caller=known.name,
+        client_dialect="openai-chat",
+        upstream_dialect="openai-chat",
+        asked=name,
+        target=destination.name,
+        upstream_model=destination.target.model,
+        duration=time.perf_counter() - started,
+        status=outbound.status,
+        error_kind=failure.kind.value if failure is not None else None,
+        error=failure.message if failure is not None else None,
+    )
+    services.store.record(entry)
+    services.metrics.request("relay", entry.target, entry.status)
+    line = {"event": "relay", "id": entry.id, "key": entry.caller, "target": entry.target, "status": entry.status}
+    services.lines.add(LogLevel.INFO if failure is None else LogLevel.WARNING, line)
 
 
 def _json_model(body: bytes) -> str:

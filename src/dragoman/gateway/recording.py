@@ -1,0 +1,145 @@
+"""What is written down of a request: ledger, counts and log. None of them makes it wait."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import msgspec
+
+from dragoman.config.schema import LogLevel
+from dragoman.conversation.changes import Change
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.replies import Usage
+from dragoman.dialects.answering import Answering
+from dragoman.engine.tokens import estimate
+from dragoman.gateway.callers import Known
+from dragoman.gateway.services import Services
+from dragoman.store import Entry
+from dragoman.upstream.dispatch import Answer
+
+_encode = msgspec.json.Encoder().encode
+_NO_USAGE = Usage()
+GONE = 499
+"""What is noted where the client did not wait for its answer."""
+
+
+class Question(msgspec.Struct):
+    """One request under way, and what is to be written down of it."""
+
+    id: str
+    dialect: str
+    known: Known
+    started: float
+    asked: str = ""
+    ask: Ask | None = None
+    answer: Answer | None = None
+    answering: Answering = Answering()
+    status: int = 200
+    first_byte: float = 0.0
+    failure: Failure | None = None
+    array: bool = False
+
+
+def write_down(services: Services, question: Question) -> None:
+    """The request in the ledger, the counts and the log."""
+    entry = _entry(services, question)
+    services.store.record(entry)
+    _spend(services, question, entry)
+    changes = question.answer.changes if question.answer is not None else ()
+    _measure(services, entry, changes)
+    level = LogLevel.INFO if question.failure is None else LogLevel.WARNING
+    if services.lines.takes(level):
+        services.lines.add(level, _line(entry, changes))
+
+
+def summary(changes: tuple[Change, ...]) -> bytes:
+    """`late-system;n=2, call-id-form;n=1`, at most a kilobyte."""
+    counted = Counter(change.rule for change in changes)
+    words = ", ".join(f"{rule};n={count}" for rule, count in counted.items())
+    return words.encode() if len(words) <= 1024 else words[:1024].rpartition(", ")[0].encode()
+
+
+def _entry(services: Services, question: Question) -> Entry:
+    ask, answer, failure = question.ask, question.answer, question.failure
+    now = time.perf_counter()
+    destination = answer.destination if answer is not None else None
+    adapted = answer.adapted if answer is not None else None
+    usage = (answer.translation.usage if answer is not None and answer.translation is not None else None) or _NO_USAGE
+    bodies = services.config.store.keep_bodies
+    return Entry(
+        id=question.id,
+        time=time.time(),
+        caller=question.known.name,
+        client_dialect=question.dialect,
+        upstream_dialect=adapted.dialect if adapted is not None else "",
+        asked=question.asked,
+        target=destination.name if destination is not None else "",
+        upstream_model=destination.target.model if destination is not None else "",
+        stream=ask.stream if ask is not None else False,
+        attempts=answer.attempts if answer is not None else 0,
+        changes=_encode(adapted.changes) if adapted is not None and adapted.changes else b"[]",
+        lessons=tuple(answer.lessons) if answer is not None else (),
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
+        ttfb=question.first_byte or None,
+        duration=now - question.started,
+        overhead_us=_overhead(question, now),
+        status=question.status,
+        error_kind=failure.kind.value if failure is not None else None,
+        error=failure.message if failure is not None else None,
+        request=ask.source if bodies and ask is not None else None,
+        sent=adapted.body if bodies and adapted is not None else None,
+        answer=answer.whole if bodies and answer is not None else None,
+    )
+
+
+def _overhead(question: Question, now: float) -> int:
+    """Microseconds of ours before the provider was asked."""
+    asked_at = question.answer.asked_at if question.answer is not None else 0.0
+    return int(((asked_at or now) - question.started) * 1e6)
+
+
+def _spend(services: Services, question: Question, entry: Entry) -> None:
+    """Tokens were estimated when the request was let in; now they are known."""
+    client, ask = question.known.client, question.ask
+    used = entry.input_tokens + entry.output_tokens
+    if client is not None and client.key.tokens_per_minute and used and ask is not None:
+        services.store.spend(client.name, used - estimate(ask.source), entry.time)
+
+
+def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> None:
+    metrics = services.metrics
+    metrics.request(entry.client_dialect, entry.target, entry.status)
+    metrics.used(entry.target, entry.input_tokens, entry.output_tokens)
+    metrics.seconds.add(entry.duration)
+    metrics.overhead.add(entry.overhead_us)
+    if entry.ttfb is not None:
+        metrics.first_byte.add(entry.ttfb)
+    for change in changes:
+        metrics.changed(change.rule)
+
+
+def _line(entry: Entry, changes: tuple[Change, ...]) -> dict[str, object]:
+    return {
+        "event": "request",
+        "id": entry.id,
+        "key": entry.caller,
+        "dialect": entry.client_dialect,
+        "upstream": entry.upstream_dialect,
+        "asked": entry.asked,
+        "target": entry.target,
+        "attempts": entry.attempts,
+        "changes": summary(changes).decode() if changes else "",
+        "lessons": entry.lessons,
+        "in": entry.input_tokens,
+        "out": entry.output_tokens,
+        "ttfb_ms": round(entry.ttfb * 1000, 1) if entry.ttfb else None,
+        "ms": round(entry.duration * 1000, 1),
+        "overhead_us": entry.overhead_us,
+        "status": entry.status,
+        "error": entry.error_kind,
+    }

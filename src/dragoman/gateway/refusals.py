@@ -1,0 +1,23 @@
+"""Our own errors as what clients are told: what cannot be read is 400, a repair that is not allowed 422."""
+
+from __future__ import annotations
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.errors import DragomanError, OptionError, RepairRefused, RequestError, Unrepresentable
+from dragoman.gateway.callers import Refused
+from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow
+
+
+def as_failure(fault: Refused | DragomanError | BodyTooLarge | BodyTooSlow) -> Failure:
+    """The failure that an exception of ours stands for."""
+    if isinstance(fault, Refused):
+        return fault.failure
+    if isinstance(fault, BodyTooLarge):
+        return Failure(FailureKind.TOO_LARGE, str(fault), 413)
+    if isinstance(fault, BodyTooSlow):
+        return Failure(FailureKind.BAD_REQUEST, str(fault), 408)
+    if not isinstance(fault, (RequestError, OptionError)):
+        return Failure(FailureKind.SERVER, str(fault), 500)
+    status = 422 if isinstance(fault, (RepairRefused, Unrepresentable)) else 400
+    code = fault.rule if isinstance(fault, RepairRefused) else ""
+    return Failure(FailureKind.BAD_REQUEST, str(fault), status, code, param=fault.at)
