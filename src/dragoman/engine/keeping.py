@@ -26,20 +26,23 @@ def text_key(text: str) -> str:
 class Keeping:
     """The state of the first choice, as its events go by. Only what another dialect than the client's made."""
 
-    __slots__ = ("_calls", "_client", "_keep", "_pending", "_size", "_texts", "_thoughts")
+    __slots__ = ("_calls", "_client", "_keep", "_of_words", "_pending", "_size", "_texts", "_thoughts", "_words")
 
     def __init__(self, client: str, keep: Keep) -> None:
         self._client = client
         self._keep = keep
         self._texts: list[bytes] = []
+        self._words: set[int] = set()
         self._thoughts: dict[int, list[bytes]] = {}
         self._pending: list[Part] = []
+        self._of_words: list[Part] = []
         self._calls: dict[int, tuple[str, list[Part]]] = {}
         self._size = 0
 
     def add(self, event: Event) -> None:
         if isinstance(event, TextDelta):
             if event.choice == 0:
+                self._words.add(event.part)
                 self._gather(self._texts, event.literal)
         elif isinstance(event, ReasoningDelta):
             if event.choice == 0:
@@ -52,23 +55,26 @@ class Keeping:
             self._signed(event)
 
     def close(self) -> None:
-        """Hand over what each call claimed; what none claimed belongs to the words."""
-        for key, parts in self._calls.values():
-            if parts:
-                self._keep(key, tuple(parts))
-        if self._pending:
-            self._keep(text_key(unquote(joined("", self._texts))), tuple(self._pending))
+        """Hand over what each call claimed. Where nothing was called, all of it belongs to the words."""
+        if self._calls:
+            *_, (_, last) = self._calls.values()
+            last += self._pending
+            for key, parts in self._calls.values():
+                if parts:
+                    self._keep(key, tuple(parts))
+        elif self._pending or self._of_words:
+            self._keep(text_key(unquote(joined("", self._texts))), (*self._pending, *self._of_words))
 
     def _signed(self, event: Signed) -> None:
         call = self._calls.get(event.part)
-        thought = self._thoughts.pop(event.part, None)
         if call is not None:
             call[1].append(event.state)
-        elif thought is not None or event.redacted:
+        elif event.part in self._words:
+            self._of_words.append(event.state)
+        else:
+            thought = self._thoughts.pop(event.part, None)
             text = Text(literal=joined("", thought)) if thought else None
             self._pending.append(Reasoning(text=text, state=event.state, redacted=event.redacted, field=event.field))
-        else:
-            self._pending.append(event.state)
 
     def _gather(self, literals: list[bytes], literal: bytes) -> None:
         self._size += len(literal)

@@ -14,7 +14,7 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
-from dragoman.conversation.events import CallStarted, Event, Failed, Stopped, Used
+from dragoman.conversation.events import CallStarted, Event, Failed, Stopped, TextDelta, Used
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
@@ -136,7 +136,8 @@ class Translation:
     def _written(self, events: list[Event]) -> bytes:
         if not events or self.failure is not None:
             return b""
-        self._note(events)
+        if len(events) > 1 or type(events[0]) is not TextDelta or self._keeping is not None:
+            self._note(events)
         out = self._renderer.render(events)
         if out:
             self.started = True

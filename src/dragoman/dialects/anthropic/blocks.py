@@ -201,6 +201,7 @@ class Blocks:
 
     def _fail(self, failure: Failure) -> None:
         self.over = True
+        self._kind = NOTHING
         self._held.clear()
         self.fail(failure)
 

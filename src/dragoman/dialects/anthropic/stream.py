@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Failed, Started, Used
+from dragoman.conversation.events import Event, Failed, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.answering import Answering
-from dragoman.dialects.anthropic.blocks import Blocks, late_fields, own_fields
+from dragoman.dialects.anthropic.blocks import TEXT, Blocks, late_fields, own_fields
 from dragoman.dialects.anthropic.errors import error_body, parse_error
 from dragoman.dialects.anthropic.reader import Reader
 from dragoman.dialects.anthropic.reply import parse_reply
@@ -156,6 +156,11 @@ class Renderer(Blocks):
     def render(self, events: Sequence[Event]) -> bytes:
         out = self._out = []
         for event in events:
+            if type(event) is TextDelta and event.part == self._part and self._kind is TEXT and event.literal != EMPTY:
+                # Most events of most streams: a block that is open goes on.
+                if not event.choice:
+                    out += (self._head, event.literal, b"}}\n\n")
+                continue
             if self._start is not None and type(event) is not Used:
                 self._write_start()
             self.take(event)

@@ -166,7 +166,13 @@ class Reader:
                 self._parts(choice, place, candidate, data, out)
             if candidate.finish_reason is not ABSENT:
                 choice.said = said_of(bytes(candidate.finish_reason)) or choice.said
-            self._put_aside(choice, candidate)
+                self._put_aside(choice, candidate)
+            elif (
+                candidate.grounding_metadata is not ABSENT
+                or candidate.citation_metadata is not ABSENT
+                or candidate.url_context_metadata is not ABSENT
+            ):
+                self._put_aside(choice, candidate)
 
     def finish(self, out: list[Event], whole: bool = False) -> None:
         """The end of the stream: complete only where every candidate said why it finished."""

@@ -23,6 +23,7 @@ from dragoman.wire.sse import SseDecoder
 TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "A chunk of the stream was longer than can be read.")
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
+_LINE, _END = b"\r\n", b"\r\n\r\n"
 
 
 class Parser:
@@ -31,10 +32,11 @@ class Parser:
     `seed` is what ids of calls are made from where the response has no id of its own.
     """
 
-    __slots__ = ("_frames", "_objects", "_reader", "_torn", "skipped")
+    __slots__ = ("_frames", "_idle", "_objects", "_reader", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None, seed: str = "") -> None:
         self._frames: SseDecoder | None = None
+        self._idle = False
         self._objects: ObjectDecoder | None = None
         self._reader = Reader(origin or Origin(DIALECT), seed)
         self._torn = TornDeltas()
@@ -44,9 +46,13 @@ class Parser:
         out: list[Event] = []
         if self._frames is None and self._objects is None:
             self._choose(data)
-        if self._frames is not None:
+        if self._idle and data[-4:] == _END and data.find(_LINE) == len(data) - 4 and data[:6] == b"data: ":
+            # One whole frame, as they nearly always come.
+            self._read(data[6:-4], out)
+        elif self._frames is not None:
             for frame in self._frames.feed(data):
                 self._read(frame.data, out)
+            self._idle = data[-4:] == _END and not self._frames.overflowed
             if self._frames.overflowed and not self._reader.over:
                 self._reader.fail(TOO_LONG, out)
         elif self._objects is not None:
@@ -80,7 +86,12 @@ class Parser:
     def _read(self, data: bytes, out: list[Event]) -> None:
         if self._reader.over:
             return
-        chunk, data = readable(data, self._torn.mark)
+        try:
+            chunk: Chunk | None = decode_chunk(data) if data.isascii() else None
+        except msgspec.DecodeError:
+            chunk = None
+        if chunk is None:
+            chunk, data = readable(data, self._torn.mark)
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
         elif chunk.error is not ABSENT:
