@@ -76,10 +76,10 @@ def merged(before: Usage | None, after: Usage) -> Usage:
 
 
 def arguments_of(text: str, custom: bool = False) -> Json:
-    """A call's arguments from their text: an object as it was written, anything else as a string, nothing as `{}`."""
+    """A call's arguments from their text: an object as it was written, anything else as a string, none as `{}`."""
     if custom:
         return quote(text)
-    if not text.strip():
+    if text.strip() in ("", "null"):
         return b"{}"
     try:
         _decode_object(text)
