@@ -118,10 +118,13 @@ class Profiles:
         return sorted({*builtin_names(), *self._extra})
 
     def profile(self, name: str) -> Profile:
+        """A profile by name, with what it takes over from the one that it is like."""
         if name in self._extra:
-            return self._extra[name]
+            found = self._extra[name]
+            return inherited(found, self._parent(found)) if found.like else found
         if name in builtin_names():
-            return builtin(name)
+            found = builtin(name)
+            return inherited(found, self._parent(found)) if found.like else found
         raise TargetError(
             f'no profile is called "{name}"; {near_match(name, self.names())}', hint="see `dragoman profiles`"
         )
@@ -153,12 +156,37 @@ class Profiles:
             ]
         return [*found, *self._layers]
 
-    def _lineage(self, profile: Profile) -> list[Profile]:
+    def _lineage(self, profile: Profile, seen: tuple[str, ...] = ()) -> list[Profile]:
         """The profile after the one it is like, so that it can correct it."""
-        return [*self._lineage(self.profile(profile.like)), profile] if profile.like else [profile]
+        if not profile.like:
+            return [profile]
+        if profile.like in seen:
+            raise ProfileError(f"is like itself: {' → '.join((*seen, profile.like))}", at=profile.name)
+        return [*self._lineage(self._parent(profile), (*seen, profile.like)), profile]
+
+    def _parent(self, profile: Profile) -> Profile:
+        """The profile that this one is like. A correction of a built-in one bears its name."""
+        if profile.like in self._extra and profile.like != profile.name:
+            return self._extra[profile.like]
+        if profile.like in builtin_names():
+            return builtin(profile.like)
+        raise ProfileError(f'like is "{profile.like}"; {near_match(profile.like, self.names())}', at=profile.name)
 
     def _resolve(self, profile: Profile, model: str) -> Target:
         return Target(profile, model, facts_of(profile, model, self.layers(profile, model)))
+
+
+def inherited(profile: Profile, parent: Profile) -> Profile:
+    """Address, key and headers of the parent, where the profile has none of its own."""
+    taken = {
+        field: getattr(parent, field)
+        for field in ("dialect", "title", "url", "url_env", "key", "path")
+        if getattr(profile, field) == getattr(_BLANK, field)
+    }
+    return msgspec.structs.replace(profile, headers={**parent.headers, **profile.headers}, **taken)
+
+
+_BLANK = Profile()
 
 
 def facts_of(profile: Profile, model: str, layers: Iterable[Layer]) -> Facts:
@@ -234,8 +262,8 @@ def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
         profile = msgspec.convert({**table, "name": name}, Profile)
     except msgspec.ValidationError as fault:
         raise ProfileError(str(fault), at=file, hint="see the guide on profiles") from None
-    if not profile.dialect and profile.like:
-        profile = msgspec.structs.replace(profile, dialect=builtin(profile.like).dialect)
+    if profile.like and not profile.dialect:
+        return profile
     if profile.dialect not in DIALECTS:
         raise ProfileError(f'dialect is "{profile.dialect}"; {near_match(profile.dialect, DIALECTS)}', at=file)
     return profile
