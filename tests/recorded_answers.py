@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 from msgspec import Struct
-
-from corpus import exchanges, sampled
+from tests.corpus import exchanges, sampled
 
 
 class Recording(Struct, frozen=True):

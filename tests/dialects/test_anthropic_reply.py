@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import orjson
 import pytest
+from tests.corpus import sampled
+from tests.recorded_answers import Recording, cut, recordings
 
-from corpus import sampled
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import (
@@ -32,7 +33,6 @@ from dragoman.dialects.answering import Answering
 from dragoman.dialects.anthropic.errors import parse_error, render_error
 from dragoman.dialects.anthropic.reply import parse_reply, render_reply
 from dragoman.dialects.anthropic.stream import Parser, Renderer
-from recorded_answers import Recording, cut, recordings
 
 ANSWERING = Answering(model="shown", id="msg_1")
 

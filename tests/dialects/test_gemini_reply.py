@@ -6,8 +6,9 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.corpus import sampled
+from tests.recorded_answers import Recording, cut, recordings
 
-from corpus import sampled
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import (
@@ -32,7 +33,6 @@ from dragoman.dialects.answering import Answering
 from dragoman.dialects.gemini.errors import parse_error, render_error
 from dragoman.dialects.gemini.reply import parse_reply, render_reply
 from dragoman.dialects.gemini.stream import Parser, Renderer
-from recorded_answers import Recording, cut, recordings
 
 ANSWERING = Answering(model="shown", id="resp_1")
 ARRAY = Answering(model="shown", id="resp_1", array=True)

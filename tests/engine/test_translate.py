@@ -11,17 +11,18 @@ import openai
 import orjson
 import pytest
 from google.genai import errors as gemini_errors
+from tests.corpus import exchanges
+from tests.recorded_answers import Recording, cut, recordings
+from tests.sdk_readers import Loopback, Seen, loopback
 
-from corpus import exchanges
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Part, Reasoning
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.answering import Answering
 from dragoman.engine.spoken import DIALECTS, spoken
 from dragoman.engine.translate import Translation
 from dragoman.errors import TargetError
-from recorded_answers import Recording, cut, recordings
-from sdk_readers import Loopback, Seen, loopback
 
 ANSWERING = Answering(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
 FORCED = Undo(ids={"\0": ""})
@@ -192,6 +193,26 @@ def test_a_whole_reply_of_the_same_dialect_is_the_same_bytes() -> None:
     assert translation.whole(body) is body
     assert translation.usage is not None
     assert (translation.usage.input, translation.stop) == (2, Stop.END)
+
+
+def test_thinking_before_a_call_is_kept_though_the_stream_is_relayed() -> None:
+    """Some providers want the thinking of a tool turn back, and a Chat client may not store it."""
+    wire = b"""data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+"""
+    kept: dict[str, tuple[Part, ...]] = {}
+    translation = Translation("openai-chat", "openai-chat", keep=kept.__setitem__)
+    assert b"".join(map(translation.feed, cut(wire, 9))) + translation.close() == wire
+    (found,) = kept["t1"]
+    assert isinstance(found, Reasoning)
+    assert found.text is not None
+    assert found.text.text == "Hm."
 
 
 # Failures.

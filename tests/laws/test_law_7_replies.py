@@ -7,6 +7,7 @@ import base64
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.strategies_replies import fragments, replies
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
@@ -17,7 +18,6 @@ from dragoman.dialects.answering import Answering
 from dragoman.engine.keeping import text_key
 from dragoman.engine.spoken import DIALECTS, spoken
 from dragoman.engine.translate import Translation
-from strategies_replies import fragments, replies
 
 PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
 ANSWERING = Answering(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)

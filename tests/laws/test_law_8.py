@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.corpus import FULL
+from tests.strategies_replies import fragments, interleaved, replies
 
-from corpus import FULL
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
@@ -16,7 +17,6 @@ from dragoman.conversation.replies import Reply, Stop
 from dragoman.dialects.answering import Answering
 from dragoman.engine.spoken import DIALECTS, spoken
 from dragoman.engine.translate import Translation
-from strategies_replies import fragments, interleaved, replies
 
 PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
 # An id that never occurs: with something to undo, equal dialects are translated and not relayed.

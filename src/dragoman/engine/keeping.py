@@ -1,6 +1,7 @@
 """Opaque state of an answer, gathered for the store: who speaks another dialect may not send it back.
 
-State is found again by the call that follows it, or by the assistant's words where it called nothing.
+State is found again by the call that follows it, or by the assistant's words where it called nothing. Thinking before a
+call is kept even without state: some providers want it back with the results.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class Keeping:
                 self._gather(self._thoughts.setdefault(event.part, []), event.literal)
         elif isinstance(event, CallStarted):
             if event.choice == 0:
-                self._calls[event.part] = (event.id, self._pending)
-                self._pending = []
+                plain = [Reasoning(text=Text(literal=joined("", one))) for one in self._thoughts.values()]
+                self._calls[event.part] = (event.id, [*self._pending, *plain])
+                self._pending, self._thoughts = [], {}
         elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._client:
             self._signed(event)
 

@@ -64,7 +64,7 @@ class Translation:
         self._client = spoken(client)
         self._undo = undo
         self._options = self._upstream.options(origin, self._answering.id, think_tags)
-        self._keeping = Keeping(client, keep) if keep is not None and upstream != client else None
+        self._keeping = Keeping(client, keep) if keep is not None else None
         self._parser: StreamParser | None = None
         self._renderer = self._client.renderer(self._answering)
         relayed = upstream == client and not undo and not think_tags
@@ -89,6 +89,8 @@ class Translation:
         watch = self._watch
         if watch is not None:
             watch.see(data)
+            if self._keeping is not None:
+                self._listen(self._keeping, data)
             self.failure = watch.failure
             self.started = True
             return data
@@ -129,6 +131,13 @@ class Translation:
             self.failure = reply
             return self._client.render_error(reply, self._answering)[2]
         return self._client.render_reply(reply, self._answering)
+
+    def _listen(self, keeping: Keeping, data: bytes) -> None:
+        """Relayed all the same: only what has to be kept makes it worth reading."""
+        if self._parser is None:
+            self._parser = self._new_parser()
+        for event in self._parser.feed(data):
+            keeping.add(event)
 
     def _new_parser(self) -> StreamParser:
         return self._upstream.parser(**self._options)
@@ -176,6 +185,8 @@ class Translation:
     def _close_watch(self, watch: Watch) -> bytes:
         """A relayed stream that broke off gets the error that its dialect has for this."""
         proper = watch.close()
+        if proper and self._keeping is not None:
+            self._keeping.close()
         self.usage, self.stop, told = watch.usage, watch.stop, watch.failure
         self.failure = self.failure or told
         spoken_of = told is not None and told.kind is not FailureKind.BROKEN_STREAM and watch.framed
