@@ -114,14 +114,18 @@ def test_a_tool_call_ends_with_STOP_and_is_told_by_its_parts() -> None:
         ("UNEXPECTED_TOOL_CALL", Stop.BROKEN_CALL),
         ("CONTINUATION", Stop.PAUSE),
         ("OTHER", Stop.ERROR),
-        ("SOMETHING_NEW", Stop.ERROR),
+        ("SOMETHING_NEW", Stop.END),
     ],
 )
 def test_finish_reasons(said: str, reason: Stop) -> None:
     reply = read(whole({"text": "Hi"}, finish=said))
     assert reply.choices[0].stop is reason
     written = orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["finishReason"]
-    assert written == (said if said != "SOMETHING_NEW" else "OTHER")
+    assert written == (said if said != "SOMETHING_NEW" else "STOP")
+
+
+def test_a_finish_that_we_do_not_know_is_a_breakdown_where_nothing_was_said() -> None:
+    assert read(whole(finish="SOMETHING_NEW")).choices[0].stop is Stop.ERROR
 
 
 def test_a_blocked_prompt_is_a_filter_without_a_candidate() -> None:

@@ -91,9 +91,10 @@ def said_of(raw: bytes) -> str:
     return value if isinstance(value, str) else ""
 
 
-def reason_of(said: str, called: bool) -> Stop:
-    """Our word for a finish. A tool call ends with STOP: that it is one shows in the parts."""
-    reason = FINISHES.get(said, Stop.ERROR if said else Stop.END)
+def reason_of(said: str, called: bool, spoke: bool = True) -> Stop:
+    """Our word for a finish. A tool call ends with STOP: that it is one shows in the parts. A word that we do not know
+    is an end where something was said, and a breakdown where nothing was."""
+    reason = FINISHES.get(said, Stop.END if spoke or not said else Stop.ERROR)
     return Stop.CALLS if called and reason is Stop.END else reason
 
 

@@ -335,7 +335,7 @@ class Reader:
         if choice.text_part >= 0:
             cited = [Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.aside)]
             out += cited
-        reason = reason_of(choice.said, choice.calls > 0)
+        reason = reason_of(choice.said, choice.calls > 0, choice.parts > 0)
         if self._blocked:
             choice.aside["promptFeedback"] = self._blocked
         out.append(Stopped(choice.index, reason, choice.said, None, extras_of(DIALECT, choice.aside)))
