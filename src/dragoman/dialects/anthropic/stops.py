@@ -83,7 +83,7 @@ class Counter:
 
     def usage(self) -> Usage:
         fields = self._fields
-        fresh, output, written, cached = (_count(fields.get(name)) for name in _COUNTS[:2] + _COUNTS[2:])
+        fresh, output, written, cached = (_count(fields.get(name)) for name in _COUNTS)
         details = fields.get("output_tokens_details")
         reasoning = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
         extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTS}
