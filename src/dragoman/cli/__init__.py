@@ -13,7 +13,7 @@ import click
 
 from dragoman import __version__
 from dragoman.cli.saying import complain
-from dragoman.errors import DragomanError, OptionError, TargetError
+from dragoman.errors import DragomanError, OptionError, TargetError, near_match
 
 COMMANDS = {
     "adapt": "Compile requests for a target; show the body and what was changed.",
@@ -58,8 +58,6 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            from dragoman.errors import near_match
-
             raise click.UsageError(f'no command is called "{args[0]}"; {near_match(args[0], self.list_commands(ctx))}')
         return super().resolve_command(ctx, args)
 
@@ -76,7 +74,8 @@ class Commands(click.Group):
             _tell_click(fault)
             sys.exit(fault.exit_code)
         except DragomanError as fault:
-            complain(str(fault))
+            for line in getattr(fault, "problems", (fault,)):
+                complain(str(line))
             sys.exit(2 if isinstance(fault, WRONG_USAGE) else 1)
         except BrokenPipeError:
             _leave_quietly()

@@ -31,9 +31,8 @@ def clean_lines(text: str) -> str:
 
 
 def complain(message: str) -> None:
-    """`dragoman: WHERE: what (hint)` on the error stream; a list of faults is a line each."""
-    for line in message.splitlines() or [""]:
-        click.echo(f"dragoman: {clean(line)}", err=True)
+    """`dragoman: WHERE: what (hint)` on the error stream, in one line whatever it quotes."""
+    click.echo(f"dragoman: {clean(message)}", err=True)
 
 
 def on_terminal(stream: IO[Any]) -> bool:

@@ -45,8 +45,8 @@ def as_plain(value: Any) -> Any:
 
 
 def _fields_of(value: msgspec.Struct) -> dict[str, Any]:
-    fields = ((field, getattr(value, field.name)) for field in msgspec.structs.fields(value))
-    return {field.name: as_plain(content) for field, content in fields if content != field.default}
+    found = ((name, default, getattr(value, name)) for name, (_, default) in _fields(type(value)).items())
+    return {name: as_plain(content) for name, default, content in found if content != default}
 
 
 def from_plain(data: Any, expected: Any = Any) -> Any:
@@ -74,13 +74,14 @@ def _built(data: Any, expected: Any) -> Any:
 
 def _built_struct(data: dict[str, Any]) -> msgspec.Struct:
     kind = TYPES[data[TAG]]
-    types = _field_types(kind)
-    return kind(**{name: _built(content, types[name]) for name, content in data.items() if name != TAG})
+    fields = _fields(kind)
+    return kind(**{name: _built(content, fields[name][0]) for name, content in data.items() if name != TAG})
 
 
 @lru_cache(maxsize=64)
-def _field_types(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return {field.name: field.type for field in msgspec.structs.fields(kind)}
+def _fields(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, Any]]:
+    """Name → type and default."""
+    return {field.name: (field.type, field.default) for field in msgspec.structs.fields(kind)}
 
 
 def _options(expected: Any) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from dragoman.dialects.writing import Wanted
 from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, compile_ask, read
 from dragoman.engine.plan import plan
 from dragoman.engine.reasons import evidence, reasons, watched
-from dragoman.engine.reports import entries, mended
+from dragoman.engine.reports import loss, mended, pointer
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles, Target
@@ -160,19 +160,20 @@ def _refused(ask: Ask, target: Target) -> set[tuple[str, str]]:
     """What is repaired even where every doubt is decided in the client's favour: rule and pointer."""
     certain = plan(target, same_dialect=True)
     _, steps, _ = _run(ask.conversation, certain.facts, certain.rules)
-    return {(step.rule.name, entries(step.rule, [step.note], ask)[0].at) for step in steps}
+    return {(step.rule.name, pointer(step.note, ask)) for step in steps}
 
 
 def _finding(
     step: _Step, ask: Ask, target: Target, refused: set[tuple[str, str]] | None, facts: Facts, profiles: Profiles
 ) -> Finding:
-    change = entries(step.rule, [step.note], ask)[0]
-    against = _relevant(reasons(step.read, facts), step.note)
-    certain = refused is None or (change.rule, change.at) in refused
-    severity = Severity.ERROR if certain and against and not step.rule.optional else Severity.WARNING
+    rule, note = step.rule, step.note
+    at = pointer(note, ask)
+    against = _relevant(reasons(step.read, facts), note)
+    certain = refused is None or (rule.name, at) in refused
+    severity = Severity.ERROR if certain and against and not rule.optional else Severity.WARNING
     words = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
-    says = words if severity is Severity.ERROR and words else headline(step.rule)
-    return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
+    says = words if severity is Severity.ERROR and words else headline(rule)
+    return Finding(target.name, rule.name, at, says, str(loss(rule, note)), severity, note.did)
 
 
 def _relevant(against: tuple[str, ...], note: Note) -> tuple[str, ...]:

@@ -44,7 +44,11 @@ def watched(facts: Facts) -> tuple[Facts, Watched]:
 
 def reasons(read: Iterable[str], facts: Facts) -> tuple[str, ...]:
     """Those of the facts read that speak against something."""
-    return tuple(name for name in read if name not in NO_REASONS and value_of(name, facts) not in (Stance.ACCEPTS, ()))
+    return tuple(name for name in read if name not in NO_REASONS and _speaks_against(value_of(name, facts)))
+
+
+def _speaks_against(value: Any) -> bool:
+    return bool(value) and value is not Stance.ACCEPTS
 
 
 def value_of(name: str, facts: Facts) -> Any:

@@ -18,9 +18,11 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?$")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?$", re.DOTALL)
 _AT = re.compile(r"^(.*?) - at `(.*)`$", re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+_FAULT = re.compile(r"^JSON is malformed: ")
 
 ABSENT = b""
 NULL = b"null"
@@ -117,9 +119,9 @@ def malformed(fault: msgspec.DecodeError, at: str = "") -> MalformedRequest:
     text = str(fault)
     match = _AT.match(text)
     if match is None:
-        what = text[:1].lower() + text[1:]
-        hint = "send one JSON object" if not isinstance(fault, msgspec.ValidationError) else ""
-        return MalformedRequest(what, at=at, hint=hint)
+        if isinstance(fault, msgspec.ValidationError):
+            return MalformedRequest(text[:1].lower() + text[1:], at=at)
+        return MalformedRequest(f"not JSON: {_FAULT.sub('', text)}", at=at, hint="send one JSON object, without NaN")
     return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))
 
 
