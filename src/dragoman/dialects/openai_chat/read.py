@@ -218,15 +218,17 @@ class Reader:
         )
 
     def _reasoning(self, wire: WireMessage) -> list[Part]:
+        listed = bytes(wire.reasoning_details)
+        details = [_detail(bytes(item)) for item in items(listed)] if listed[:1] == b"[" else []
+        if any(part.text is not None and _is_sealed(part) for part in details):
+            # We handed these out, and the same words beside them for clients that read only a plain field.
+            return [*details]
         parts: list[Part] = []
         for field in ("reasoning_content", "reasoning"):
             literal = bytes(getattr(wire, field))
             if literal[:1] == b'"':
                 parts.append(Reasoning(text=Text(literal), field=field))
-        details = bytes(wire.reasoning_details)
-        if details[:1] == b"[":
-            parts += [_detail(bytes(item)) for item in items(details)]
-        return parts
+        return [*parts, *details]
 
     def _asides(self, wire: WireMessage) -> list[Part]:
         parts: list[Part] = []
@@ -362,6 +364,11 @@ def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
 _PLAIN_DETAIL = {"type", "text"}
 
 
+def _is_sealed(part: Reasoning) -> bool:
+    """State of another maker's, that travelled in an envelope of ours."""
+    return part.state is not None and part.state.origin is not ORIGIN
+
+
 def _detail(raw: bytes) -> Reasoning:
     """One entry of `reasoning_details`. Sealed state in it is ours, handed out before."""
     entry = members(raw) if raw[:1] == b"{" else {}
@@ -431,9 +438,8 @@ def _read_audio(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -
     content = _loose(wire.input_audio)
     if not isinstance(content, dict) or not isinstance(content.get("data"), str) or content.keys() - {"data", "format"}:
         return None
-    source = Inline(
-        "audio/" + _AUDIO_TYPES.get(content.get("format", ""), content.get("format", "")), quote(content["data"])
-    )
+    form = str(content.get("format") or "")
+    source = Inline("audio/" + _AUDIO_TYPES.get(form, form), quote(content["data"]))
     return Media(MediaKind.AUDIO, source, hint=hint, extras=extras)
 
 

@@ -329,7 +329,9 @@ def _read_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
 
 def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
     function = dict(members(wire["function"], f"/tools/{at}/function"))
-    known = {key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function}
+    known: dict[str, bytes | Raw] = {
+        key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function
+    }
     extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
     tool = _bare(write_object(known), at, "")
     extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
@@ -339,7 +341,9 @@ def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
 def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
     fields = dict(members(raw, f"/tools/{at}"))
     fields.pop("type", None)
-    known = {key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields}
+    known: dict[str, bytes | Raw] = {
+        key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields
+    }
     try:
         function = _function(write_object(known))
     except msgspec.DecodeError as fault:

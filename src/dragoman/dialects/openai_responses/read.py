@@ -125,14 +125,27 @@ class Reader:
         if kind == "message" or (kind is None and wire.role is not None):
             self._message(wire, fields)
         elif kind == "function_call" or kind == "custom_tool_call":
-            self._join(ASSISTANT, self._call(wire, fields))
-            self._called = True
+            self._called_on(self._call(wire, fields))
         elif kind == "function_call_output" or kind == "custom_tool_call_output":
             self._join(TOOL, self._result(wire, fields))
         elif kind == "reasoning":
             self._reasoning(wire, fields)
         else:
             self._opaque(kind)
+
+    def _called_on(self, call: Call) -> None:
+        """A call. The signature that was handed out for it stands in a reasoning item of its own before it."""
+        before = self._parts[-1] if self._parts and self._role is ASSISTANT else None
+        if (
+            isinstance(before, Reasoning)
+            and before.text is None
+            and before.state is not None
+            and _is_calls(before.state)
+        ):
+            self._parts[-1] = msgspec.structs.replace(call, signature=before.state)
+        else:
+            self._join(ASSISTANT, call)
+        self._called = True
 
     def _join(self, role: Role, part: Part) -> None:
         if self._role is not role or not self._parts:
@@ -245,6 +258,11 @@ class Reader:
             extras=_extras(wire, more),
         )
         self._join(ASSISTANT, part)
+
+
+def _is_calls(held: Opaque) -> bool:
+    """State that hangs on a call, not on thinking."""
+    return held.kind == states.THOUGHT
 
 
 _KNOWN = frozenset(

@@ -107,7 +107,7 @@ def _wish(services: Services, inbound: Inbound, question: Question, ask: Ask, na
         created=int(now),
         id=question.id,
         include_usage=ask.include_usage,
-        request=ask.members if question.dialect == "openai-responses" else {},
+        request=ask.members,
         array=question.array,
     )
     return Wish(ask, route, question.answering, _max_loss(known, inbound), _reserved(services, name))
