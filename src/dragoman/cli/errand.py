@@ -12,7 +12,7 @@ import msgspec
 from dragoman.cli.saying import complain
 from dragoman.conversation.changes import Loss
 from dragoman.engine.adapt import Adapted, Options, check_choice, choose, compile_ask, loss_of, read
-from dragoman.errors import OptionError, TargetError, near_match
+from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
 from dragoman.profiles.profile import Layer, Profiles, Target, patched, read_profiles_file
 from dragoman.wire.json import too_deep
 
@@ -81,6 +81,11 @@ class Errand(msgspec.Struct, frozen=True):
             return self.finish(compile_ask(ask, self.target, self.options))
         except RecursionError:
             raise too_deep() from None
+        except Unrepresentable as fault:
+            if not self.options.stop_after:
+                raise
+            hint = f"the rules after {self.options.stop_after} would have repaired it"
+            raise Unrepresentable(fault.message, at=fault.at, hint=hint) from None
 
 
 def errand(

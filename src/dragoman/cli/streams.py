@@ -90,7 +90,7 @@ def _source(name: str, stream: BinaryIO, size: int, lines: bool) -> Source:
 
 
 def _filled(items: list[Item]) -> list[Item]:
-    return [item for item in items if item.body.strip()]
+    return [item for item in items if item.too_long or item.body.strip()]
 
 
 def _is_lines(filled: list[Item]) -> bool:

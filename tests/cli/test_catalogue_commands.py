@@ -1,0 +1,110 @@
+"""`dragoman rules`, `profiles` and `explain`, and the group that holds all commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dragoman import __version__
+from dragoman.cli import COMMANDS, cli
+from dragoman.profiles.profile import Profiles
+from dragoman.rules import ORDER
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(cli, args, prog_name="dragoman")
+
+
+def test_all_rules_are_listed_in_their_order() -> None:
+    lines = run("rules").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [rule.name for rule in ORDER]
+    found = json.loads(run("rules", "--json").stdout)
+    assert [rule["name"] for rule in found] == [rule.name for rule in ORDER]
+
+
+def test_the_page_of_a_rule() -> None:
+    text = run("rules", "late-system").stdout
+    assert "A system message after the first turn." in text
+    assert "    user: [System] Answer in French." in text
+    assert "Options: user (unless you choose), opening, keep, fail" in text
+
+
+def test_all_profiles_are_listed() -> None:
+    lines = run("profiles").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == Profiles().names()
+
+
+def test_each_fact_with_its_layer_and_its_evidence() -> None:
+    facts = {line.split()[0]: line for line in run("profiles", "gemini/gemini-2.5-flash").stdout.splitlines()}
+    assert "dialect gemini" in facts["system_place"]
+    assert "Please use a valid role" in facts["system_place"]
+    found = json.loads(run("profiles", "gemini", "--json", "--all").stdout)
+    assert {"first_turn", "context_window", "media.image"} <= {one["fact"] for one in found}
+
+
+def test_a_user_overrides_a_fact(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text('[gemini]\n[gemini.facts]\nfirst_turn = "any"\n')
+    found = json.loads(run("profiles", "gemini", "--json", "--profiles", str(file)).stdout)
+    assert ("first_turn", "any") in {(one["fact"], str(one["value"])) for one in found}
+
+
+def test_explain_speaks_in_sentences() -> None:
+    text = run("explain", "gemini/gemini-2.5-flash").stdout
+    assert text.startswith("gemini/gemini-2.5-flash speaks gemini.")
+    assert "late-system: A system message after the first turn. The answer chosen is `user`." in text
+    assert "because of where a system message may stand: top-level" in text
+    assert "“Please use a valid role: user, model.”" in text
+
+
+def test_help_names_every_command_that_is_there() -> None:
+    text = run("--help").stdout
+    for name in ("adapt", "lint", "rules", "profiles", "explain", "emulate", "config", "keys", "init", "import"):
+        assert f"\n  {name} " in text
+        assert run(name, "--help").exit_code == 0
+
+
+def test_version() -> None:
+    assert run("--version").stdout.strip() == f"dragoman, version {__version__}"
+
+
+def test_a_command_that_is_not_there_does_not_break_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMMANDS, "fly", "No module of this name.")
+    assert "fly" not in run("--help").stdout
+    assert run("rules", "late-system").exit_code == 0
+    assert run("fly").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("adpt",), 'no command is called "adpt"'),
+        (("rules", "late-sistem"), 'Did you mean "late-system"?'),
+        (("profiles", "gemni"), 'Did you mean "gemini"?'),
+        (("explain", "gemini"), '"gemini" is not a target'),
+        (("explain", "gemni/x"), 'Did you mean "gemini"?'),
+        (("explain",), "explain: Missing argument 'TARGET'"),
+        (("adapt",), "adapt: Missing option '--to'"),
+        (("adapt", "--to", "openai/x", "--form", "x"), "adapt: No such option"),
+        (("adapt", "--to", "openai/x", "--json", "--diff"), "give one"),
+        (("adapt", "--to", "openai/x", "--rule", "late-system"), "--rule"),
+        (("adapt", "--to", "openai/x", "--rule", "late-system=sideways"), 'late-system cannot be "sideways"'),
+        (("adapt", "--to", "openai/x", "--rule", "x=y"), 'no rule is called "x"'),
+        (("adapt", "--to", "openai/x", "--max-loss", "everything"), 'max_loss cannot be "everything"'),
+        (("adapt", "--to", "openai/x", "--stop-after", "x"), 'no rule is called "x"'),
+        (("lint", "--to", "openai/x"), "lint: Missing argument 'FILES...'"),
+        (("lint", "x.json", "--to", ","), "--to names no target"),
+        (("lint", "x.json", "--to", "openai/x", "--format", "xml"), "lint: Invalid value for '--format'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_usage_is_status_2_and_one_line(args: tuple[str, ...], said: str) -> None:
+    done = run(*args)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith("dragoman: ")
+    assert said in line
