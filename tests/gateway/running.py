@@ -1,0 +1,139 @@
+"""A gateway on a port of this machine, in a thread of its own, and the official SDKs pointed at it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anthropic
+import httpx
+import openai
+import uvicorn
+import yaml
+from google import genai
+from google.genai import types
+
+from dragoman.gateway.app import Gateway
+from dragoman.gateway.services import Services, open_services
+from dragoman.store import Caller, Entry
+
+T = TypeVar("T")
+QUICK = {"attempts": 3, "base": 0.001, "cap": 5}
+PATIENT = {"connect": 2, "first_byte": 2, "idle": 2, "total": 20}
+
+
+class Running:
+    """One gateway under test."""
+
+    def __init__(self, config: Mapping[str, Any], folder: Path) -> None:
+        self.file = folder / "dragoman.yaml"
+        self.errors = folder / "provider_errors.jsonl"
+        self.log = io.StringIO()
+        self.write(config)
+        self.services: Services = open_services(self.file)
+        self.services.lines.stream = self.log
+        self.app: Any = Gateway(self.services)
+        self._server: uvicorn.Server | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.url = ""
+
+    def write(self, config: Mapping[str, Any] | str) -> None:
+        if not isinstance(config, str):
+            log = {"level": "debug", "provider_errors": {"path": str(self.errors), "content": True}}
+            config = yaml.safe_dump({"log": log, **config})
+        self.file.write_text(config)
+
+    def start(self) -> Running:
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        config = uvicorn.Config(self._caught, log_level="critical", loop="uvloop", interface="asgi3", lifespan="on")
+        self._server = uvicorn.Server(config)
+        threading.Thread(target=self._server.run, kwargs={"sockets": [listening]}, daemon=True).start()
+        wait_for(lambda: self._server is not None and self._server.started)
+        return self
+
+    async def _caught(self, scope: Any, receive: Any, send: Any) -> None:
+        self.loop = asyncio.get_running_loop()
+        await self.app(scope, receive, send)
+
+    def stop(self) -> None:
+        assert self._server is not None
+        self._server.should_exit = True
+        wait_for(lambda: not getattr(self._server, "servers", ()) or self.services.closing)
+
+    def do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run something in the gateway's own loop."""
+        assert self.loop is not None
+        return asyncio.run_coroutine_threadsafe(work(), self.loop).result(10)
+
+    def tasks(self) -> int:
+        """Tasks under way, this look at them not counted."""
+
+        async def count() -> int:
+            return len(asyncio.all_tasks()) - 1
+
+        return self.do(count)
+
+    def busy(self) -> tuple[int, int]:
+        """Upstream connections in use, and requests under way."""
+        stats = [transport.stats for transport in self.services.transports.values()]
+        return sum(one.open - one.idle for one in stats), self.services.metrics.active
+
+    def entry(self, answer: httpx.Response | Any) -> Entry:
+        """The report of an answered request."""
+        found = self.services.store.report(answer.headers["x-dragoman-request-id"], Caller("", True))
+        assert found is not None
+        return found
+
+    def post(self, path: str, body: Any, key: str = "any", **headers: str) -> httpx.Response:
+        content = body if isinstance(body, bytes) else None
+        named = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+        named |= {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx.post(
+            self.url + path, content=content, json=body if content is None else None, headers=named, timeout=20
+        )
+
+    def get(self, path: str, key: str = "any", **headers: str) -> httpx.Response:
+        return httpx.get(self.url + path, headers={"authorization": f"Bearer {key}", **headers}, timeout=20)
+
+    @lru_cache(maxsize=8)  # noqa: B019 - a client is slow to make, and a test's gateway short-lived
+    def openai(self, key: str = "any") -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0)
+
+    @lru_cache(maxsize=8)  # noqa: B019
+    def anthropic(self, key: str = "any") -> anthropic.Anthropic:
+        return anthropic.Anthropic(base_url=self.url, api_key=key, max_retries=0)
+
+    @lru_cache(maxsize=8)  # noqa: B019
+    def gemini(self, key: str = "any") -> genai.Client:
+        return genai.Client(api_key=key, http_options=types.HttpOptions(base_url=self.url))
+
+
+@contextmanager
+def gateway(config: Mapping[str, Any], folder: Path) -> Iterator[Running]:
+    running = Running(config, folder).start()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+def provider(profile: str, url: str, **more: Any) -> dict[str, Any]:
+    """A provider of the file: no waiting between attempts, little patience."""
+    made = {"profile": profile, "base_url": url, "retries": QUICK, "timeouts": PATIENT, **more}
+    return made if "api_keys" in made else {"api_key": f"pk-{profile}-0123456789", **made}
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come true in time"
+        time.sleep(0.01)
