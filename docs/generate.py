@@ -1,0 +1,257 @@
+"""Write the reference from the code: rules, facts, errors, commands, profiles, the script notation.
+
+python docs/generate.py            writes docs/reference
+python docs/generate.py --check    fails where it is stale
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from dragoman import errors
+from dragoman.cli import cli
+from dragoman.config import reference as config
+from dragoman.conversation import script
+from dragoman.engine.explain import described
+from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import Profiles
+from dragoman.rules import BY_NAME, GROUPS
+from dragoman.rules.rule import FAIL, KEEP, Rule
+
+FOLDER = Path(__file__).parent / "reference"
+NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->"
+CONFIG = "`dragoman init` writes a commented example; `dragoman config check` names every mistake with its line."
+METHODS = {"medium": "media", "setting": "settings", "choice": "choices", "text": "texts"}
+_READ = re.compile(r"\bfacts\.(\w+)")
+_IMPORT = re.compile(r"^from (dragoman\.rules\.\w+) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
+
+
+def main(arguments: list[str]) -> int:
+    pages = written()
+    if "--check" in arguments:
+        return check(pages)
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages.items():
+        (FOLDER / name).write_text(text, "utf-8")
+    return 0
+
+
+def check(pages: dict[str, str]) -> int:
+    """How many pages are stale, each named."""
+    there = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.md")}
+    stale = sorted(name for name in {*pages, *there} if pages.get(name) != there.get(name))
+    for name in stale:
+        print(f"docs/reference/{name} is stale; run: python docs/generate.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def written() -> dict[str, str]:
+    """Every page by its file name."""
+    return {
+        "README.md": index_page(),
+        "rules.md": rules_page(),
+        "facts.md": facts_page(),
+        "profiles.md": profiles_page(),
+        "errors.md": errors_page(),
+        "commands.md": commands_page(),
+        "config.md": page("Configuration", CONFIG, config.markdown()),
+        "script.md": script_page(),
+    }
+
+
+def page(title: str, *blocks: str) -> str:
+    return "\n\n".join((NOTE, f"# {title}", *(block.strip("\n") for block in blocks))) + "\n"
+
+
+def index_page() -> str:
+    pages = (
+        ("commands", "Commands", "what can be called, with every option"),
+        ("rules", "Rules", "every defect that is repaired"),
+        ("facts", "Facts", "everything in which providers and models differ"),
+        ("profiles", "Profiles", "the providers that are known"),
+        ("config", "Configuration", "every key of `dragoman.yaml`"),
+        ("script", "Script", "conversations as lines"),
+        ("errors", "Errors", "everything that can be raised"),
+    )
+    listed = "\n".join(f"- [{title}]({name}.md): {about}" for name, title, about in pages)
+    return page("Reference", "Generated from the code; `make check` fails where it is stale.", listed)
+
+
+# Rules
+
+
+def rules_page() -> str:
+    intro = (
+        f"Rules run in this order: {' → '.join(GROUPS)}. A rule runs where the target's facts call for it and the "
+        f"conversation shows the defect. Every rule takes `{KEEP}` (leave the defect alone) and `{FAIL}` (refuse the "
+        "request) besides the options named with it."
+    )
+    blocks = [intro]
+    for group, members in GROUPS.items():
+        blocks.append(f"## {group}")
+        blocks += [_rule(rule) for rule in members]
+    return page("Rules", *blocks)
+
+
+def _rule(rule: Rule) -> str:
+    options = [f"`{option}`" for option in rule.options] + (["any text"] if rule.free else [])
+    facts = [f"[`{name}`](facts.md)" for name in sorted(facts_read(rule))]
+    lines = [f"### {rule.name}", _with_example(rule.text)]
+    if options:
+        lines.append(f"Options: {', '.join(options)}; {'off' if rule.optional else options[0]} unless chosen.")
+    if facts:
+        lines.append(f"Reads {', '.join(facts)}.")
+    return "\n\n".join(lines)
+
+
+def _with_example(text: str) -> str:
+    """The page of a rule, with its example as a block."""
+    before, becomes, after = text.partition("\nbecomes\n")
+    if not becomes:
+        return text
+    prose, _, opening = before.rpartition("\n\n")
+    return f"{prose}\n\n```text\n{inspect.cleandoc(opening)}\n```\n\nbecomes\n\n```text\n{inspect.cleandoc(after)}\n```"
+
+
+def facts_read(rule: Rule) -> set[str]:
+    """The facts that the source of a rule mentions, that of the functions it borrows from others included."""
+    module = inspect.getmodule(rule.repair)
+    if module is None:
+        return set()
+    source = inspect.getsource(module)
+    borrowed = (getattr(sys.modules[home], name) for home, names in _IMPORT.findall(source) for name in _words(names))
+    sources = [source, *(inspect.getsource(one) for one in borrowed if inspect.isfunction(one))]
+    found = {METHODS.get(word, word) for text in sources for word in _READ.findall(text)}
+    return found & set(Facts.__struct_fields__) - {"choices", "dialect"}
+
+
+def _words(names: str) -> list[str]:
+    return re.findall(r"\w+", names)
+
+
+# Facts
+
+
+def facts_page() -> str:
+    readers: dict[str, list[str]] = {}
+    for rule in BY_NAME.values():
+        for fact in facts_read(rule):
+            readers.setdefault(fact, []).append(rule.name)
+    said = dict(_evidence())
+    blocks = [inspect.cleandoc(inspect.getmodule(Facts).__doc__ or "")]
+    for section, names in _sections():
+        rows = [_fact(name, readers.get(name, []), said.get(name, "")) for name in names]
+        blocks.append(f"## {section}\n\n" + table(("fact", "type", "default", "about", "read by", "evidence"), rows))
+    return page("Facts", *blocks)
+
+
+def _sections() -> Iterator[tuple[str, list[str]]]:
+    """The catalogue by the headings that its source has."""
+    for block in re.split(r"\n    # ", inspect.getsource(Facts))[1:]:
+        heading, _, body = block.partition("\n")
+        yield heading, re.findall(r"^    (\w+): Annotated", body, re.MULTILINE)
+
+
+def _fact(name: str, readers: list[str], said: str) -> tuple[str, ...]:
+    field = next(field for field in msgspec.structs.fields(Facts) if field.name == name)
+    read = ", ".join(f"[{reader}](rules.md#{reader})" for reader in readers)
+    return (f"`{name}`", _type(field.type), _default(field), described(name), read, said)
+
+
+def _type(annotation: Any) -> str:
+    plain = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+    if isinstance(plain, type) and issubclass(plain, StrEnum):
+        return ", ".join(f"`{value}`" for value in plain)
+    return {"str": "text", "int": "number", "bool": "yes or no"}.get(getattr(plain, "__name__", ""), "") or _table(
+        plain
+    )
+
+
+def _table(plain: Any) -> str:
+    inner = get_args(plain)
+    return "list" if inner and inner[-1] is Ellipsis else "table"
+
+
+def _default(field: Any) -> str:
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    if value in ("", (), {}):
+        return ""
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return f"`{text}`"
+
+
+def _evidence() -> Iterator[tuple[str, str]]:
+    """For each fact the words of one provider; the first by name that has any."""
+    profiles = Profiles()
+    for name in reversed(profiles.names()):
+        for entry in profiles.profile(name).evidence:
+            if entry.says:
+                yield entry.fact.partition(".")[0], f"{name}, {entry.seen}: “{entry.says}”"
+
+
+# Profiles
+
+
+def profiles_page() -> str:
+    known = Profiles()
+    rows = []
+    for name in known.names():
+        profile = known.profile(name)
+        keys = ", ".join(f"`{key}`" for key in profile.key.names)
+        rows.append((f"`{name}`", profile.title, profile.dialect, profile.url, keys, str(len(profile.evidence))))
+    intro = (
+        "A target is written `PROFILE/MODEL`. `dragoman profiles NAME` shows each fact, its origin and its evidence."
+    )
+    return page("Profiles", intro, table(("profile", "title", "dialect", "address", "key", "evidence"), rows))
+
+
+# The rest
+
+
+def errors_page() -> str:
+    tree = inspect.cleandoc(errors.__doc__ or "")
+    return page("Errors", "```text\n" + tree + "\n```")
+
+
+def script_page() -> str:
+    head, _, rest = inspect.cleandoc(script.__doc__ or "").partition("\n\n")
+    example, _, rules = rest.partition("\n\n")
+    return page("Script", head, f"```text\n{inspect.cleandoc(example)}\n```", rules)
+
+
+def commands_page() -> str:
+    context = click.Context(cli, info_name="dragoman", terminal_width=100, **cli.context_settings)
+    intro = (
+        "Exit codes: 0 done, 1 findings or refused input, 2 wrong usage. Errors are one line: what, where, what to do."
+    )
+    return page("Commands", intro, *_commands(cli, context))
+
+
+def _commands(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```"
+    if not isinstance(command, click.Group):
+        return
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        if inner is not None:
+            yield from _commands(inner, click.Context(inner, parent=context, info_name=name, terminal_width=100))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines: list[Sequence[str]] = [head, ["---" for _ in head], *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in lines
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""The reference says what the code says."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dragoman.profiles.facts import Facts
+from dragoman.rules import BY_NAME
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages(generate: ModuleType) -> dict[str, str]:
+    found: dict[str, str] = generate.written()
+    return found
+
+
+def test_the_reference_is_not_stale(generate: ModuleType, pages: dict[str, str]) -> None:
+    assert generate.check(pages) == 0
+
+
+def test_a_stale_page_is_named(generate: ModuleType, pages: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert generate.check({**pages, "rules.md": "old"}) == 1
+    assert "docs/reference/rules.md is stale" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_every_rule_has_its_page(name: str, pages: dict[str, str]) -> None:
+    assert f"### {name}\n" in pages["rules.md"]
+
+
+def test_every_fact_is_in_the_catalogue(pages: dict[str, str]) -> None:
+    for name in Facts.__struct_fields__:
+        assert f"| `{name}` |" in pages["facts.md"]
+
+
+def test_rules_name_the_facts_that_they_read(pages: dict[str, str]) -> None:
+    page = pages["rules.md"].split("### call-id-form\n")[1].split("###")[0]
+    assert "[`call_id_pattern`]" in page
+    assert "[`call_id_length`]" in page
+
+
+def test_links_lead_somewhere(pages: dict[str, str]) -> None:
+    for text in pages.values():
+        for name in re.findall(r"\]\((\w+\.md)", text):
+            assert name in pages
