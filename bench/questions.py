@@ -1,0 +1,97 @@
+"""What is asked and what is answered: one conversation in every client dialect, and its answers in every provider's."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import conversation
+
+from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
+from dragoman.conversation.literals import quote
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.answering import Answering
+from dragoman.engine.adapt import adapt
+from dragoman.engine.spoken import spoken
+
+PATHS = {
+    "openai-chat": "/v1/chat/completions",
+    "openai-responses": "/v1/responses",
+    "anthropic": "/v1/messages",
+}
+SPOKEN_TO = {
+    "openai-responses": "openai-responses/gpt-5.6",
+    "anthropic": "anthropic/claude-sonnet-4-5",
+}
+"""A target that each client dialect is compiled for, to have the question in that dialect."""
+TEXT = "The waiting time is counted before the connection is given back: line 214 decides it, and nothing after it. " * 4
+SHORT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 64}
+
+
+@cache
+def question(dialect: str, size: str, model: str, stream: bool) -> bytes:
+    """The request body: `short`, or `tools`, the conversation of 20 messages with tools."""
+    asked = dict(SHORT) if size == "short" else conversation.request(20, stream)
+    asked |= {"model": "mock", "stream": stream}
+    if dialect == "openai-chat":
+        return json.dumps(asked | {"model": model}).encode()
+    told = adapt(json.dumps(asked).encode(), source="openai-chat", target=SPOKEN_TO[dialect])
+    return json.dumps(json.loads(told.body) | {"model": model, "stream": stream}).encode()
+
+
+def whole(dialect: str) -> bytes:
+    """A provider's whole answer."""
+    return json.dumps(_WHOLE[dialect]).encode()
+
+
+_WHOLE: dict[str, dict[str, Any]] = {
+    "openai-chat": {
+        "id": "chatcmpl-bench0001",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": "gpt-4o-2024-08-06",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": TEXT, "refusal": None},
+                "logprobs": None,
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 2210, "completion_tokens": 96, "total_tokens": 2306},
+    },
+    "anthropic": {
+        "id": "msg_bench0001",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+        "content": [{"type": "text", "text": TEXT}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 2210, "output_tokens": 96},
+    },
+    "gemini": {
+        "candidates": [
+            {"content": {"role": "model", "parts": [{"text": TEXT}]}, "finishReason": "STOP", "index": 0},
+        ],
+        "usageMetadata": {"promptTokenCount": 2210, "candidatesTokenCount": 96, "totalTokenCount": 2306},
+        "modelVersion": "gemini-2.5-flash",
+        "responseId": "bench0001",
+    },
+}
+
+
+def frames(dialect: str, count: int) -> list[bytes]:
+    """A provider's streamed answer in `count` words, one frame each."""
+    renderer = spoken(dialect).renderer(Answering(model="mock", created=1_700_000_000, id="bench", include_usage=True))
+    events: list[Event] = [
+        Started("bench", "mock", 1_700_000_000),
+        *[TextDelta(0, 0, quote(f" word{number}")) for number in range(count)],
+        Stopped(0, Stop.END),
+        Used(Usage(2210, count)),
+        Ended(),
+    ]
+    wire = b"".join(renderer.render([event]) for event in events) + renderer.close()
+    end = b"\r\n\r\n" if dialect == "gemini" else b"\n\n"
+    return [frame + end for frame in wire.split(end) if frame]
