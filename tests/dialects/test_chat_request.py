@@ -111,7 +111,7 @@ CONTENT: list[tuple[dict[str, Any], Part]] = [
         {"type": "input_audio", "input_audio": {"data": "AA", "format": "mp3"}},
         Media(MediaKind.AUDIO, Inline("audio/mpeg", b'"AA"')),
     ),
-    ({"type": "file", "file": {"file_id": "file_1"}}, Media(MediaKind.DOCUMENT, Stored("file_1"))),
+    ({"type": "file", "file": {"file_id": "file_1"}}, Media(MediaKind.DOCUMENT, Stored("file_1", "openai"))),
     ({"type": "video_url", "video_url": {"url": "https://x.test"}}, Media(MediaKind.VIDEO, Remote("https://x.test"))),
     ({"type": "thing", "x": 1}, Opaque(kind="thing", json=b'{"type":"thing","x":1}', origin=CHAT)),
 ]

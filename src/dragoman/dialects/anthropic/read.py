@@ -135,10 +135,36 @@ def read_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     except msgspec.DecodeError:
         return tuple([_read_raw(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
     parts = [_read_block(block, f"{at}/{index}", None) for index, block in enumerate(wire)]
-    if None not in parts:
-        return tuple(parts)  # type: ignore[arg-type]
-    raws = items(raw, at)
-    return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)])
+    if None in parts:
+        raws = items(raw, at)
+        parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
+    return _hung_back(parts)  # type: ignore[arg-type]
+
+
+def _hung_back(parts: list[Part]) -> tuple[Part, ...]:
+    """State of another maker that hangs on a call or a text: it was handed out as a thinking block without text, before
+    the call or after the text, since Claude's blocks have no place for it."""
+    if not any(_is_hung(part) for part in parts):
+        return tuple(parts)
+    hung: list[Part] = []
+    for index, part in enumerate(parts):
+        if not _is_hung(part):
+            before = parts[index - 1] if index else None
+            signs = type(part) is Call and before is not None and _is_hung(before)
+            hung.append(msgspec.structs.replace(part, signature=before.state) if signs else part)  # type: ignore[union-attr]
+        elif index + 1 < len(parts) and type(parts[index + 1]) is Call:
+            continue
+        elif hung and type(hung[-1]) is Text:
+            hung[-1] = msgspec.structs.replace(hung[-1], signature=part.state)  # type: ignore[attr-defined]
+        else:
+            hung.append(part)
+    return tuple(hung)
+
+
+def _is_hung(part: Part) -> bool:
+    return (
+        type(part) is Reasoning and part.text is None and part.state is not None and part.state.kind == states.THOUGHT
+    )
 
 
 def _read_raw(raw: bytes, at: str) -> Part:
