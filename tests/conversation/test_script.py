@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import exchanges, sampled
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -31,6 +32,8 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.dialects.registry import PACKAGES
+from dragoman.engine.adapt import read
 from dragoman.errors import MalformedRequest
 
 
@@ -269,3 +272,17 @@ def test_any_text_is_a_script_or_a_clear_error(script: str) -> None:
     except MalformedRequest as error:
         fault = error
     assert fault is None or fault.at.startswith("line ")
+
+
+def test_recorded_requests_read_back_the_same() -> None:
+    """Real conversations of all four dialects, a sample by default."""
+    seen = 0
+    for dialect in PACKAGES:
+        for exchange in exchanges(f"*.{dialect}.jsonl"):
+            body = exchange["request"]
+            if not sampled(exchange["id"], 25) or not isinstance(body, dict):
+                continue
+            conversation = read(body.get("body", body), source=dialect).conversation
+            assert parse(show(conversation)) == conversation, exchange["id"]
+            seen += 1
+    assert seen > 50

@@ -12,7 +12,7 @@ import msgspec
 from dragoman.cli.difference import tell_difference
 from dragoman.cli.errand import Errand, chosen, config_option, errand, lines_option, profile_options, source_option
 from dragoman.cli.progress import watched
-from dragoman.cli.saying import clean, complain, on_terminal, pretty_json, table
+from dragoman.cli.saying import clean, complain, on_terminal, pretty_json, remark, table
 from dragoman.cli.streams import Item, opened
 from dragoman.engine.adapt import Adapted
 from dragoman.errors import OptionError, RequestError, near_match
@@ -84,7 +84,7 @@ def _adapt_all(file: str, lines: bool, stream: bool | None, work: Errand, how: S
             changed += bool(adapted.changes)
             _tell(item, adapted, work, how)
     if found.lines and not how.quiet:
-        click.echo(f"{count} requests: {changed} changed, {bad} refused", err=True)
+        remark(f"{count} requests: {changed} changed, {bad} refused")
     return 1 if bad else 0
 
 
@@ -115,10 +115,10 @@ def _one_line(body: bytes) -> bytes:
 def _report(item: Item, adapted: Adapted, work: Errand) -> None:
     if item.line:
         if adapted.changes:
-            click.echo(f"{clean(item.where)}: {_counted(adapted)}", err=True)
+            remark(f"{clean(item.where)}: {_counted(adapted)}")
         return
     if not adapted.changes:
-        click.echo(f"{clean(work.name)}: nothing changed", err=True)
+        remark(f"{clean(work.name)}: nothing changed")
         return
     rows = [(change.rule, change.at or "/", change.did, change.loses) for change in adapted.changes]
     table(("rule", "at", "what was done", "loses"), rows, err=True)

@@ -11,7 +11,7 @@ from dragoman.cli.errand import Choices, chosen, lines_option, profile_options, 
 from dragoman.cli.findings import FORMATS, Found, Report
 from dragoman.cli.progress import watched
 from dragoman.cli.rewriting import Rewritten, as_before
-from dragoman.cli.saying import complain
+from dragoman.cli.saying import clean, complain, remark
 from dragoman.cli.streams import Item, opened
 from dragoman.engine import lint as linter
 from dragoman.engine.adapt import choose
@@ -124,7 +124,7 @@ def _fix_file(file: str, lines: bool, work: Work, report: Report) -> int:
             bad += mended is None
             out.write(item.body, item.body if mended is None else mended)
     if out.count:
-        click.echo(f"{file}: {out.count} request{'s' if out.count > 1 else ''} put right", err=True)
+        remark(f"{clean(file)}: {out.count} request{'s' if out.count > 1 else ''} put right")
     return bad
 
 

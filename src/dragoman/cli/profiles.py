@@ -13,7 +13,7 @@ from dragoman.cli.errand import chosen, profile_options
 from dragoman.cli.saying import clean, table
 from dragoman.engine.lint import ANY_MODEL
 from dragoman.engine.reasons import evidence
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import ANY_SETTING, Facts
 from dragoman.profiles.profile import Evidence, Layer, Profiles, Target
 
 DEFAULT = "default"
@@ -104,8 +104,16 @@ def _show(target: Target, stated: list[Stated], known: Profiles) -> None:
     globs = [glob for models in profile.models for glob in models.globs]
     if globs:
         click.echo(f"models   {clean(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")
-    rows = [(one.fact, _short(one.value), _cut(one.origin, 40), _evidence(one)) for one in stated]
+    rows = [(one.fact, _value(one), _cut(one.origin, 40), _evidence(one)) for one in stated]
     table(("fact", "value", "said by", "evidence"), rows)
+
+
+def _value(one: Stated) -> str:
+    """The value; of a setting only what is not as with any other."""
+    if not one.fact.startswith("settings."):
+        return _short(one.value)
+    usual = msgspec.to_builtins(ANY_SETTING)
+    return _short({key: value for key, value in one.value.items() if value != usual[key]}) or "accepts"
 
 
 def _short(value: Any) -> str:

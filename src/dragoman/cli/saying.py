@@ -32,7 +32,12 @@ def clean_lines(text: str) -> str:
 
 def complain(message: str) -> None:
     """`dragoman: WHERE: what (hint)` on the error stream, in one line whatever it quotes."""
-    click.echo(f"dragoman: {clean(message)}", err=True)
+    remark(f"dragoman: {clean(message)}")
+
+
+def remark(line: str) -> None:
+    """A line on the error stream, beside the results. A progress bar there makes way for it (click writes past it)."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def on_terminal(stream: IO[Any]) -> bool:
@@ -47,7 +52,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = Fal
     else:
         _align(shown, err)
     if len(rows) > ROWS:
-        click.echo(f"… and {len(rows) - ROWS} more", err=err)
+        click.echo(f"… and {len(rows) - ROWS:,} more (--json tells all)", err=err)
 
 
 def console(err: bool = False) -> Console:
