@@ -1,8 +1,8 @@
 """Lessons: refusals that we recognise, and the fact that each of them corrects.
 
 A provider changes what it accepts before a profile can know. Its refusal says so in words; the request is compiled
-again from the client's original with that one fact corrected. A lesson is tried once per attempt chain and remembered
-for its target.
+again from the client's original with that one fact corrected. A lesson is tried once per request, and remembered for
+its target if the corrected request was accepted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.conversation.settings import Effort
+from dragoman.profiles.facts import Facts, Stance, SystemPlace
 
 Patch = dict[str, Any]
 _REFUSES = "refuses"
@@ -63,7 +64,7 @@ class Learnt(msgspec.Struct, frozen=True):
 
 
 def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt | None:
-    """The first lesson in a refusal that would change what is sent."""
+    """The first lesson in a refusal that would change what is sent. `conversation` is the client's own."""
     for lesson in LESSONS:
         if failure.status not in lesson.statuses:
             continue
@@ -90,17 +91,20 @@ _WRAPPERS = ("", "function_declarations", "functionDeclarations")
 
 
 def _next_wrapper(said: Said) -> Patch | None:
-    """OpenAI's shape, then Google's in both spellings; as the last resort on a tool's answer, no tools."""
+    """OpenAI's shape, then Google's in both spellings. Google's own API knows its own shape."""
+    if said.facts.dialect == "gemini":
+        return None
     here = _WRAPPERS.index(said.facts.tool_wrapper) if said.facts.tool_wrapper in _WRAPPERS else 0
-    if here + 1 < len(_WRAPPERS):
-        return {"tool_wrapper": _WRAPPERS[here + 1]}
-    return _without_tools(said) if _continues(said.conversation) else None
+    return {"tool_wrapper": _WRAPPERS[here + 1]} if here + 1 < len(_WRAPPERS) else None
 
 
-def _continues(conversation: Conversation) -> bool:
-    """A tool has just answered, and the client left the choice of tools open."""
+def _last_resort(said: Said) -> Patch | None:
+    """No tools, where a tool has just answered and the client left the choice of tools open."""
+    conversation = said.conversation
     last = conversation.messages[-1].role if conversation.messages else None
-    return last is Role.TOOL and conversation.settings.tool_choice is None
+    if said.facts.dialect == "gemini" or last is not Role.TOOL or conversation.settings.tool_choice is not None:
+        return None
+    return _without_tools(said)
 
 
 def _without_tools(said: Said) -> Patch | None:
@@ -111,7 +115,7 @@ def _refused_name(said: Said) -> Patch | None:
     """A field named in the refusal: a setting, or something inside the messages."""
     name = said.match["name"]
     if _inside_messages(said.match.string, name):
-        return {"unknown_fields": _REFUSES} if said.facts.unknown_fields is not Stance.REFUSES else None
+        return _stray_field(said)
     head = name.partition(".")[0].partition("[")[0]
     if head == "stream_options":
         return {"stream_usage": _REFUSES} if said.facts.stream_usage is not Stance.REFUSES else None
@@ -150,8 +154,21 @@ def _system_refused(said: Said) -> Patch | None:
     return {"system_count": "none"}
 
 
-def _unlearn_system(place: str) -> Callable[[Said], Patch | None]:
-    return _fixed(system_place=place)
+def _next_system(said: Said) -> Patch | None:
+    """Only at the opening; and where that is refused too, none at all."""
+    if said.facts.system_place in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
+        return _system_refused(said)
+    return {"system_place": "opening"}
+
+
+def _known_efforts(said: Said) -> Patch | None:
+    """The refusal lists the efforts that there are."""
+    efforts = [word for word in re.findall(r"[a-z]+", said.match["known"].lower()) if word in _EFFORTS]
+    ordered = [effort for effort in _EFFORTS if effort in efforts]
+    return {"efforts": ordered} if ordered and tuple(ordered) != said.facts.efforts else None
+
+
+_EFFORTS = tuple(str(effort) for effort in Effort)
 
 
 def _proto_schema(said: Said) -> Patch | None:
@@ -164,8 +181,11 @@ def _lesson(name: str, says: str, teaches: Callable[[Said], Patch | None], **mor
     return Lesson(name, re.compile(says, re.IGNORECASE | re.DOTALL), teaches, **more)
 
 
+_TOOL_TYPE = r"(?=.*generatecontentrequest|.*tools\[\d+\])(?=.*tool_type)(?=.*one_?of)"
+
 LESSONS: tuple[Lesson, ...] = (
-    _lesson("tool-wrapper", r"(?=.*generatecontentrequest|.*tools\[\d+\])(?=.*tool_type)(?=.*one_?of)", _next_wrapper),
+    _lesson("tool-wrapper", _TOOL_TYPE, _next_wrapper),
+    _lesson("tools-dropped", _TOOL_TYPE, _last_resort, lasting=False),
     _lesson(
         "missing-signature",
         r"missing a .?thought_signature",
@@ -183,17 +203,14 @@ LESSONS: tuple[Lesson, ...] = (
         r"reasoning_content.*(must be passed back|is missing in assistant tool call)",
         _fixed(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content"),
     ),
-    _lesson("system-opening", r"system message must be at the beginning", _unlearn_system("opening")),
+    _lesson("system-opening", r"system message must be at the beginning", _fixed(system_place="opening")),
     _lesson(
         "system-placement",
         r"role 'system' must (follow|precede)|unexpected role 'system' after",
-        _unlearn_system("opening"),
+        _fixed(system_place="opening"),
     ),
-    _lesson(
-        "system-unknown",
-        r"please use a valid role: user, model|role 'system' is not supported on this model",
-        _unlearn_system("top-level"),
-    ),
+    _lesson("system-top-level", r"role 'system' is not supported on this model", _fixed(system_place="top-level")),
+    _lesson("system-unknown", r"please use a valid role: user, model", _next_system),
     _lesson(
         "system-refused",
         r"system role not supported|does not support 'system' with this model|unexpected role .?system",
@@ -228,18 +245,23 @@ LESSONS: tuple[Lesson, ...] = (
         r"\bmax_tokens\b",
         lambda said: _refused_name_of("max_tokens", said),
         statuses=(422,),
+        lasting=False,  # it may have been the number, not the name
     ),
     _lesson(
         "call-id-form",
         r"must be a-z, A-Z, 0-9, with a length of 9",
-        _fixed(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9),
+        _fixed(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9, odd_call_id=_REFUSES),
     ),
     _lesson(
         "call-id-alphabet",
         r"tool_use\.id: string should match pattern",
-        _fixed(call_id_pattern="[a-zA-Z0-9_-]+"),
+        _fixed(call_id_pattern="[a-zA-Z0-9_-]+", odd_call_id=_REFUSES),
     ),
-    _lesson("call-id-length", r"tool_calls\[\d+\]\.id': string too long", _fixed(call_id_pattern=".{1,40}")),
+    _lesson(
+        "call-id-length",
+        r"tool_calls\[\d+\]\.id': string too long",
+        _fixed(call_id_pattern=".{1,40}", odd_call_id=_REFUSES),
+    ),
     _lesson(
         "empty-content",
         r"text content blocks must|must have non-empty content|empty text parameter|must include at least one parts|"
@@ -260,6 +282,18 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson("tools-with-effort", r"function tools with reasoning_effort", _fixed(tools_with_effort=_REFUSES)),
     _lesson("thinking-refused", r"does not support thinking", _fixed(thinking_form="none")),
+    _lesson("thinking-by-budget", r"adaptive thinking is not supported", _fixed(thinking_form="budget")),
+    _lesson("thinking-adaptive", r"thinking\.type\.enabled is not supported", _fixed(thinking_form="adaptive")),
+    _lesson(
+        "efforts-known",
+        r"effort level '\w+'.*supported levels: (?P<known>[^.]+)",
+        _known_efforts,
+    ),
+    _lesson(
+        "effort-unknown",
+        r"unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)' .*supported values are: (?P<known>[^.]+)",
+        _known_efforts,
+    ),
     _lesson("tools-refused", r"does not support tools", _without_tools),
     _lesson(
         "sampling-refused",
@@ -269,13 +303,22 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "field-refused",
-        r"(?:unsupported parameter: |unknown parameter: |unrecognized request argument supplied: |property |"
-        r"unknown name )['\"`]?(?P<name>[\w.\[\]-]+)",
+        r"(?:unsupported parameter: |unknown parameter: |unrecognized request argument supplied: |"
+        r"unknown name (?=['\"`])|property (?=['\"`]))['\"`]?(?P<name>[\w.\[\]-]+)",
         _refused_name,
     ),
+    _lesson(
+        "field-unexpected",
+        r"additional properties are not allowed \('(?P<name>\w+)' was unexpected\)(?P<where>.*messages)?",
+        lambda said: _stray_field(said) if said.match["where"] else _refused_name(said),
+    ),
     _lesson("extra-input", r"(?P<name>[\w.]+): extra inputs are not permitted", _refused_name),
-    _lesson("extra-field", r"field: '(?P<name>[^']+)'", _refused_name),
+    _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", _refused_name),
 )
+
+
+def _stray_field(said: Said) -> Patch | None:
+    return {"unknown_fields": _REFUSES} if said.facts.unknown_fields is not Stance.REFUSES else None
 
 
 def _refused_name_of(name: str, said: Said) -> Patch | None:

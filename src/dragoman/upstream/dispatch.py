@@ -192,7 +192,7 @@ class Dispatch:
             failure = self._noted(destination, answer, failure)
             reserved = self._reserved(wish, destination, failure)
             history.targets_left, history.reserved = len(route), bool(reserved)
-            lesson = learn(failure, target.facts, answer.adapted.conversation) if answer.adapted is not None else None
+            lesson = learn(failure, target.facts, wish.ask.conversation)
             match next_step(history, failure, destination.policy, self._hooks.chance(), lesson):
                 case Retry(delay):
                     await asyncio.sleep(delay)

@@ -1,0 +1,116 @@
+"""What is done after a failure: every decision as a row of a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine.attempts import (
+    MAX_LESSONS,
+    MAX_TOTAL,
+    Correct,
+    FallBack,
+    GiveUp,
+    History,
+    NextKey,
+    Policy,
+    Retry,
+    Step,
+    next_step,
+)
+from dragoman.engine.lessons import Learnt
+
+Kind = FailureKind
+LEARNT = Learnt("tool-wrapper", {"tool_wrapper": "function_declarations"})
+PLAIN = Policy(jitter=False)
+
+
+def failed(kind: FailureKind, **more: float | str) -> Failure:
+    return Failure(kind, "it failed", **more)  # type: ignore[arg-type]
+
+
+DECISIONS: list[tuple[str, History, Failure, Learnt | None, Step]] = [
+    ("the first passing failure waits the base", History(tries=1), failed(Kind.SERVER), None, Retry(1.0)),
+    ("the second twice as long", History(tries=2), failed(Kind.SERVER), None, Retry(2.0)),
+    ("the third is the last", History(tries=3), failed(Kind.SERVER), None, GiveUp()),
+    (
+        "what the provider asks for comes first",
+        History(tries=1),
+        failed(Kind.RATE_LIMIT, retry_after=7),
+        None,
+        Retry(7),
+    ),
+    ("also where it asks for nothing", History(tries=2), failed(Kind.RATE_LIMIT, retry_after=0), None, Retry(0)),
+    ("too long a wait is none", History(tries=1), failed(Kind.RATE_LIMIT, retry_after=31), None, GiveUp()),
+    (
+        "but another target's chance",
+        History(tries=1, targets_left=1),
+        failed(Kind.RATE_LIMIT, retry_after=31),
+        None,
+        FallBack(),
+    ),
+    ("a stream that broke may come whole", History(tries=1), failed(Kind.BROKEN_STREAM), None, Retry(1.0)),
+    ("a timeout may pass", History(tries=1), failed(Kind.TIMEOUT), None, Retry(1.0)),
+    ("an unreachable host may come back", History(tries=1), failed(Kind.NETWORK), None, Retry(1.0)),
+    ("a bad request stays bad", History(tries=1), failed(Kind.BAD_REQUEST), None, GiveUp()),
+    ("elsewhere too", History(tries=1, targets_left=2), failed(Kind.BAD_REQUEST), None, GiveUp()),
+    (
+        "a call that the model got wrong",
+        History(tries=1),
+        failed(Kind.BAD_REQUEST, code="tool_use_failed"),
+        None,
+        Retry(1),
+    ),
+    ("a refused key has no second try", History(tries=1), failed(Kind.AUTH), None, GiveUp()),
+    ("another key of the pool has", History(tries=1, keys_left=1), failed(Kind.AUTH), None, NextKey()),
+    ("a limit is the key's", History(tries=1, keys_left=1), failed(Kind.RATE_LIMIT), None, NextKey()),
+    ("a server's fault is not", History(tries=1, keys_left=1), failed(Kind.SERVER), None, Retry(1.0)),
+    ("a spent quota does not come back", History(tries=1), failed(Kind.QUOTA), None, GiveUp()),
+    ("it falls back", History(tries=1, targets_left=1), failed(Kind.QUOTA), None, FallBack()),
+    ("after the last retry too", History(tries=3, targets_left=1), failed(Kind.SERVER), None, FallBack()),
+    ("too long for this one", History(tries=1, targets_left=1), failed(Kind.CONTEXT_LENGTH), None, FallBack()),
+    ("too long for all", History(tries=1), failed(Kind.CONTEXT_LENGTH), None, GiveUp()),
+    (
+        "a target for just this needs no waiting",
+        History(tries=1, reserved=True),
+        failed(Kind.RATE_LIMIT, retry_after=1),
+        None,
+        FallBack(),
+    ),
+    ("a lesson is tried at once", History(tries=1), failed(Kind.BAD_REQUEST), LEARNT, Correct(LEARNT)),
+    ("before another key", History(tries=1, keys_left=1), failed(Kind.AUTH), LEARNT, Correct(LEARNT)),
+    ("but not for ever", History(tries=1, lessons=MAX_LESSONS), failed(Kind.BAD_REQUEST), LEARNT, GiveUp()),
+    ("and nothing is", History(tries=1, total=MAX_TOTAL), failed(Kind.SERVER), LEARNT, GiveUp()),
+]
+
+
+@pytest.mark.parametrize(
+    ("history", "failure", "learnt", "step"), [row[1:] for row in DECISIONS], ids=[r[0] for r in DECISIONS]
+)
+def test_the_next_step(history: History, failure: Failure, learnt: Learnt | None, step: Step) -> None:
+    assert next_step(history, failure, PLAIN, 0.5, learnt) == step
+
+
+@pytest.mark.parametrize(("chance", "delay"), [(0.0, 0.0), (0.25, 0.5), (1.0, 2.0)])
+def test_jitter_is_a_part_of_the_wait(chance: float, delay: float) -> None:
+    assert next_step(History(tries=2), failed(Kind.SERVER), Policy(), chance, None) == Retry(delay)
+
+
+def test_jitter_does_not_shorten_what_the_provider_asks_for() -> None:
+    assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=4), Policy(), 0.0, None) == Retry(4)
+
+
+def test_E14_waits_double_up_to_the_cap() -> None:
+    policy = Policy(attempts=20, jitter=False)
+    waits = [next_step(History(tries=n), failed(Kind.RATE_LIMIT), policy, 0.0, None) for n in range(1, 8)]
+    assert waits == [Retry(1), Retry(2), Retry(4), Retry(8), Retry(16), Retry(30), Retry(30)]
+
+
+def test_B13_D10_the_defaults() -> None:
+    assert Policy() == Policy(attempts=3, base=1.0, factor=2.0, cap=30.0, jitter=True)
+
+
+def test_A22_four_attempts_can_be_asked_for() -> None:
+    policy = Policy(attempts=4, base=1.0, factor=1.0, jitter=False)
+    steps = [next_step(History(tries=n), failed(Kind.TIMEOUT), policy, 0.0, None) for n in range(1, 5)]
+    assert steps == [Retry(1), Retry(1), Retry(1), GiveUp()]
