@@ -55,7 +55,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
 
     `source` is the client's own text and `members` its top-level members as raw JSON: what no rule touches is written
     from them. `include_usage` is Chat's wish for a usage chunk. `repairs` are sentences about what had to be mended
-    before the text could be read at all.
+    before the text could be read at all. `traits` are those of the messages, where the reader has seen them on its way.
     """
 
     dialect: str
@@ -67,3 +67,4 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     headers: Mapping[str, str] = {}
     include_usage: bool = False
     repairs: tuple[str, ...] = ()
+    traits: int | None = None

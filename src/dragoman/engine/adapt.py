@@ -16,7 +16,7 @@ from dragoman.conversation.traits import Trait, observe_messages, observe_rest
 from dragoman.dialects.registry import PACKAGES, recognise, requests
 from dragoman.dialects.writing import Wanted
 from dragoman.engine.plan import Plan, plan
-from dragoman.engine.reports import entries, loss, mended
+from dragoman.engine.reports import entries, loss, mended, told
 from dragoman.engine.vault import Kept, restored
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Facts, Stance
@@ -168,7 +168,8 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     if options.kept:
         conversation = restored(conversation, options.kept, facts)
     changes = mended(ask)
-    seen = observe_messages(conversation.messages)
+    known = ask.traits if conversation is ask.conversation else None
+    seen = observe_messages(conversation.messages) if known is None else known
     wants = wanted(conversation, facts) if seen & _MEDIA and remote_media in steps.rules else ()
     conversation, undo = _repair(conversation, seen, ask, Plan(facts, steps.rules), options, changes)
     stream = ask.stream if options.stream is None else options.stream
@@ -206,10 +207,11 @@ def _repair(
                 seen = observe_messages(done.conversation.messages)
             conversation = done.conversation
             traits = seen | observe_rest(conversation)
-            if done.notes:
-                _allow(rule, done.notes, ask, steps.facts, options)
-                changes += entries(rule, done.notes, ask)
-                undo = undo.then(done.undo)
+            notes = told(rule, done.notes, ask.dialect == steps.facts.dialect)
+            if notes:
+                _allow(rule, notes, ask, steps.facts, options)
+                changes += entries(rule, notes, ask)
+            undo = undo.then(done.undo)
         if rule.name == options.stop_after:
             break
     return conversation, undo

@@ -12,12 +12,17 @@ from typing import Literal
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Json, Part, Result, Text
+from dragoman.conversation.traits import CALLING, Trait, observe_roles
 
 _NONE = Raw()
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
-_SILENT = (b"", b"null", b'""')
+_SILENT = (b"", b"null")
+_BLANK_HEADS = b' "\\'
+_ALWAYS, _CALLS = int(Trait.ALWAYS), int(Trait.CALLS)
+_UNPAIRED, _DUPLICATE_ID, _BAD_ARGUMENTS = int(Trait.UNPAIRED), int(Trait.DUPLICATE_ID), int(Trait.BAD_ARGUMENTS)
 
 
 class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -47,41 +52,77 @@ _text = msgspec.json.Decoder(str).decode
 _check_object = msgspec.json.Decoder(_AnyObject).decode
 
 
-def read_plain(raw: bytes | Raw) -> tuple[Message, ...] | None:
+class Plain(msgspec.Struct, frozen=True, gc=False):
+    """The messages, and the traits that `observe_messages` would find in them: the loop has seen them all."""
+
+    messages: tuple[Message, ...]
+    traits: int
+
+
+def read_plain(raw: bytes | Raw) -> Plain | None:
     """The messages, or None where one of them is not plain."""
     try:
         wire = _decode(raw)
     except msgspec.DecodeError:
         return None
+    traits = _ALWAYS
     done: list[Message] = []
+    codes: list[str] = []
+    ids: list[str] = []
+    called: list[str] = []
     results: list[Part] = []
     for index, message in enumerate(wire):
         role = message.role
         content = bytes(message.content)
-        if role == "tool":
-            if content[:1] != b'"' or not message.tool_call_id or message.tool_calls is not None:
+        spoken = content[:1] == b'"'
+        if spoken and content[1] in _BLANK_HEADS and blank(content):
+            if content != EMPTY or not message.tool_calls:
                 return None
-            results.append(Result(message.tool_call_id, (Text(content),)))
+            spoken, content = False, b""
+        if role == "tool":
+            identity = message.tool_call_id
+            if not spoken or not identity or message.tool_calls is not None:
+                return None
+            if len(results) >= len(called) or called[len(results)] != identity:
+                traits |= _UNPAIRED
+            results.append(Result(identity, (Text(content),)))
             continue
         if results:
+            if len(results) != len(called):
+                traits |= _UNPAIRED
             done.append(Message(TOOL, tuple(results), index - len(results), len(results)))
+            codes.append("t")
             results = []
-        if message.tool_calls:
-            if role != "assistant" or not (content in _SILENT or content[:1] == b'"'):
+        calls = message.tool_calls
+        if calls:
+            if role != "assistant" or not (spoken or content in _SILENT):
                 return None
-            done.append(Message(ASSISTANT, _parts(content, message.tool_calls), index))
-        elif content[:1] == b'"' and role in _ROLES and message.tool_calls is None and message.tool_call_id is None:
+            called = [call.id for call in calls]
+            ids += called
+            parts = [
+                Call(call.id, call.function.name, read_arguments(bytes(call.function.arguments))) for call in calls
+            ]
+            done.append(Message(ASSISTANT, (Text(content), *parts) if spoken else tuple(parts), index))
+            codes.append(CALLING)
+        elif spoken and role in _ROLES and calls is None and message.tool_call_id is None:
             done.append(Message(_ROLES[role], (Text(content),), index))
+            codes.append(role[0])
         else:
             return None
     if results:
+        if len(results) != len(called):
+            traits |= _UNPAIRED
         done.append(Message(TOOL, tuple(results), len(wire) - len(results), len(results)))
-    return tuple(done)
+        codes.append("t")
+    if ids:
+        traits |= _call_traits(done, ids)
+    return Plain(tuple(done), traits | observe_roles("".join(codes)))
 
 
-def _parts(content: bytes, calls: list[_Call]) -> tuple[Part, ...]:
-    called = [Call(call.id, call.function.name, read_arguments(bytes(call.function.arguments))) for call in calls]
-    return tuple(called) if content in _SILENT else (Text(content), *called)
+def _call_traits(messages: list[Message], ids: list[str]) -> int:
+    odd = any(type(part) is Call and part.arguments[:1] != b"{" for message in messages for part in message.parts)
+    twice = len(set(ids)) != len(ids)
+    return _CALLS | (_BAD_ARGUMENTS if odd else 0) | (_DUPLICATE_ID if twice else 0)
 
 
 def read_arguments(raw: bytes) -> Json:

@@ -34,7 +34,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.openai_chat.plain import read_arguments, read_plain
+from dragoman.dialects.openai_chat.plain import read_arguments
 from dragoman.dialects.reading import OPENAI_FILES, extras_of, link, made_id, state
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import items, members, salvage
@@ -42,6 +42,8 @@ from dragoman.wire.json import items, members, salvage
 DIALECT = "openai-chat"
 ORIGIN = Origin(DIALECT)
 LEGACY = "function_call"
+UNTITLED = "untitled"
+"""The name of a file that has none: Chat demands one beside a file's bytes."""
 _NONE = Raw()
 _NOTHING = (b"", b"null")
 
@@ -104,9 +106,6 @@ _NO_EXTRAS: ExtraFields = {}
 
 def read_messages(raw: bytes | Raw) -> tuple[Message, ...]:
     """The list of messages. Consecutive tool messages become one TOOL message."""
-    plain = read_plain(raw)
-    if plain is not None:
-        return plain
     try:
         wire = _messages(raw)
     except msgspec.DecodeError:
@@ -454,7 +453,8 @@ def _read_file(wire: WirePart, hint: CacheHint | None, extras: Extras | None) ->
         source = link(content["file_data"])
     else:
         return None
-    return Media(MediaKind.DOCUMENT, source, title=content.get("filename"), hint=hint, extras=extras)
+    title = content.get("filename")
+    return Media(MediaKind.DOCUMENT, source, title=title if title != UNTITLED else None, hint=hint, extras=extras)
 
 
 def _loose(raw: Raw) -> Any:

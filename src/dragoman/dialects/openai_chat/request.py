@@ -9,6 +9,7 @@ from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.parts import Call, Json, Opaque, Reasoning, Refusal, Result, Text
 from dragoman.dialects import writing
 from dragoman.dialects.openai_chat import write
+from dragoman.dialects.openai_chat.plain import read_plain
 from dragoman.dialects.openai_chat.read import DIALECT, read_messages
 from dragoman.dialects.openai_chat.settings import read_top, write_top
 from dragoman.dialects.reading import read_model
@@ -29,7 +30,9 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Chat request has "messages"')
     top = read_top(found)
-    conversation = Conversation(read_messages(raw), top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
+    plain = read_plain(raw)
+    messages = plain.messages if plain is not None else read_messages(raw)
+    conversation = Conversation(messages, top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
     return Ask(
         DIALECT,
         read_model(found),
@@ -40,6 +43,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         headers or {},
         top.include_usage,
         repairs,
+        plain.traits if plain is not None else None,
     )
 
 
