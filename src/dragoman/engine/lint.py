@@ -19,9 +19,9 @@ from dragoman.conversation.traits import observe
 from dragoman.dialects.registry import requests
 from dragoman.dialects.writing import Wanted
 from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, compile_ask, read
-from dragoman.engine.plan import plan
+from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasons import evidence, reasons, watched
-from dragoman.engine.reports import loss, mended, pointer
+from dragoman.engine.reports import entries, mended, told
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles, Target
@@ -63,8 +63,11 @@ class Fixed(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
+    """One repair: its note, its entry in the report, and the facts that the rule read."""
+
     rule: Rule
     note: Note
+    change: Change
     read: tuple[str, ...]
 
 
@@ -127,53 +130,56 @@ def _listed(targets: str | Iterable[str]) -> Sequence[str]:
 def _lint_target(ask: Ask, target: Target, profiles: Profiles) -> list[Finding]:
     same = ask.dialect == target.dialect
     careful = plan(target, same)
-    conversation, steps, fault = _run(ask.conversation, careful.facts, careful.rules)
+    conversation, steps, fault = _run(ask, careful, same)
     refused = None if same else _refused(ask, target)
-    found = [_finding(step, ask, target, refused, careful.facts, profiles) for step in steps]
+    found = [_finding(step, target, refused, careful.facts, profiles) for step in steps]
     fault = fault or _unwritable(conversation, target)
     return found if fault is None else [*found, _unrepresentable(fault, target)]
 
 
-def _run(
-    conversation: Conversation, facts: Facts, rules: Iterable[Rule]
-) -> tuple[Conversation, list[_Step], Unrepresentable | None]:
-    """Every repair in order, with the facts that each one read."""
-    steps: list[_Step] = []
+def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], Unrepresentable | None]:
+    """Every repair in order, with the facts that each one read; and what could not be said at all."""
+    conversation = ask.conversation
+    found: list[_Step] = []
     traits = observe(conversation)
-    for rule in rules:
+    for rule in steps.rules:
         if not rule.looks_for & traits:
             continue
-        seen, watching = watched(facts)
+        seen, watching = watched(steps.facts)
         try:
             rule.when(seen)
             done = rule.repair(conversation, seen)
         except Unrepresentable as fault:
-            return conversation, steps, fault
-        if done.conversation is not conversation:
-            conversation = done.conversation
-            traits = observe(conversation)
-            steps += [_Step(rule, note, tuple(watching.read)) for note in done.notes]
-    return conversation, steps, None
+            return conversation, found, fault
+        if done.conversation is conversation:
+            continue
+        conversation = done.conversation
+        traits = observe(conversation)
+        found += _steps(rule, told(rule, done.notes, same), ask, tuple(watching.read))
+    return conversation, found, None
+
+
+def _steps(rule: Rule, notes: Sequence[Note], ask: Ask, read: tuple[str, ...]) -> list[_Step]:
+    changes = entries(rule, notes, ask) if notes else []
+    return [_Step(rule, note, change, read) for note, change in zip(notes, changes, strict=True)]
 
 
 def _refused(ask: Ask, target: Target) -> set[tuple[str, str]]:
     """What is repaired even where every doubt is decided in the client's favour: rule and pointer."""
-    certain = plan(target, same_dialect=True)
-    _, steps, _ = _run(ask.conversation, certain.facts, certain.rules)
-    return {(step.rule.name, pointer(step.note, ask)) for step in steps}
+    _, steps, _ = _run(ask, plan(target, same_dialect=True), False)
+    return {(step.change.rule, step.change.at) for step in steps}
 
 
 def _finding(
-    step: _Step, ask: Ask, target: Target, refused: set[tuple[str, str]] | None, facts: Facts, profiles: Profiles
+    step: _Step, target: Target, refused: set[tuple[str, str]] | None, facts: Facts, profiles: Profiles
 ) -> Finding:
-    rule, note = step.rule, step.note
-    at = pointer(note, ask)
-    against = _relevant(reasons(step.read, facts), note)
-    certain = refused is None or (rule.name, at) in refused
+    rule, change = step.rule, step.change
+    against = _relevant(reasons(step.read, facts), step.note)
+    certain = refused is None or (change.rule, change.at) in refused
     severity = Severity.ERROR if certain and against and not rule.optional else Severity.WARNING
     words = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
     says = words if severity is Severity.ERROR and words else headline(rule)
-    return Finding(target.name, rule.name, at, says, str(loss(rule, note)), severity, note.did)
+    return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
 
 
 def _relevant(against: tuple[str, ...], note: Note) -> tuple[str, ...]:
