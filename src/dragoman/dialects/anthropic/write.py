@@ -50,16 +50,58 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
         if role is SYSTEM and _in_field(messages, index - 1):
             continue
         parts = message.parts
+        alone = index == stop or messages[index].role is not USER
+        if len(parts) == 1 and not message.listed and _write_short(message, parts[0], alone, out):
+            continue
         out.append(_HEADS[role] if not message.role_text else b',{"role":%b,"content":' % quote(message.role_text))
-        if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
-            if parts[0].extras is None:
-                out += (parts[0].literal, b"}")
-                continue
-        elif role is TOOL and index < stop and messages[index].role is USER:
+        if role is TOOL and not alone:
             parts += messages[index].parts
             index += 1
         _write_list(parts, out)
         out.append(b"}")
+
+
+def _write_short(message: Message, part: Part, alone: bool, out: Pieces) -> bool:
+    """A message of one bare text, call or result, as most are. False where it is not one of these."""
+    if part.hint is not None or part.extras is not None:
+        return False
+    kind = type(part)
+    if kind is Text:
+        if message.role_text:
+            return False
+        out += (_HEADS[message.role], part.literal, b"}")  # type: ignore[attr-defined]
+    elif kind is Call:
+        if part.arguments[:1] != b"{":  # type: ignore[attr-defined]
+            return False
+        out += (
+            b',{"role":"assistant","content":[{"type":"tool_use","id":',
+            quote(part.id),  # type: ignore[attr-defined]
+            b',"name":',
+            quote(part.name),  # type: ignore[attr-defined]
+            b',"input":',
+            part.arguments,  # type: ignore[attr-defined]
+            b"}]}",
+        )
+    elif kind is Result and alone and _is_bare(part):  # type: ignore[arg-type]
+        out += (
+            b',{"role":"user","content":[{"type":"tool_result","tool_use_id":',
+            quote(part.call_id),  # type: ignore[attr-defined]
+            b',"content":',
+            part.parts[0].literal,  # type: ignore[attr-defined]
+            b"}]}",
+        )
+    else:
+        return False
+    return True
+
+
+def _is_bare(result: Result) -> bool:
+    """One plain text, and no mark of an error."""
+    parts = result.parts
+    if len(parts) != 1 or result.is_error or result.listed:
+        return False
+    only = parts[0]
+    return type(only) is Text and only.hint is None and only.extras is None
 
 
 def _in_field(messages: Sequence[Message], index: int) -> bool:

@@ -51,12 +51,29 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
     while index < stop:
         message = messages[index]
         parts = message.parts
+        if len(parts) == 1 and type(parts[0]) is Text and _write_short(message, parts[0], out):
+            index += 1
+            continue
         named = _Names(messages, index) if message.role in _ANSWERING else _NO_NAMES
         index += 1
         if message.role is TOOL and index < stop and _goes_on(message, messages[index]):
             parts += messages[index].parts
             index += 1
         _write_content(message, parts, named, out)
+
+
+_SHORT = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
+
+
+def _write_short(message: Message, text: Text, out: Pieces) -> bool:
+    """A content of one bare text, as most are. False where it is more than that."""
+    head = _SHORT.get(message.role)
+    if head is None or text.extras is not None or text.signature is not None or text.hint is not None:
+        return False
+    if message.role_text or message.extras is not None or message.name is not None or message.hint is not None:
+        return False
+    out += (head, text.literal, b"}]}")
+    return True
 
 
 def _opening(messages: Sequence[Message]) -> int:
@@ -197,6 +214,9 @@ def _write_call(part: Call, out: Pieces) -> None:
     out += (b'{"functionCall":{"name":', quote(part.name), b',"args":', part.arguments)
     if part.spelled != NO_ID:
         out += (b',"id":', quote(part.id))
+    if part.extras is None and part.signature is None:
+        out.append(b"}}")
+        return
     _write_extras(part.extras, "functionCall.", out)
     out.append(b"}")
     _write_signature(part.signature, out)
@@ -213,6 +233,9 @@ def _write_result(part: Result, name: str, out: Pieces) -> None:
     if part.spelled != NO_ID:
         out += (b',"id":', quote(part.call_id))
     _write_response(part, out)
+    if part.extras is None:
+        out.append(b"}}")
+        return
     _write_extras(part.extras, "functionResponse.", out)
     out.append(b"}")
     _write_extras(part.extras, "", out)
