@@ -1,0 +1,50 @@
+"""`dragoman serve`: the gateway."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from dragoman.cli.config import chosen_file, config_option, env_option
+
+
+@click.command()
+@config_option
+@env_option
+@click.option("--host", help="Address to bind; by default the file's, else 127.0.0.1.")
+@click.option("--port", "-p", type=click.IntRange(0, 65535), help="Port to bind; 0 takes a free one.")
+@click.option("--workers", "-w", type=click.IntRange(1, 256), help="Processes that share the port.")
+@click.option(
+    "--reload/--no-reload",
+    default=True,
+    show_default=True,
+    help="Take a changed configuration at once; SIGHUP does it in any case.",
+)
+def serve(
+    path: Path | None,
+    env_files: tuple[Path, ...],
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    reload: bool,
+) -> None:
+    """Serve every client dialect on one port, whatever provider stands behind a model.
+
+    With no file, providers are found by their environment variables; with none of those either, the strict emulators
+    stand in.
+    """
+    from dragoman.config import ConfigError
+    from dragoman.gateway.server import Plan, run
+
+    try:
+        code = run(Plan(chosen_file(path), env_files, host, port, workers, reload))
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        code = 1
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,84 @@
+"""Several processes that share one port. The first process only watches: it passes signals on and replaces the dead."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+QUICK = 1.0
+"""A worker that ends within this many seconds did not start properly."""
+PATIENCE = 3
+"""So many in a row, and we give up."""
+
+
+class Workers:
+    """Forked workers. They inherit the listening socket and everything that was imported."""
+
+    def __init__(self, count: int, work: Callable[[], int]) -> None:
+        self._count = count
+        self._work = work
+        self._started: dict[int, float] = {}
+        self._stopping = False
+        self._quick = 0
+
+    def run(self) -> int:
+        """Until a signal ends it. 0, or 1 where the workers do not start."""
+        for _ in range(self._count):
+            self._fork()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGHUP, self._pass_on)
+        while self._started:
+            ended, status = os.wait()
+            self._ended(ended, os.waitstatus_to_exitcode(status))
+        return 1 if self._quick >= PATIENCE else 0
+
+    def _fork(self) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child == 0:
+            _child(self._work)
+        self._started[child] = time.monotonic()
+
+    def _ended(self, child: int, code: int) -> None:
+        started = self._started.pop(child, None)
+        if started is None or self._stopping:
+            return
+        self._quick = self._quick + 1 if time.monotonic() - started < QUICK else 0
+        print(f"dragoman: worker {child} ended with {code}", file=sys.stderr, flush=True)
+        if self._quick >= PATIENCE:
+            self._stop(signal.SIGTERM, None)
+        else:
+            self._fork()
+
+    def _stop(self, number: int, _: FrameType | None) -> None:
+        self._stopping = True
+        self._pass_on(number, None)
+
+    def _pass_on(self, number: int, _: FrameType | None) -> None:
+        for child in tuple(self._started):
+            try:
+                os.kill(child, number)
+            except ProcessLookupError:  # it ended meanwhile; `run` will hear of it
+                continue
+
+
+def _child(work: Callable[[], int]) -> NoReturn:
+    """A worker's whole life. Nothing of the first process's clean-up runs in it."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    code = 1
+    try:
+        code = work()
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

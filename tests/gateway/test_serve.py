@@ -1,0 +1,311 @@
+"""`dragoman serve` as a process: starting or not, reloading, several workers, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.gateway.serving import CLIENT, Served, clean_environment, refused, serving
+
+from dragoman.gateway.standin import MODELS
+from dragoman.testing import emulator
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A gateway that was told nothing."""
+    with serving(tmp_path_factory.mktemp("alone")) as served:
+        yield served
+
+
+ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+    "openai-chat": ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]}),
+    "openai-responses": ("/v1/responses", {"input": "Hi"}),
+    "anthropic": ("/v1/messages", {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}),
+    "gemini": ("/v1beta/models/{model}:generateContent", {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
+}
+
+
+def ask(url: str, dialect: str, model: str, **more: Any) -> httpx.Response:
+    path, body = ASKED[dialect]
+    named = {} if dialect == "gemini" else {"model": model}
+    return CLIENT.post(url + path.format(model=model), json={**body, **named, **more})
+
+
+def test_with_no_provider_the_emulators_stand_in_and_it_says_so(alone: Served) -> None:
+    line = alone.wait("listening")
+    assert line["note"] == "no provider configured: the strict emulators stand in"
+    assert line["providers"] == list(MODELS)
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_every_stand_in_answers_every_dialect(alone: Served, provider: str) -> None:
+    short = MODELS[provider][0]
+    for dialect in ASKED:
+        for name in (short, f"{provider}/{short}"):
+            answer = ask(alone.url, dialect, name)
+            assert answer.status_code == 200, (dialect, answer.text)
+            assert answer.headers["x-dragoman-model"] == f"{provider}/{short}"
+
+
+def test_every_short_name_works_and_is_listed(alone: Served) -> None:
+    names = [name for models in MODELS.values() for name in models]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if alone.chat(name).status_code != 200] == []
+    listed = {entry["id"] for entry in CLIENT.get(f"{alone.url}/v1/models").json()["data"]}
+    assert listed >= set(names)
+
+
+def test_any_model_of_a_stand_in_works_by_its_long_name(alone: Served) -> None:
+    assert alone.chat("gemini/gemini-99-turbo").status_code == 200
+
+
+def test_a_head_that_never_ends_is_refused(alone: Served) -> None:
+    host, port = alone.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(b"GET /health HTTP/1.1\r\n")
+        answer = b""
+        try:
+            for at in range(400):
+                raw.sendall(b"x-%d: %b\r\n" % (at, b"y" * 1000))
+            answer = raw.recv(1000)
+        except OSError:
+            pass  # closed before we had said all of it
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+    assert CLIENT.get(f"{alone.url}/health").status_code == 200
+
+
+def config(folder: Path, text: str) -> Path:
+    path = folder / "dragoman.yaml"
+    path.write_text(text)
+    return path
+
+
+REFUSED = [
+    (["--host", "0.0.0.0"], "", "no keys are set"),
+    (["--workers", "2"], "providers: {openai: {api_key: k}}", "Set store.kind: sqlite, or run one worker"),
+    (["--workers", "2"], "store: {kind: sqlite}", "the emulators stand in for one worker only"),
+    ([], "providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),
+    ([], "modles: {}", "modles is not a key"),
+    (["--config", "nothing.yaml"], "", "nothing.yaml: cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "text", "says"), REFUSED)
+def test_it_does_not_start_and_says_why(tmp_path: Path, arguments: list[str], text: str, says: str) -> None:
+    if text:
+        config(tmp_path, text)
+    done = refused(tmp_path, *arguments)
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = refused(tmp_path, "--port", str(port))
+    assert done.returncode == 1
+    assert f"127.0.0.1:{port} cannot be bound" in done.stderr
+    assert "--port" in done.stderr
+
+
+def test_C42_an_env_file_gives_the_key_and_the_command_line_wins(tmp_path: Path) -> None:
+    with emulator("openai") as one:
+        config(
+            tmp_path,
+            f"providers: {{openai: {{base_url: '{one.base_url}', api_key: '${{MY_KEY}}'}}}}\nserver: {{port: 1}}\n",
+        )
+        (tmp_path / "keys.env").write_text("MY_KEY=from-the-file\n")
+        with serving(tmp_path, "--env-file", "keys.env") as served:
+            assert served.chat("openai/gpt-4o").status_code == 200
+            assert served.wait("listening")["note"] == ""
+        assert one.requests[-1].headers["authorization"] == "***"
+
+
+def test_D5_a_gateway_of_the_environment_is_found(tmp_path: Path) -> None:
+    with emulator("compatible") as one:
+        env = clean_environment(LLM_GATEWAY_URL=one.base_url, LLM_GATEWAY_API_KEY="k", LLM_MODEL="some-model")
+        with serving(tmp_path, env=env) as served:
+            answer = CLIENT.post(
+                f"{served.url}/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hi"}]}
+            )
+            assert answer.status_code == 200, answer.text
+            assert answer.headers["x-dragoman-model"] == "gateway/some-model"
+
+
+def test_a_hang_up_reloads_and_a_bad_file_is_refused(tmp_path: Path) -> None:
+    with emulator("openai") as one:
+        provider = f"providers: {{openai: {{base_url: '{one.base_url}', api_key: k}}}}\n"
+        path = config(tmp_path, provider + "models: {old: {target: openai/gpt-4o}}\n")
+        with serving(tmp_path, "--no-reload") as served:
+            assert served.chat("old").status_code == 200
+            path.write_text(provider + "models: {new: {target: openai/gpt-4o}}\n")
+            served.signal(signal.SIGHUP)
+            served.wait("config-reloaded")
+            assert served.chat("new").status_code == 200
+            assert served.chat("old").status_code == 404
+            path.write_text(provider + "modles: {}\n")
+            served.signal(signal.SIGHUP)
+            assert "modles is not a key" in served.wait("config-refused")["error"]
+            assert served.chat("new").status_code == 200
+
+
+def test_a_changed_file_is_taken_at_once(tmp_path: Path) -> None:
+    with emulator("openai") as one:
+        provider = f"providers: {{openai: {{base_url: '{one.base_url}', api_key: k}}}}\n"
+        path = config(tmp_path, provider)
+        with serving(tmp_path) as served:
+            path.write_text(provider + "models: {new: {target: openai/gpt-4o}}\n")
+            served.wait("config-reloaded")
+            assert served.chat("new").status_code == 200
+
+
+def test_the_stand_ins_go_when_a_provider_comes(tmp_path: Path) -> None:
+    path = config(tmp_path, "max_loss: content\n")
+    with emulator("openai") as one, serving(tmp_path) as served:
+        assert served.chat("claude-sonnet-4-5").status_code == 200
+        path.write_text("max_loss: authority\n")
+        served.wait("config-reloaded")
+        assert served.chat("claude-sonnet-4-5").status_code == 200
+        heard = len(served.lines)
+        path.write_text(f"providers: {{openai: {{base_url: '{one.base_url}', api_key: k}}}}\n")
+        served.wait("config-reloaded", after=heard)
+        assert served.chat("claude-sonnet-4-5").status_code == 404
+        assert served.chat("openai/gpt-4o").status_code == 200
+
+
+def shared(folder: Path, url: str, grace: float = 10.0) -> Path:
+    return config(
+        folder,
+        f"providers: {{one: {{profile: anthropic, base_url: '{url}', api_key: k}}}}\n"
+        "models: {m: {target: one/claude-sonnet-4-5}}\n"
+        f"store: {{kind: sqlite}}\nserver: {{shutdown_grace: {grace}}}\n",
+    )
+
+
+def workers_of(parent: int) -> set[int]:
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return {int(child) for child in children}
+
+
+def two_workers(parent: int, gone: int = 0) -> set[int]:
+    deadline = time.monotonic() + 10
+    while len(found := workers_of(parent) - {gone}) < 2:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for the workers in /proc")
+def test_workers_share_the_port_and_the_dead_are_replaced(tmp_path: Path) -> None:
+    with emulator("anthropic") as one:
+        shared(tmp_path, one.base_url)
+        with serving(tmp_path, "--workers", "2") as served:
+            first = two_workers(served.process.pid)
+            assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
+            os.kill(min(first), signal.SIGKILL)
+            two_workers(served.process.pid, gone=min(first))
+            assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
+            assert served.stop() == 0
+        assert entries(tmp_path) == 16
+
+
+def entries(folder: Path) -> int:
+    with sqlite3.connect(folder / "dragoman.sqlite3") as base:
+        names = [name for (name,) in base.execute("select name from sqlite_master where type = 'table'")]
+        table = next(name for name in names if name in ("entries", "requests", "ledger"))
+        (count,) = base.execute(f"select count(*) from {table}").fetchone()
+    return int(count)
+
+
+class Streaming(threading.Thread):
+    """A client in the middle of an answer."""
+
+    def __init__(self, url: str, dialect: str) -> None:
+        super().__init__(daemon=True)
+        self.began = threading.Event()
+        self.text = ""
+        self._url, self._dialect = url, dialect
+
+    def run(self) -> None:
+        path, body = ASKED[self._dialect]
+        if self._dialect == "gemini":
+            path = path.replace(":generateContent", ":streamGenerateContent") + "?alt=sse"
+        else:
+            body = {**body, "model": "m", "stream": True}
+        with CLIENT.stream("POST", self._url + path.format(model="m"), json=body) as answer:
+            for text in answer.iter_text():
+                self.text += text
+                self.began.set()
+
+
+ENDINGS = {
+    "openai-chat": ('"finish_reason":"stop"', '"error":{'),
+    "openai-responses": ("response.completed", "event: response.failed"),
+    "anthropic": ("message_stop", "event: error"),
+    "gemini": ('"finishReason":"STOP"', '"error":{'),
+}
+
+
+def streaming(served: Served) -> dict[str, Streaming]:
+    """A client of each dialect, all of them in the middle of an answer."""
+    clients = {dialect: Streaming(served.url, dialect) for dialect in ENDINGS}
+    for client in clients.values():
+        client.start()
+    assert all(client.began.wait(10) for client in clients.values())
+    return clients
+
+
+def test_a_stop_lets_streams_finish(tmp_path: Path) -> None:
+    with emulator("anthropic", fault="slow;bytes=200;every=0.05") as one:
+        shared(tmp_path, one.base_url)
+        with serving(tmp_path) as served:
+            clients = streaming(served)
+            assert served.stop() == 0
+    for dialect, (proper, broken) in ENDINGS.items():
+        clients[dialect].join(10)
+        assert proper in clients[dialect].text
+        assert broken not in clients[dialect].text
+    assert entries(tmp_path) == len(ENDINGS)
+
+
+def test_streams_that_take_too_long_are_ended_in_their_own_dialect(tmp_path: Path) -> None:
+    with emulator("anthropic", fault="stall;after=5;seconds=60") as one:
+        shared(tmp_path, one.base_url, grace=0.2)
+        with serving(tmp_path) as served:
+            clients = streaming(served)
+            began = time.monotonic()
+            assert served.stop() == 0
+            assert time.monotonic() - began < 5
+    for dialect, (proper, broken) in ENDINGS.items():
+        clients[dialect].join(10)
+        assert broken in clients[dialect].text
+        assert proper not in clients[dialect].text
+        assert "shutting down" in clients[dialect].text
+    assert entries(tmp_path) == len(ENDINGS)
+
+
+def test_who_waits_for_a_whole_answer_is_told_too(tmp_path: Path) -> None:
+    with emulator("anthropic", fault="stall;seconds=60") as one:
+        shared(tmp_path, one.base_url, grace=0.2)
+        with serving(tmp_path) as served:
+            answers: list[httpx.Response] = []
+            client = threading.Thread(target=lambda: answers.append(served.chat("m")), daemon=True)
+            client.start()
+            while not one.requests:
+                time.sleep(0.01)
+            assert served.stop() == 0
+            client.join(10)
+    assert answers[0].status_code == 503
+    assert "shutting down" in json.loads(answers[0].text)["error"]["message"]
