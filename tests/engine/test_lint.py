@@ -192,6 +192,16 @@ def test_Q28_what_is_fixed_is_in_its_own_dialect_and_has_no_findings(target: str
     assert lint(done.body, targets=[target], profiles=profiles) == []
 
 
+def test_a_setting_that_the_dialect_cannot_say_is_left_and_the_rest_is_fixed() -> None:
+    request = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "One"}]}],
+        "generationConfig": {"thinkingConfig": {"thinkingBudget": 0}},
+    }
+    done = json.loads(fix(request, source="gemini", target="strict-template/x").body)
+    assert done["generationConfig"] == request["generationConfig"]
+    assert [turn["role"] for turn in done["contents"]] == ["user", "model", "user"]
+
+
 def test_what_needs_no_fixing_keeps_its_bytes() -> None:
     body = b'{ "model": "m",  "messages": [{"role":"user","content":"Hi"}] }'
     assert fix(body, target="openai/gpt-4o").body == body

@@ -110,12 +110,22 @@ def fix(
         _, body = duplicates(as_bytes(request))
         ask = read(body, source=source)
         done = compile_ask(ask, chosen)
-        wanted = Wanted(ask.model or "", ask.stream)
         if done.conversation is not ask.conversation:
-            body = requests(ask.dialect).render_request(done.conversation, wanted, ask)
+            body = _rewritten(ask, done.conversation)
     except RecursionError:
         raise too_deep() from None
     return Fixed(body, done.changes)
+
+
+def _rewritten(ask: Ask, repaired: Conversation) -> bytes:
+    """The repaired request in its own dialect. A setting that this dialect cannot say as the target wants it is left
+    as it was: it stays a finding, and the rest is put right."""
+    write = requests(ask.dialect).render_request
+    wanted = Wanted(ask.model or "", ask.stream)
+    try:
+        return write(repaired, wanted, ask)
+    except Unrepresentable:
+        return write(repaired.but(settings=ask.conversation.settings), wanted, ask)
 
 
 def every_target(profiles: Profiles | None = None) -> list[str]:

@@ -121,7 +121,8 @@ def malformed(fault: msgspec.DecodeError, at: str = "") -> MalformedRequest:
     if match is None:
         if isinstance(fault, msgspec.ValidationError):
             return MalformedRequest(text[:1].lower() + text[1:], at=at)
-        return MalformedRequest(f"not JSON: {_FAULT.sub('', text)}", at=at, hint="send one JSON object, without NaN")
+        what = _FAULT.sub("", text).replace("Input data was truncated", "it ends too early")
+        return MalformedRequest(f"not JSON: {what}", at=at, hint="send one JSON object, without NaN")
     return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))
 
 
