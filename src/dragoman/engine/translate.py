@@ -67,7 +67,7 @@ class Translation:
         self._keeping = Keeping(client, keep) if keep is not None else None
         self._parser: StreamParser | None = None
         self._renderer = self._client.renderer(self._answering)
-        relayed = upstream == client and not undo and not think_tags
+        relayed = upstream == client and not undo and not think_tags and not self._answering.array
         self._watch = Watch(self._new_parser) if relayed else None
         self.usage: Usage | None = None
         self.stop: Stop | None = None

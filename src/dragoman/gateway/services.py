@@ -24,7 +24,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.logging import Lines
 from dragoman.gateway.media import MediaFetcher
 from dragoman.gateway.metrics import Metrics
-from dragoman.profiles.facts import TEXTS, Facts, Scope
+from dragoman.profiles.facts import TEXTS, Facts, Need, Scope
 from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
 from dragoman.rules import ORDER
 from dragoman.rules.rule import FAIL, KEEP
@@ -170,7 +170,7 @@ class Services:
 
         def fetch(destination: Destination, ask: Ask) -> Mapping[str, Kept]:
             facts = destination.target.facts
-            if not facts.reasoning_states and not facts.reasoning_field:
+            if not keeps(facts, ask.dialect):
                 return {}
             held = self.store.fetch(caller, facts.provider, scope(facts), keys(ask.conversation))
             return {key: unpack(kept.value) for key, kept in held.items()}
@@ -190,6 +190,13 @@ class Services:
         return msgspec.structs.replace(
             self._shared, fetch=fetch if enabled else None, keep=keep if enabled else None, failed=failed
         )
+
+
+def keeps(facts: Facts, dialect: str) -> bool:
+    """Whether a client of this dialect may fail to bring back what the target wants back."""
+    if dialect == facts.dialect:
+        return facts.reasoning_required is Need.TOOL_TURNS
+    return bool(facts.reasoning_states or facts.reasoning_field)
 
 
 def scope(facts: Facts) -> str:
