@@ -1,0 +1,314 @@
+"""The official SDKs as speakers: each holds one conversation, in its own dialect and with its own objects.
+
+A speaker is written once for the SDK's two clients: what the asynchronous one gives is awaited, what the other gives
+is taken as it is. What the model said goes back the way users send it back: as the SDK's own objects.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import anthropic
+import openai
+from google import genai
+from google.genai import types
+
+WEATHER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "description": "Where"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    id: str
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a model's turn came to, in the client's eyes."""
+
+    text: str
+    calls: list[Call] = field(default_factory=list)
+    reasoning: str = ""
+    tokens: int = 0
+
+
+@dataclass
+class Wishes:
+    """What the conversation is to be held with."""
+
+    stream: bool = False
+    tools: bool = False
+    thinking: bool = False
+    schema: Mapping[str, Any] | None = None
+
+
+class Speaker(ABC):
+    """One conversation; `model` may change between turns."""
+
+    dialect: ClassVar[str]
+
+    def __init__(self, url: str, model: str, wishes: Wishes, *, is_async: bool = False, key: str = "any") -> None:
+        self.model = model
+        self.wishes = wishes
+        self.history: list[Any] = []
+        self.client = self._client(url, key, is_async)
+
+    async def say(self, text: str) -> Heard:
+        self.history.append(self._user(text))
+        return await self._turn()
+
+    async def answer(self, results: Mapping[str, str], calls: list[Call]) -> Heard:
+        """Hand in what the tools gave, by call id."""
+        self._results(results, calls)
+        return await self._turn()
+
+    async def converse(self, text: str, result: str = "rain") -> Heard:
+        """Ask, and run tools until the model has done with them."""
+        heard = await self.say(text)
+        while heard.calls:
+            heard = await self.answer({call.id: result for call in heard.calls}, heard.calls)
+        return heard
+
+    @abstractmethod
+    def _client(self, url: str, key: str, is_async: bool) -> Any: ...
+
+    @abstractmethod
+    def _user(self, text: str) -> Any: ...
+
+    @abstractmethod
+    def instruct(self, text: str) -> None:
+        """A system message, here and now, as far as the dialect has such a thing."""
+
+    @abstractmethod
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None: ...
+
+    @abstractmethod
+    async def _turn(self) -> Heard: ...
+
+
+class Chat(Speaker):
+    dialect = "openai-chat"
+
+    def _client(self, url: str, key: str, is_async: bool) -> Any:
+        made = openai.AsyncOpenAI if is_async else openai.OpenAI
+        return made(base_url=f"{url}/v1", api_key=key, max_retries=0)
+
+    def _user(self, text: str) -> Any:
+        return {"role": "user", "content": text}
+
+    def instruct(self, text: str) -> None:
+        self.history.append({"role": "system", "content": text})
+
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
+        self.history += [{"role": "tool", "tool_call_id": key, "content": text} for key, text in results.items()]
+
+    async def _turn(self) -> Heard:
+        asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
+        completions = self.client.chat.completions
+        if self.wishes.stream:
+            helper = completions.stream(**asked, stream_options={"include_usage": True})
+            completion = await final(helper, "get_final_completion")
+        else:
+            completion = await settled(completions.create(**asked))
+        message = completion.choices[0].message
+        self.history.append(message.to_dict())
+        calls = [
+            Call(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()
+        ]
+        reasoning = getattr(message, "reasoning_content", None) or ""
+        return Heard(message.content or "", calls, reasoning, completion.usage.completion_tokens)
+
+    def _settings(self) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self.wishes.tools:
+            told["tools"] = [
+                {"type": "function", "function": {"name": "weather", "parameters": WEATHER, "strict": True}}
+            ]
+        if self.wishes.thinking:
+            told["reasoning_effort"] = "medium"
+        if self.wishes.schema is not None:
+            named = {"name": "answer", "schema": self.wishes.schema, "strict": True}
+            told["response_format"] = {"type": "json_schema", "json_schema": named}
+        return told
+
+
+class Responses(Speaker):
+    dialect = "openai-responses"
+
+    def _client(self, url: str, key: str, is_async: bool) -> Any:
+        made = openai.AsyncOpenAI if is_async else openai.OpenAI
+        return made(base_url=f"{url}/v1", api_key=key, max_retries=0)
+
+    def _user(self, text: str) -> Any:
+        return {"role": "user", "content": text}
+
+    def instruct(self, text: str) -> None:
+        self.history.append({"role": "developer", "content": text})
+
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
+        self.history += [
+            {"type": "function_call_output", "call_id": key, "output": text} for key, text in results.items()
+        ]
+
+    async def _turn(self) -> Heard:
+        asked: dict[str, Any] = {"model": self.model, "input": self.history, "store": False, **self._settings()}
+        if self.wishes.stream:
+            response = await final(self.client.responses.stream(**asked), "get_final_response")
+        else:
+            response = await settled(self.client.responses.create(**asked))
+        self.history += [item.to_dict() for item in response.output]
+        calls = [
+            Call(item.call_id, item.name, json.loads(item.arguments))
+            for item in response.output
+            if item.type == "function_call"
+        ]
+        thoughts = [item for item in response.output if item.type == "reasoning"]
+        reasoning = "".join(part.text for item in thoughts for part in (*item.summary, *(item.content or ())))
+        return Heard(response.output_text, calls, reasoning, response.usage.output_tokens)
+
+    def _settings(self) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self.wishes.tools:
+            told["tools"] = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}]
+        if self.wishes.thinking:
+            told["reasoning"] = {"effort": "medium", "summary": "auto"}
+            told["include"] = ["reasoning.encrypted_content"]
+        if self.wishes.schema is not None:
+            wanted = {"type": "json_schema", "name": "answer", "schema": self.wishes.schema, "strict": True}
+            told["text"] = {"format": wanted}
+        return told
+
+
+class Claude(Speaker):
+    dialect = "anthropic"
+
+    def _client(self, url: str, key: str, is_async: bool) -> Any:
+        made = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic
+        return made(base_url=url, api_key=key, max_retries=0)
+
+    def _user(self, text: str) -> Any:
+        return {"role": "user", "content": text}
+
+    def instruct(self, text: str) -> None:
+        self.history.append({"role": "system", "content": text})
+
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
+        blocks = [{"type": "tool_result", "tool_use_id": key, "content": text} for key, text in results.items()]
+        self.history.append({"role": "user", "content": blocks})
+
+    async def _turn(self) -> Heard:
+        asked: dict[str, Any] = {"model": self.model, "messages": self.history, "max_tokens": 4096, **self._settings()}
+        if self.wishes.stream:
+            message = await final(self.client.messages.stream(**asked), "get_final_message")
+        else:
+            message = await settled(self.client.messages.create(**asked))
+        self.history.append({"role": "assistant", "content": message.content})
+        calls = [Call(block.id, block.name, block.input) for block in message.content if block.type == "tool_use"]
+        text = "".join(block.text for block in message.content if block.type == "text")
+        reasoning = "".join(block.thinking for block in message.content if block.type == "thinking")
+        return Heard(text, calls, reasoning, message.usage.output_tokens)
+
+    def _settings(self) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self.wishes.tools:
+            told["tools"] = [{"name": "weather", "input_schema": WEATHER}]
+        if self.wishes.thinking:
+            told["thinking"] = {"type": "enabled", "budget_tokens": 2048}
+        if self.wishes.schema is not None:
+            told["output_config"] = {"format": {"type": "json_schema", "schema": self.wishes.schema}}
+        return told
+
+
+class Gemini(Speaker):
+    dialect = "gemini"
+
+    def __init__(self, url: str, model: str, wishes: Wishes, *, is_async: bool = False, key: str = "any") -> None:
+        super().__init__(url, model, wishes, is_async=is_async, key=key)
+        self.system: str | None = None
+
+    def _client(self, url: str, key: str, is_async: bool) -> Any:
+        self.whole = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url))  # it closes when let go
+        return self.whole.aio if is_async else self.whole
+
+    def _user(self, text: str) -> Any:
+        return types.Content(role="user", parts=[types.Part(text=text)])
+
+    def instruct(self, text: str) -> None:
+        self.system = text if self.system is None else f"{self.system}\n{text}"
+
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
+        given = [
+            types.FunctionResponse(id=call.id, name=call.name, response={"result": results[call.id]}) for call in calls
+        ]
+        self.history.append(types.Content(role="user", parts=[types.Part(function_response=one) for one in given]))
+
+    async def _turn(self) -> Heard:
+        asked: dict[str, Any] = {"model": self.model, "contents": self.history, "config": self._settings()}
+        if self.wishes.stream:
+            chunks = [chunk async for chunk in each(await settled(self.client.models.generate_content_stream(**asked)))]
+        else:
+            chunks = [await settled(self.client.models.generate_content(**asked))]
+        parts = [part for chunk in chunks for part in _parts(chunk)]
+        self.history.append(types.Content(role="model", parts=parts))
+        return _heard_by_gemini(parts, chunks[-1].usage_metadata)
+
+    def _settings(self) -> types.GenerateContentConfig:
+        config = types.GenerateContentConfig(system_instruction=self.system)
+        if self.wishes.tools:
+            declared = types.FunctionDeclaration(name="weather", parameters_json_schema=WEATHER)
+            config.tools = [types.Tool(function_declarations=[declared])]
+        if self.wishes.thinking:
+            config.thinking_config = types.ThinkingConfig(include_thoughts=True, thinking_budget=2048)
+        if self.wishes.schema is not None:
+            config.response_mime_type = "application/json"
+            config.response_json_schema = self.wishes.schema
+        return config
+
+
+def _parts(chunk: Any) -> list[Any]:
+    content = chunk.candidates[0].content if chunk.candidates else None
+    return list(content.parts or ()) if content is not None else []
+
+
+def _heard_by_gemini(parts: list[Any], usage: Any) -> Heard:
+    called = [part.function_call for part in parts if part.function_call]
+    calls = [Call(call.id or call.name, call.name, call.args) for call in called]
+    text = "".join(part.text for part in parts if part.text and not part.thought)
+    reasoning = "".join(part.text for part in parts if part.text and part.thought)
+    return Heard(text, calls, reasoning, usage.candidates_token_count or 0)
+
+
+SPEAKERS: Mapping[str, type[Speaker]] = {one.dialect: one for one in (Chat, Responses, Claude, Gemini)}
+
+
+async def settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+async def each(items: Any) -> AsyncIterator[Any]:
+    if hasattr(items, "__aiter__"):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+async def final(helper: Any, ending: str) -> Any:
+    """Read a stream through the SDK's own helper; what it made of it."""
+    if hasattr(helper, "__aenter__"):
+        async with helper as stream:
+            return await getattr(stream, ending)()
+    with helper as stream:
+        return getattr(stream, ending)()

@@ -1,0 +1,113 @@
+"""The official Python SDKs through the gateway, each against providers of other dialects than its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.gateway.speakers import SPEAKERS, Heard, Speaker, Wishes
+from tests.gateway.stage import Stage, stage
+
+FOREIGN = {
+    "openai-chat": ("claude", "gemini"),
+    "openai-responses": ("claude", "gemini"),
+    "anthropic": ("gemini", "gpt"),
+    "gemini": ("claude", "thinker"),
+}
+THINKING = {
+    "openai-chat": ("claude", "gemini"),
+    "openai-responses": ("claude", "deepseek"),
+    "anthropic": ("gemini", "deepseek"),
+    "gemini": ("claude", "thinker"),
+}
+"""Providers that tell their thoughts."""
+LOOK = {"calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "rain": {"type": "boolean"}},
+    "required": ["city", "rain"],
+    "additionalProperties": False,
+}
+
+each_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+sync_and_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+
+def pairs(table: dict[str, tuple[str, ...]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        ("dialect", "model"), [(dialect, model) for dialect, models in table.items() for model in models]
+    )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage(tmp_path_factory.mktemp("stage"), signatures="strict") as raised:
+        yield raised
+
+
+def speaker(world: Stage, dialect: str, model: str, is_async: bool = False, **wishes: Any) -> Speaker:
+    return SPEAKERS[dialect](world.url, model, Wishes(**wishes), is_async=is_async)
+
+
+@pairs(FOREIGN)
+@each_way
+@sync_and_async
+async def test_a_tool_loop(world: Stage, dialect: str, model: str, stream: bool, is_async: bool) -> None:
+    world.script(model, LOOK, "Take an umbrella, Köln is wet.")
+    client = speaker(world, dialect, model, is_async, stream=stream, tools=True)
+    called = await client.say("Does it rain in Köln?")
+    assert [(call.name, call.arguments) for call in called.calls] == [("weather", {"city": "Köln"})]
+    told = await client.answer({called.calls[0].id: "It pours."}, called.calls)
+    assert told.text == "Take an umbrella, Köln is wet."
+    assert told.tokens > 0
+    asked = world.check(model, at_least=2)
+    assert "It pours." in json.dumps(asked[1].body)
+
+
+@pairs(FOREIGN)
+@each_way
+async def test_two_calls_at_once_and_again(world: Stage, dialect: str, model: str, stream: bool) -> None:
+    both = [{"name": "weather", "arguments": {"city": city}} for city in ("Rome", "Oslo")]
+    world.script(model, {"text": "Let me look.", "calls": both}, LOOK, "Rain everywhere.")
+    client = speaker(world, dialect, model, stream=stream, tools=True)
+    assert (await client.converse("Where does it rain?")).text == "Rain everywhere."
+    assert (await client.say("Sure?")).text.startswith("heard:")
+    world.check(model, at_least=4)
+
+
+@pairs(FOREIGN)
+@each_way
+async def test_an_answer_by_a_schema(world: Stage, dialect: str, model: str, stream: bool) -> None:
+    world.script(model, {"json": {"city": "Rome", "rain": False}})
+    heard = await speaker(world, dialect, model, stream=stream, schema=SCHEMA).say("Rain in Rome? In JSON.")
+    assert json.loads(heard.text) == {"city": "Rome", "rain": False}
+    world.check(model)
+
+
+@pairs(THINKING)
+@each_way
+async def test_thoughts_arrive_and_go_back(world: Stage, dialect: str, model: str, stream: bool) -> None:
+    world.script(model, {"reasoning": "Clouds, so rain.", **LOOK}, {"reasoning": "Wet.", "text": "It rains."})
+    client = speaker(world, dialect, model, stream=stream, tools=True, thinking=True)
+    called = await client.say("Rain?")
+    assert called.reasoning == "Clouds, so rain."
+    told = await client.answer({call.id: "rain" for call in called.calls}, called.calls)
+    assert (told.text, told.reasoning) == ("It rains.", "Wet.")
+    heard: Heard = await client.say("Thanks.")
+    assert heard.text.startswith("heard:")
+    world.check(model, at_least=3)
+
+
+@pairs({dialect: ("claude", "gemini", "mistral", "deepseek") for dialect in SPEAKERS})
+@each_way
+async def test_instructions_in_the_middle(world: Stage, dialect: str, model: str, stream: bool) -> None:
+    """As Claude Code and Codex send them."""
+    world.script(model, "Bonjour.", "Salut.")
+    client = speaker(world, dialect, model, stream=stream)
+    client.instruct("Be brief.")
+    assert (await client.say("Hello")).text == "Bonjour."
+    client.instruct("Answer in French.")
+    assert (await client.say("Hello again")).text == "Salut."
+    assert "Answer in French." in json.dumps(world.check(model, at_least=2)[1].body)
