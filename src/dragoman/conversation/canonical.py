@@ -106,7 +106,12 @@ def _settle_thinking(plain: dict[str, Any]) -> None:
 
 
 def _settle_settings(plain: dict[str, Any]) -> None:
-    """Parallel calls without a choice mean the choice `auto`, and nothing where no call may be made."""
+    """Parallel calls without a choice mean the choice `auto`, and nothing where no call may be made.
+
+    Whoever wants the likeliest tokens wants their probabilities.
+    """
+    if "top_logprobs" in plain:
+        plain["logprobs"] = True
     if "parallel_tool_calls" not in plain:
         return
     choice = plain.setdefault("tool_choice", _AUTO)
@@ -125,5 +130,5 @@ _SETTLED: dict[str, Callable[[dict[str, Any]], None]] = {
 def _canonical_json(text: bytes) -> Any:
     try:
         return _decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text.decode("utf-8", "replace")

@@ -22,6 +22,7 @@ from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_m
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
+from dragoman.rules.refused_setting import STATEFUL
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, KEEP, Rule
 from dragoman.wire.json import members, readable
@@ -162,6 +163,8 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
     dialect = target.dialect
     same = ask.dialect == dialect
+    if not ask.conversation.messages and not _is_held_elsewhere(ask):
+        raise MalformedRequest("the conversation is empty", hint="say something")
     steps = plan(target, same)
     facts = msgspec.structs.replace(steps.facts, fetched=options.media) if options.media else steps.facts
     conversation = ask.conversation
@@ -187,6 +190,12 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
         dialect,
         conversation,
     )
+
+
+def _is_held_elsewhere(ask: Ask) -> bool:
+    """Earlier turns may be with their provider."""
+    extras = ask.conversation.extras
+    return extras is not None and not STATEFUL.keys().isdisjoint(extras.fields)
 
 
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)

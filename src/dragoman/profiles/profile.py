@@ -81,6 +81,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
 
 
+INHERITED = ("dialect", "title", "url", "url_env", "key", "path")
+
+
 class Layer(msgspec.Struct, frozen=True):
     """Some facts and where they were said."""
 
@@ -118,13 +121,18 @@ class Profiles:
         return sorted({*builtin_names(), *self._extra})
 
     def profile(self, name: str) -> Profile:
-        """A profile by name, with what it takes over from the one that it is like."""
+        """A profile by name. A user's takes over the address and key of the one that it is like; a built-in one states
+        its own, so that nobody's key goes to another's address."""
         if name in self._extra:
             found = self._extra[name]
-            return inherited(found, self._parent(found)) if found.like else found
+            return (
+                inherited(found, self.profile(found.like) if found.like != name else builtin(name))
+                if found.like
+                else found
+            )
         if name in builtin_names():
             found = builtin(name)
-            return inherited(found, self._parent(found)) if found.like else found
+            return found if found.dialect else inherited(found, self._parent(found), ("dialect",))
         raise TargetError(
             f'no profile is called "{name}"; {near_match(name, self.names())}', hint="see `dragoman profiles`"
         )
@@ -173,24 +181,21 @@ class Profiles:
         raise ProfileError(f'like is "{profile.like}"; {near_match(profile.like, self.names())}', at=profile.name)
 
     def _resolve(self, profile: Profile, model: str) -> Target:
-        return Target(profile, model, facts_of(profile, model, self.layers(profile, model)))
+        issuer = self._lineage(profile)[0].name if profile.name in self._extra else profile.name
+        return Target(profile, model, facts_of(profile, model, self.layers(profile, model), issuer))
 
 
-def inherited(profile: Profile, parent: Profile) -> Profile:
-    """Address, key and headers of the parent, where the profile has none of its own."""
-    taken = {
-        field: getattr(parent, field)
-        for field in ("dialect", "title", "url", "url_env", "key", "path")
-        if getattr(profile, field) == getattr(_BLANK, field)
-    }
+def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:
+    """What the parent says, where the profile says nothing of its own."""
+    taken = {field: getattr(parent, field) for field in fields if getattr(profile, field) == getattr(_BLANK, field)}
     return msgspec.structs.replace(profile, headers={**parent.headers, **profile.headers}, **taken)
 
 
 _BLANK = Profile()
 
 
-def facts_of(profile: Profile, model: str, layers: Iterable[Layer]) -> Facts:
-    """All layers as one value, checked."""
+def facts_of(profile: Profile, model: str, layers: Iterable[Layer], issuer: str = "") -> Facts:
+    """All layers as one value, checked. `issuer`: who makes its opaque state, unless a layer says otherwise."""
     merged: dict[str, Any] = {}
     rules: dict[str, Any] = {}
     texts: dict[str, str] = {}
@@ -200,7 +205,7 @@ def facts_of(profile: Profile, model: str, layers: Iterable[Layer]) -> Facts:
         rules |= layer.rules
         texts |= layer.texts
     merged |= {"dialect": profile.dialect, "model": model, "choices": rules, "texts": texts}
-    merged.setdefault("provider", origin)
+    merged.setdefault("provider", issuer or origin)
     return check_facts(merged, origin)
 
 
