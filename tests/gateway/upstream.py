@@ -1,0 +1,88 @@
+"""A small server behind the gateway: it refuses what a test tells it to, and sees every header as it came."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = tuple[int, Any]
+"""A status, and a body: bytes, or what becomes JSON."""
+
+
+@dataclass
+class Seen:
+    path: str
+    headers: dict[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.raw)
+
+
+@dataclass
+class Upstream:
+    """`answer` judges each request; None is a good answer in the Chat dialect."""
+
+    answer: Callable[[Seen], Answer | None]
+    seen: list[Seen] = field(default_factory=list)
+    url: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def bodies(self) -> list[Any]:
+        return [one.body for one in self.seen]
+
+
+GOOD = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Good."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+}
+
+
+def refusal(message: str, **more: Any) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None, **more}}
+
+
+@contextmanager
+def upstream(answer: Callable[[Seen], Answer | None] = lambda seen: None) -> Iterator[Upstream]:
+    running = Upstream(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("content-length", 0))
+            named = {name.lower(): value for name, value in self.headers.items()}
+            seen = Seen(self.path, named, self.rfile.read(length))
+            running.seen.append(seen)
+            status, body = running.answer(seen) or (200, GOOD)
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            for name, value in running.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    running.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield running
+    finally:
+        server.shutdown()
+        server.server_close()
