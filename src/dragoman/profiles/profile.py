@@ -125,11 +125,10 @@ class Profiles:
         its own, so that nobody's key goes to another's address."""
         if name in self._extra:
             found = self._extra[name]
-            return (
-                inherited(found, self.profile(found.like) if found.like != name else builtin(name))
-                if found.like
-                else found
-            )
+            if not found.like:
+                return found
+            parent = self._parent(found)
+            return inherited(found, parent if parent.name == name else self.profile(parent.name))
         if name in builtin_names():
             found = builtin(name)
             return found if found.dialect else inherited(found, self._parent(found), ("dialect",))
