@@ -11,6 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import anthropic
@@ -62,7 +63,7 @@ class Speaker(ABC):
         self.model = model
         self.wishes = wishes
         self.history: list[Any] = []
-        self.client = self._client(url, key, is_async)
+        self.client = self._client(url, key, True) if is_async else _kept(type(self), url, key)
 
     async def say(self, text: str) -> Heard:
         self.history.append(self._user(text))
@@ -80,8 +81,9 @@ class Speaker(ABC):
             heard = await self.answer({call.id: result for call in heard.calls}, heard.calls)
         return heard
 
+    @classmethod
     @abstractmethod
-    def _client(self, url: str, key: str, is_async: bool) -> Any: ...
+    def _client(cls, url: str, key: str, is_async: bool) -> Any: ...
 
     @abstractmethod
     def _user(self, text: str) -> Any: ...
@@ -100,7 +102,8 @@ class Speaker(ABC):
 class Chat(Speaker):
     dialect = "openai-chat"
 
-    def _client(self, url: str, key: str, is_async: bool) -> Any:
+    @classmethod
+    def _client(cls, url: str, key: str, is_async: bool) -> Any:
         made = openai.AsyncOpenAI if is_async else openai.OpenAI
         return made(base_url=f"{url}/v1", api_key=key, max_retries=0)
 
@@ -146,7 +149,8 @@ class Chat(Speaker):
 class Responses(Speaker):
     dialect = "openai-responses"
 
-    def _client(self, url: str, key: str, is_async: bool) -> Any:
+    @classmethod
+    def _client(cls, url: str, key: str, is_async: bool) -> Any:
         made = openai.AsyncOpenAI if is_async else openai.OpenAI
         return made(base_url=f"{url}/v1", api_key=key, max_retries=0)
 
@@ -193,7 +197,8 @@ class Responses(Speaker):
 class Claude(Speaker):
     dialect = "anthropic"
 
-    def _client(self, url: str, key: str, is_async: bool) -> Any:
+    @classmethod
+    def _client(cls, url: str, key: str, is_async: bool) -> Any:
         made = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic
         return made(base_url=url, api_key=key, max_retries=0)
 
@@ -237,9 +242,10 @@ class Gemini(Speaker):
         super().__init__(url, model, wishes, is_async=is_async, key=key)
         self.system: str | None = None
 
-    def _client(self, url: str, key: str, is_async: bool) -> Any:
-        self.whole = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url))  # it closes when let go
-        return self.whole.aio if is_async else self.whole
+    @classmethod
+    def _client(cls, url: str, key: str, is_async: bool) -> Any:
+        whole = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url))
+        return whole.aio if is_async else whole
 
     def _user(self, text: str) -> Any:
         return types.Content(role="user", parts=[types.Part(text=text)])
@@ -287,6 +293,12 @@ def _heard_by_gemini(parts: list[Any], usage: Any) -> Heard:
     text = "".join(part.text for part in parts if part.text and not part.thought)
     reasoning = "".join(part.text for part in parts if part.text and part.thought)
     return Heard(text, calls, reasoning, usage.candidates_token_count or 0)
+
+
+@lru_cache(maxsize=16)
+def _kept(speaker: type[Speaker], url: str, key: str) -> Any:
+    """A client is slow to make; an asynchronous one belongs to its event loop and is made anew."""
+    return speaker._client(url, key, False)
 
 
 SPEAKERS: Mapping[str, type[Speaker]] = {one.dialect: one for one in (Chat, Responses, Claude, Gemini)}

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import states
-from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
@@ -193,7 +193,7 @@ class Reader:
             return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(items(raw, at))])
         found = [self._part(part, _NO_FIELDS, at, index) for index, part in enumerate(wire)]
         if None not in found:
-            return tuple(found)  # type: ignore[arg-type]
+            return _gathered(found)  # type: ignore[arg-type]
         raws = items(raw, at)
         return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(found)])
 
@@ -307,6 +307,30 @@ def _read_text(literal: bytes, thought: bool, signature: bytes, extras: Extras |
         return Text(literal, held, extras=extras)
     text = Text(literal) if literal else None
     return Reasoning(text=text, state=held, redacted=held is not None and held.kind == states.REDACTED, extras=extras)
+
+
+def _gathered(parts: list[Part]) -> tuple[Part, ...]:
+    """A thought that was streamed in pieces, its proof after them, is one thought where the proof is another's.
+
+    Gemini's own pieces stay as they are: it takes them back like that. Others want the proof with the whole text.
+    """
+    if not any(_is_foreign_proof(part) for part in parts):
+        return tuple(parts)
+    out: list[Part] = []
+    pieces = 0  # how many thoughts without proof stand at the end of `out`
+    for part in parts:
+        if pieces and _is_foreign_proof(part):
+            texts = [one.text.literal for one in (*out[-pieces:], part) if type(one) is Reasoning and one.text]
+            part = msgspec.structs.replace(part, text=Text(joined("", texts)))
+            del out[-pieces:]
+        out.append(part)
+        is_piece = type(part) is Reasoning and part.state is None and part.extras is None
+        pieces = pieces + 1 if is_piece else 0
+    return tuple(out)
+
+
+def _is_foreign_proof(part: Part) -> bool:
+    return type(part) is Reasoning and part.state is not None and not part.redacted and part.state.origin != ORIGIN
 
 
 def read_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
