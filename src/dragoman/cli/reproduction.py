@@ -1,0 +1,190 @@
+"""A recorded refusal as something that can be compiled, changed, sent and turned into a test."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman.config import Config, Provider, load
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure as Refusal
+from dragoman.dialects.registry import recognise, requests
+from dragoman.dialects.writing import Wanted
+from dragoman.engine.adapt import Adapted, Options, compile_ask
+from dragoman.errors import OptionError, TargetError
+from dragoman.profiles.profile import Profiles
+from dragoman.store import Failure
+from dragoman.upstream.destinations import Destination, Routes
+from dragoman.upstream.options import configured
+
+_SHOWN = 24
+
+
+class Reproduction(msgspec.Struct, frozen=True):
+    """A request that was refused, and where it is to go."""
+
+    failure: Failure
+    request: dict[str, Any]
+    dialect: str
+    destination: Destination
+    ask: Ask
+    adapted: Adapted
+
+    def of(self, request: dict[str, Any]) -> Reproduction:
+        """The same with another request. Raises where that cannot be compiled."""
+        return _compiled(self.failure, request, self.dialect, self.destination)
+
+    def direct(self) -> tuple[str, dict[str, str], bytes]:
+        """Path, headers and body of the client's own request, as if it went to the provider as it is."""
+        model = self.destination.target.model
+        body = dict(self.request) if self.dialect == "gemini" else {**self.request, "model": model}
+        path = requests(self.dialect).path(Wanted(model, self.ask.stream, False))
+        version = {"anthropic-version": "2023-06-01"} if self.dialect == "anthropic" else {}
+        return path, {"content-type": "application/json", **version}, msgspec.json.encode(body)
+
+    def differs(self) -> list[str]:
+        """Where the body that is compiled now is another than the one that was sent; texts are not compared."""
+        if not isinstance(self.failure.sent_request, dict):
+            return []
+        return list(_differences(self.failure.sent_request, self.adapted.json, ""))
+
+    def outline(self) -> Iterator[tuple[str, str]]:
+        """What refusals are mostly about: the order of roles, the shape of tools, the form of call ids."""
+        conversation = self.adapted.conversation
+        roles = [str(message.role) for message in conversation.messages]
+        yield "roles", _cut(roles, " ")
+        tools = [getattr(tool, "name", "") or type(tool).__name__ for tool in conversation.tools]
+        if tools:
+            yield "tools", _cut(tools, ", ")
+        ids = re.findall(r'"(?:id|call_id|tool_call_id|tool_use_id)":"([^"]{1,80})"', self.adapted.body.decode())
+        if ids:
+            yield "ids", _cut(list(dict.fromkeys(ids)), ", ")
+
+    def test(self, emulator: str) -> str:
+        """A test that holds Dragoman to this request."""
+        name = re.sub(r"[^a-z0-9]+", "_", self.failure.error.lower())[:50].strip("_") or "refused"
+        says = self.failure.error.replace("\\", "/").replace('"""', "'''")[:200]
+        target = f"{self.destination.target.profile.name}/{self.destination.target.model}"
+        return _TEST.format(
+            says=says,
+            when=self.failure.timestamp[:10],
+            name=name,
+            request=msgspec.json.format(msgspec.json.encode(self.request), indent=4)
+            .decode()
+            .replace("'''", "\\u0027" * 3),
+            dialect=self.dialect,
+            target=target,
+            emulator=emulator,
+            stream=self.ask.stream,
+        )
+
+    async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Refusal | None, str]:
+        """Ask the configured provider; its refusal, or what it answered."""
+        from dragoman.dialects.answering import Answering
+        from dragoman.gateway.services import open_services
+        from dragoman.upstream.dispatch import Wish
+
+        services = open_services(file, env_files)
+        try:
+            route = services.routes.find(self.destination.name)
+            if not route:
+                hint = "configure it, or set its environment variable"
+                raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)
+            ask = msgspec.structs.replace(self.ask, stream=False)
+            wish = Wish(ask, route[:1], Answering(model=ask.model or "", id="replay"))
+            answer = await services.dispatch("", "replay", ask).send(wish)
+            return answer.failure, (answer.whole or b"").decode("utf-8", "replace")
+        finally:
+            await services.close()
+
+
+_TEST = '''"""Refused on {when}: {says}"""
+
+import json
+import urllib.request
+
+import dragoman
+from dragoman.testing import emulator
+
+REQUEST = json.loads(r\'\'\'
+{request}
+\'\'\')
+
+
+def test_{name}():
+    adapted = dragoman.adapt(REQUEST, source="{dialect}", target="{target}", stream={stream})
+    with emulator("{emulator}") as provider:
+        url = provider.base_url + adapted.path
+        request = urllib.request.Request(url, adapted.body, dict(adapted.headers))
+        try:
+            urllib.request.urlopen(request).read()
+        except urllib.error.HTTPError as refusal:
+            raise AssertionError(refusal.read().decode()) from None
+        assert provider.requests[-1].verdict == "accepted"
+'''
+
+
+def reproduction(
+    failure: Failure, target: str | None, file: Path | None, env_files: tuple[Path, ...] = ()
+) -> Reproduction:
+    """A line of the file, compiled for its target or another one."""
+    request = failure.input_request
+    if not isinstance(request, dict):
+        raise OptionError(f"the line holds no request ({str(request)[:60]})")
+    dialect = failure.client_dialect or recognise(request)
+    destination = _destination(target or failure.target, file, env_files)
+    return _compiled(failure, request, dialect, destination)
+
+
+def _compiled(failure: Failure, request: dict[str, Any], dialect: str, destination: Destination) -> Reproduction:
+    ask = requests(dialect).parse_request(msgspec.json.encode(request))
+    if dialect == "gemini":
+        ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
+    adapted = compile_ask(ask, destination.target, Options(destination.max_loss, destination.synthetic))
+    if destination.options or destination.omit:
+        adapted = configured(adapted, destination)
+    return Reproduction(failure, request, dialect, destination, ask, adapted)
+
+
+def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> Destination:
+    """The target by the user's file; by a profile's name where the file does not know it."""
+    profiles = Profiles()
+    config = load(file, process=os.environ, env_files=env_files).config if file is not None else Config()
+    found = Routes(config, profiles).find(name)
+    if found:
+        return found[0]
+    first, slash, _ = name.partition("/")
+    if not slash:
+        raise TargetError(f'"{name}" is not a target', hint="name one with --to PROFILE/MODEL")
+    if first not in profiles.names():
+        hint = "give the file that names it with --config, or another target with --to"
+        raise TargetError(f'no profile is called "{first}"', hint=hint)
+    return Routes(Config(providers={first: Provider(profile=first)}), profiles).find(name)[0]
+
+
+def _cut(words: list[str], between: str) -> str:
+    more = f"{between}… {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return between.join(words[:_SHOWN]) + more
+
+
+def _differences(then: Any, now: Any, at: str) -> Iterator[str]:
+    """JSON pointers to what is not alike. Texts in the file may be masked, so only their presence counts."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*then, *now]):
+            if (key in then) != (key in now):
+                yield f"{at}/{key}"
+            else:
+                yield from _differences(then[key], now[key], f"{at}/{key}")
+    elif isinstance(then, list) and isinstance(now, list):
+        if len(then) != len(now):
+            yield at
+        else:
+            for index, (one, other) in enumerate(zip(then, now, strict=True)):
+                yield from _differences(one, other, f"{at}/{index}")
+    elif type(then) is not type(now) or (not isinstance(then, str) and then != now):
+        yield at
