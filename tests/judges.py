@@ -20,7 +20,7 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "anthropic": ("anthropic", {}),
     "anthropic-compatible": ("anthropic", {}),
     "gemini": ("gemini", {}),
-    "gemini-compatible": ("gemini", {}),
+    "gemini-compatible": ("gemini-openai", {}),
     "vertex": ("vertex", {}),
     "gemini-openai": ("gemini-openai", {}),
     "openrouter": ("openrouter", {}),

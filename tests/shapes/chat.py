@@ -235,5 +235,3 @@ def _settings(pick: Chooser, request: Wire) -> None:
     if pick.seldom(8):
         form = {"name": "answer", "schema": schema(pick), "strict": pick.often()}
         request["response_format"] = {"type": "json_schema", "json_schema": form}
-    if pick.seldom(12):
-        request["a_setting_of_tomorrow"] = {"x": 1}

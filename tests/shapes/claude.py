@@ -26,8 +26,6 @@ def claude(pick: Chooser, signer: Signer) -> Wire:
     for setting in pick.some(SETTINGS, 3):
         if not setting.keys() & request.keys() or "max_tokens" in setting:
             request |= setting
-    if pick.seldom(12):
-        request["a_setting_of_tomorrow"] = {"x": 1}
     return request
 
 

@@ -174,7 +174,7 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     known = ask.traits if conversation is ask.conversation else None
     seen = observe_messages(conversation.messages) if known is None else known
     wants = wanted(conversation, facts) if seen & _MEDIA and remote_media in steps.rules else ()
-    conversation, undo = _repair(conversation, seen, ask, Plan(facts, steps.rules), options, changes)
+    conversation, undo = _repair(conversation, seen, ask, Plan(facts, steps.rules, steps.steps), options, changes)
     stream = ask.stream if options.stream is None else options.stream
     writing = Wanted(target.model, stream, _usage(ask, stream, same, facts, options))
     codec = requests(dialect)
@@ -207,8 +207,8 @@ def _repair(
     """All rules that the target calls for and the conversation has a defect for. `seen`: traits of the messages."""
     undo = NOTHING_TO_UNDO
     traits = seen | observe_rest(conversation)
-    for rule in steps.rules:
-        if not rule.looks_for & traits:
+    for sought, rule in steps.steps:
+        if not sought & traits:
             continue
         done = rule.repair(conversation, steps.facts)
         if done.conversation is not conversation:

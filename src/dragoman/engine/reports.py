@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss, Note
@@ -16,8 +17,27 @@ UNREADABLE = "unreadable-text"
 """The entry for what had to be mended before the request could be read."""
 
 
+def told(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[Note]:
+    """The notes that are news. From another dialect, what only changes a spelling is translation and no change."""
+    if same_dialect or not rule.spelling:
+        return notes
+    return [note for note in notes if digest(note.before) != digest(_only(note.after))]
+
+
+def _only(after: Any) -> Any:
+    return after[0] if isinstance(after, tuple) and len(after) == 1 else after
+
+
 def entries(rule: Rule, notes: Sequence[Note], ask: Ask) -> list[Change]:
-    return [_entry(rule, note, ask) for note in notes]
+    places = _places(ask)
+    return [_entry(rule, note, ask, places) for note in notes]
+
+
+def _places(ask: Ask) -> Places:
+    found: dict[int, list[Message]] = {}
+    for message in ask.conversation.messages:
+        found.setdefault(message.at, []).append(message)
+    return found
 
 
 def mended(ask: Ask) -> list[Change]:
@@ -28,10 +48,14 @@ def loss(rule: Rule, note: Note) -> Loss:
     return rule.loses if note.loses is None else note.loses
 
 
-def _entry(rule: Rule, note: Note, ask: Ask) -> Change:
+Places = Mapping[int, Sequence[Message]]
+"""The client's messages by their place on its wire."""
+
+
+def _entry(rule: Rule, note: Note, ask: Ask, places: Places) -> Change:
     return Change(
         rule.name,
-        pointer(note, ask),
+        pointer(note, ask, places),
         note.did,
         str(loss(rule, note)),
         note.adds,
@@ -40,24 +64,26 @@ def _entry(rule: Rule, note: Note, ask: Ask) -> Change:
     )
 
 
-def pointer(note: Note, ask: Ask) -> str:
-    """Where it happened, in the client's own request."""
+def pointer(note: Note, ask: Ask, places: Places | None = None) -> str:
+    """Where it happened, in the client's own request. Whoever asks for many gives the places."""
     if note.message is None:
         return f"/{note.key}" if note.key else ""
-    original = _original(note.message, ask)
+    original = _original(note.message, places or _places(ask))
     if original is None:
         return ""
     locate = requests(ask.dialect).locate
     return locate(original, _index(original, note.part))
 
 
-def _original(message: Message, ask: Ask) -> Message | None:
+def _original(message: Message, places: Places) -> Message | None:
     """The message as the client sent it. One that a rule made up has none."""
+    if message.at == MADE:
+        return None
     found: Message | None = None
-    for candidate in ask.conversation.messages:
+    for candidate in places.get(message.at, ()):
         if candidate is message:
             return candidate
-        if candidate.at == message.at != MADE and (found is None or candidate.role is message.role):
+        if found is None or candidate.role is message.role:
             found = candidate
     return found
 

@@ -141,6 +141,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     empty_beside: Annotated[Stance, Meta(description="an empty text beside other parts")] = UNKNOWN
     blank_text: Annotated[Stance, Meta(description="text of nothing but white space, alone")] = UNKNOWN
     no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN
+    trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
     refusal_part: Annotated[Stance, Meta(description="a refusal apart from text")] = ACCEPTS
     citation_part: Annotated[Stance, Meta(description="citations sent back")] = ACCEPTS
@@ -213,6 +214,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seed_name: Annotated[str, Meta(description="name of the seed, where a dialect has several")] = ""
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
+    json_word: Annotated[Stance, Meta(description="JSON asked for where no message says the word")] = ACCEPTS
     tool_choices: Annotated[tuple[str, ...], Meta(description="auto, none, required, named, allowed")] = (
         "auto",
         "none",
@@ -268,6 +270,7 @@ TEXTS: dict[str, str] = {
     "missing_tool_result": "[no result was recorded for this call]",
     "bridge": "Understood.",
     "system_prefix": "[System] ",
+    "json_word": "Answer in JSON.",
 }
 """Words of synthetic turns by the reason for them; each can be configured."""
 

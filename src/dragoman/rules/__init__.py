@@ -17,12 +17,14 @@ from dragoman.rules.error_mark import error_mark
 from dragoman.rules.flat_tools import flat_tools
 from dragoman.rules.foreign_reasoning import foreign_reasoning
 from dragoman.rules.inline_system import inline_system
+from dragoman.rules.json_word import json_word
 from dragoman.rules.late_result import late_result
 from dragoman.rules.late_system import late_system
 from dragoman.rules.leading_assistant import leading_assistant
 from dragoman.rules.legacy_function_call import legacy_function_call
 from dragoman.rules.list_content import list_content
 from dragoman.rules.many_systems import many_systems
+from dragoman.rules.many_thoughts import many_thoughts
 from dragoman.rules.missing_reasoning import missing_reasoning
 from dragoman.rules.missing_result import missing_result
 from dragoman.rules.missing_signature import missing_signature
@@ -55,6 +57,7 @@ from dragoman.rules.tool_choice_form import tool_choice_form
 from dragoman.rules.tool_name_form import tool_name_form
 from dragoman.rules.tool_wrapper import tool_wrapper
 from dragoman.rules.trailing_assistant import trailing_assistant
+from dragoman.rules.trailing_space import trailing_space
 from dragoman.rules.undeclared_tools import undeclared_tools
 from dragoman.rules.unknown_role import unknown_role
 from dragoman.rules.user_after_tool import user_after_tool
@@ -81,9 +84,12 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         no_user_turn,
         leading_assistant,
         trailing_assistant,
-        mixed_parts,
+        json_word,
         user_after_tool,
         repeated_role,
+        mixed_parts,
+        many_thoughts,
+        trailing_space,
         list_content,
     ),
     "name": (refused_name, call_id_form, tool_name_form),

@@ -13,7 +13,7 @@ from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
-from dragoman.rules.naming import base62, form
+from dragoman.rules.naming import base62, form, takes_common_ids
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -22,6 +22,7 @@ from dragoman.rules.rule import rule
     "call-id-form",
     when=lambda facts: bool(facts.call_id_pattern) and facts.odd_call_id is Stance.REFUSES,
     looks_for=Trait.CALLS | Trait.UNPAIRED,
+    narrows=lambda facts: Trait.ODD_IDS | Trait.UNPAIRED if takes_common_ids(facts.call_id_pattern) else None,
     loses=Loss.NOTHING,
 )
 def call_id_form(conversation: Conversation, facts: Facts) -> Rewrite:

@@ -14,6 +14,7 @@ from dragoman.rules.rule import rule
 
 @rule(
     "empty-tools",
+    spelling=True,
     when=lambda facts: facts.empty_tools is Stance.REFUSES,
     looks_for=Trait.EMPTY_TOOLS,
     loses=Loss.NOTHING,

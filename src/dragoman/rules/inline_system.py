@@ -18,6 +18,7 @@ from dragoman.rules.rule import rule
 
 @rule(
     "inline-system",
+    spelling=True,
     when=lambda facts: facts.inline_system is Stance.REFUSES,
     looks_for=Trait.INLINE_SYSTEM,
     loses=Loss.NOTHING,

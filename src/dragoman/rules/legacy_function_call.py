@@ -22,6 +22,7 @@ LEGACY = "function_call"
 
 @rule(
     "legacy-function-call",
+    spelling=True,
     when=lambda facts: Stance.REFUSES in (facts.legacy_calls, facts.call_signature),
     looks_for=Trait.LEGACY,
     loses=Loss.NOTHING,

@@ -20,6 +20,7 @@ from dragoman.rules.rule import rule
 
 @rule(
     "list-content",
+    spelling=True,
     when=lambda facts: facts.list_content is Stance.REFUSES,
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,

@@ -16,7 +16,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.settings import Effort, Settings, Thinking
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Need
+from dragoman.profiles.facts import Facts, Need, ThinkingForm
 from dragoman.rules.rewriting import Edit, rewrite_messages, rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -38,6 +38,8 @@ def missing_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
 def thinks(settings: Settings, facts: Facts) -> bool:
     """Will the target think on this request?"""
     thinking = settings.thinking
+    if facts.thinking_form is ThinkingForm.NONE:
+        return facts.reasoning_default
     if thinking is None or (thinking.on is None and thinking.effort is None and thinking.budget is None):
         return facts.reasoning_default
     if thinking.on is not None:
@@ -59,10 +61,20 @@ def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
 
 
 def _turned_off(conversation: Conversation) -> Rewrite:
-    last = next((message for message in reversed(conversation.messages) if message.role is Role.ASSISTANT), None)
-    trailing = conversation.messages[-1].role if conversation.messages else None
-    if last is None or trailing is not Role.TOOL or isinstance(last.parts[0], Reasoning):
+    if not _loop_without_thinking(conversation.messages):
         return Rewrite(conversation)
     before = conversation.settings.thinking
     note = Note("turned thinking off: the last tool turn has none", key="thinking", before=before, after=False)
     return rewrite_settings(conversation, [note], thinking=Thinking(on=False))
+
+
+def _loop_without_thinking(messages: tuple[Message, ...]) -> bool:
+    """Is the last turn the answer to calls, and does the turn that made them begin with anything but thinking?"""
+    at = len(messages) - 1
+    answered = False
+    while at >= 0 and messages[at].role is not Role.ASSISTANT:
+        answered = answered or messages[at].role is Role.TOOL
+        at -= 1
+    while at > 0 and messages[at - 1].role is Role.ASSISTANT:
+        at -= 1
+    return answered and at >= 0 and type(messages[at].parts[0]) is not Reasoning

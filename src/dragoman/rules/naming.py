@@ -28,3 +28,16 @@ def base62(text: str, length: int) -> str:
 def fresh_id(original: str, occurrence: int, facts: Facts) -> str:
     """An id in the target's form, made from the client's and how often it stood before."""
     return base62(f"{original}\0{occurrence}", facts.call_id_length)
+
+
+COMMON_IDS = frozenset({"[a-zA-Z0-9_-]+", ".{1,40}", ".{1,64}", "[a-zA-Z0-9_.:-]{1,64}"})
+COMMON_NAMES = frozenset({"[a-zA-Z0-9_-]+", "[a-zA-Z_][a-zA-Z0-9_.:-]*"})
+"""Forms that hold every common id or name (`traits.COMMON_ID`, `COMMON_NAME`); a test proves it."""
+
+
+def takes_common_ids(pattern: str) -> bool:
+    return pattern in COMMON_IDS
+
+
+def takes_common_names(facts: Facts) -> bool:
+    return facts.tool_name_pattern in COMMON_NAMES and facts.tool_name_length >= 64

@@ -15,6 +15,7 @@ from dragoman.rules.rule import rule
 
 @rule(
     "null-setting",
+    spelling=True,
     when=lambda facts: facts.null_settings is Stance.REFUSES,
     looks_for=Trait.NULLS,
     loses=Loss.NOTHING,

@@ -27,14 +27,14 @@ from dragoman.rules.rule import rule
     "repeated-role",
     when=lambda facts: facts.repeated_roles is Stance.REFUSES,
     looks_for=Trait.REPEATED_ROLE,
-    loses=Loss.NOTHING,
+    loses=Loss.METADATA,
 )
 def repeated_role(conversation: Conversation, facts: Facts) -> Rewrite:
     messages: list[Message] = []
     notes: list[Note] = []
     run: list[Message] = []
     for message in conversation.messages:
-        if run and run[0].role is message.role and message.role not in SYSTEM_ROLES and run[0].name == message.name:
+        if run and run[0].role is message.role and message.role not in SYSTEM_ROLES:
             run.append(message)
             continue
         _close(run, messages, notes)
@@ -49,12 +49,17 @@ def _close(run: list[Message], messages: list[Message], notes: list[Note]) -> No
         return
     one = merged(run)
     messages.append(one)
-    notes += [Note("merged with the turn before it", message, before=message, after=one) for message in run[1:]]
+    loses = Loss.NOTHING if one.name == run[0].name else Loss.METADATA
+    notes += [
+        Note("merged with the turn before it", message, loses=loses, before=message, after=one) for message in run[1:]
+    ]
 
 
 def merged(run: list[Message]) -> Message:
-    """One turn of several."""
+    """One turn of several. A name that not all of them bear goes."""
     first = run[0]
+    if any(message.name != first.name for message in run):
+        first = first.but(name=None)
     parts = tuple(part for message in run for part in message.parts)
     if first.role is Role.TOOL:
         return first.but(parts=parts, span=len(parts))

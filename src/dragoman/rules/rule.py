@@ -36,10 +36,17 @@ class Rule(msgspec.Struct, frozen=True):
     text: str
     optional: bool = False
     free: bool = False
+    spelling: bool = False
+    narrows: Callable[[Facts], int | None] | None = None
 
     @property
     def default(self) -> str:
         return self.options[0] if self.options else ""
+
+    def sought(self, facts: Facts) -> int:
+        """The traits without which there is nothing to do for a target."""
+        narrow = self.narrows(facts) if self.narrows is not None else None
+        return self.looks_for if narrow is None else int(narrow)
 
     def chosen(self, facts: Facts) -> Any:
         """What was chosen for this target, or the default."""
@@ -56,15 +63,19 @@ def rule(
     options: tuple[str, ...] = (),
     optional: bool = False,
     free: bool = False,
+    spelling: bool = False,
+    narrows: Callable[[Facts], int | None] | None = None,
 ) -> Callable[[Repair], Rule]:
     """Make a function a rule. Its module's docstring is its page in the docs.
 
-    `optional`: off unless asked for. `free`: an option may be any text, not only those listed.
+    `optional`: off unless asked for. `free`: an option may be any text, not only those listed. `spelling`: it may
+    change how something is written and not what it says; from another dialect that is translation and no change.
+    `narrows`: rarer traits to look for instead, where the facts allow it.
     """
 
     def made(repair: Repair) -> Rule:
         module = inspect.getmodule(repair)
         text = inspect.cleandoc(module.__doc__ or "") if module else ""
-        return Rule(name, when, int(looks_for), loses, options, repair, text, optional, free)
+        return Rule(name, when, int(looks_for), loses, options, repair, text, optional, free, spelling, narrows)
 
     return made

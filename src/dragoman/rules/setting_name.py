@@ -12,7 +12,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -36,17 +36,25 @@ def setting_name(conversation: Conversation, facts: Facts) -> Rewrite:
     if settings.max_tokens is not None and facts.limit_name not in ("", settings.limit_as):
         changes["limit_as"] = facts.limit_name
         _say(settings.limit_as, facts.limit_name, notes)
-    if settings.seed is not None and facts.seed_name not in ("", settings.seed_as or "seed"):
+    if settings.seed is not None and facts.seed_name not in ("", settings.seed_as):
         changes["seed_as"] = facts.seed_name
-        _say(settings.seed_as or "seed", facts.seed_name, notes)
+        _say(settings.seed_as, facts.seed_name, notes)
     thinking = settings.thinking
-    if thinking is not None and facts.thinking_as not in ("", thinking.spelled):
+    if thinking is not None and _misspelled(thinking.spelled, facts):
         changes["thinking"] = but(thinking, spelled=facts.thinking_as)
         _say(thinking.spelled, facts.thinking_as, notes)
     extras = _without_doubles(conversation.extras, facts, notes)
     if not changes and extras is conversation.extras:
         return Rewrite(conversation)
     return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+
+
+def _misspelled(spelled: str, facts: Facts) -> bool:
+    """Without a name yet, or under one that the target refuses."""
+    if not spelled or not facts.thinking_as:
+        return bool(facts.thinking_as)
+    odd = not set(spelled.split()).issubset(facts.thinking_as.split())
+    return odd and facts.odd_thinking_field is Stance.REFUSES
 
 
 def _without_doubles(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:

@@ -16,7 +16,6 @@ from dragoman.profiles.facts import Facts, Setting
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
-
 _NUMBERS = (
     "max_tokens",
     "temperature",

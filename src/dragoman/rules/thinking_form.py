@@ -23,7 +23,8 @@ _ORDER = list(Effort)
 
 @rule(
     "thinking-form",
-    when=lambda facts: facts.thinking_form is not ThinkingForm.ANY or facts.tools_with_effort is Stance.REFUSES,
+    spelling=True,
+    when=lambda facts: True,
     looks_for=Trait.THINKING,
     loses=Loss.METADATA,
 )
@@ -45,7 +46,10 @@ def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
 
 
 def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    return thinking
+    """A budget where the client counts, else the model decides."""
+    if thinking.budget is not None and thinking.budget > 0 and thinking.on is not False:
+        return but(thinking, effort=_at_least_low(thinking.effort))  # type: ignore[no-any-return]
+    return _adaptive(thinking, settings, facts)
 
 
 def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
@@ -143,6 +147,8 @@ def _offered(thinking: Thinking, facts: Facts) -> Thinking:
     effort = thinking.effort
     if effort is None or not facts.efforts or effort.value in facts.efforts:
         return thinking
+    if effort is Effort.NONE and facts.thinking_form not in (ThinkingForm.EFFORT, ThinkingForm.LEVEL):
+        return but(thinking, on=False, effort=None)  # type: ignore[no-any-return]
     rank = _ORDER.index(effort)
     offered = sorted(
         (_ORDER.index(Effort(name)) for name in facts.efforts), key=lambda other: (other > rank, abs(other - rank))

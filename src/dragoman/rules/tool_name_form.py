@@ -17,7 +17,7 @@ from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
-from dragoman.rules.naming import base62, form
+from dragoman.rules.naming import base62, form, takes_common_names
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -28,6 +28,7 @@ _ODD = re.compile(r"[^a-zA-Z0-9_-]")
     "tool-name-form",
     when=lambda facts: bool(facts.tool_name_pattern),
     looks_for=Trait.CALLS | Trait.TOOLS,
+    narrows=lambda facts: Trait.ODD_NAMES if takes_common_names(facts) else None,
     loses=Loss.NOTHING,
 )
 def tool_name_form(conversation: Conversation, facts: Facts) -> Rewrite:

@@ -1,8 +1,8 @@
 """The messages that nearly every client sends, read in one short loop.
 
 Text, calls and results with no field besides those that they need: a strict decode of just these fields proves that
-nothing else is there, so that nothing else has to be looked for. Anything more is left to the full reader. Half the cost
-of reading a long conversation is saved here.
+nothing else is there, so that nothing else has to be looked for. Anything more is left to the full reader. Half the
+cost of reading a long conversation is saved here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from msgspec import Raw
 from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Json, Part, Result, Text
-from dragoman.conversation.traits import CALLING, Trait, observe_roles
+from dragoman.conversation.traits import CALLING, Trait, observe_ids, observe_name, observe_roles
 
 _NONE = Raw()
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
 _SILENT = (b"", b"null")
 _BLANK_HEADS = b' "\\'
 _ALWAYS, _CALLS = int(Trait.ALWAYS), int(Trait.CALLS)
-_UNPAIRED, _DUPLICATE_ID, _BAD_ARGUMENTS = int(Trait.UNPAIRED), int(Trait.DUPLICATE_ID), int(Trait.BAD_ARGUMENTS)
+_UNPAIRED, _BAD_ARGUMENTS = int(Trait.UNPAIRED), int(Trait.BAD_ARGUMENTS)
+_BRACE = ord("{")
 
 
 class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -68,8 +69,8 @@ def read_plain(raw: bytes | Raw) -> Plain | None:
     traits = _ALWAYS
     done: list[Message] = []
     codes: list[str] = []
-    ids: list[str] = []
-    called: list[str] = []
+    every: list[Call] = []
+    called: list[Call] = []
     results: list[Part] = []
     for index, message in enumerate(wire):
         role = message.role
@@ -83,7 +84,7 @@ def read_plain(raw: bytes | Raw) -> Plain | None:
             identity = message.tool_call_id
             if not spoken or not identity or message.tool_calls is not None:
                 return None
-            if len(results) >= len(called) or called[len(results)] != identity:
+            if len(results) >= len(called) or called[len(results)].id != identity:
                 traits |= _UNPAIRED
             results.append(Result(identity, (Text(content),)))
             continue
@@ -97,12 +98,9 @@ def read_plain(raw: bytes | Raw) -> Plain | None:
         if calls:
             if role != "assistant" or not (spoken or content in _SILENT):
                 return None
-            called = [call.id for call in calls]
-            ids += called
-            parts = [
-                Call(call.id, call.function.name, read_arguments(bytes(call.function.arguments))) for call in calls
-            ]
-            done.append(Message(ASSISTANT, (Text(content), *parts) if spoken else tuple(parts), index))
+            called = [_call(call) for call in calls]
+            every += called
+            done.append(Message(ASSISTANT, (Text(content), *called) if spoken else tuple(called), index))
             codes.append(CALLING)
         elif spoken and role in _ROLES and calls is None and message.tool_call_id is None:
             done.append(Message(_ROLES[role], (Text(content),), index))
@@ -114,15 +112,21 @@ def read_plain(raw: bytes | Raw) -> Plain | None:
             traits |= _UNPAIRED
         done.append(Message(TOOL, tuple(results), len(wire) - len(results), len(results)))
         codes.append("t")
-    if ids:
-        traits |= _call_traits(done, ids)
+    if every:
+        traits |= _call_traits(every) | observe_ids([call.id for call in every])
     return Plain(tuple(done), traits | observe_roles("".join(codes)))
 
 
-def _call_traits(messages: list[Message], ids: list[str]) -> int:
-    odd = any(type(part) is Call and part.arguments[:1] != b"{" for message in messages for part in message.parts)
-    twice = len(set(ids)) != len(ids)
-    return _CALLS | (_BAD_ARGUMENTS if odd else 0) | (_DUPLICATE_ID if twice else 0)
+def _call(wire: _Call) -> Call:
+    function = wire.function
+    return Call(wire.id, function.name, read_arguments(bytes(function.arguments)))
+
+
+def _call_traits(calls: list[Call]) -> int:
+    traits = _CALLS
+    for name in {call.name for call in calls}:
+        traits |= observe_name(name)
+    return traits | _BAD_ARGUMENTS if any(call.arguments[0] != _BRACE for call in calls) else traits
 
 
 def read_arguments(raw: bytes) -> Json:

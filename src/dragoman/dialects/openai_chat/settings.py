@@ -108,7 +108,7 @@ def _read_plain(
         raise malformed(fault, f"/{key}") from None
     if field == "max_tokens":
         found["limit_as"] = key
-    elif key == "random_seed":
+    elif field == "seed":
         found["seed_as"] = key
 
 
@@ -400,6 +400,8 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
             out[key] = value
         else:
             put(out, key, value)
+    if settings.top_logprobs is not None and settings.logprobs is None:
+        out["logprobs"] = b"true"
     if settings.max_tokens is not None:
         put(out, settings.limit_as or "max_tokens", settings.max_tokens)
     if settings.seed is not None:

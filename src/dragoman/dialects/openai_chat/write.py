@@ -27,7 +27,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.openai_chat.read import DIALECT, LEGACY
+from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, UNTITLED
 from dragoman.dialects.reading import data_url
 from dragoman.dialects.writing import Pieces
 from dragoman.errors import Unrepresentable
@@ -305,8 +305,8 @@ def _write_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
         out += (b'{"type":"file","file":{"file_id":', quote(source.id))
     else:
         out += (b'{"type":"file","file":{"file_data":', data_url(source))
-    if part.title is not None:
-        out += (b',"filename":', quote(part.title))
+    if part.title is not None or isinstance(source, Inline):
+        out += (b',"filename":', quote(part.title or UNTITLED))
     out.append(b"}")
 
 

@@ -1,0 +1,51 @@
+"""An answer in JSON is asked for, and no message says the word.
+
+Some providers take the setting only where the conversation mentions it, lest the model write white space forever. A
+user turn that says so is appended (`texts.json_word`).
+
+Loses nothing; adds a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Part, Result, Text
+from dragoman.conversation.settings import FormatKind
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rule import rule
+
+_WORD = b"json"
+
+
+@rule(
+    "json-word",
+    when=lambda facts: facts.json_word is Stance.REFUSES,
+    looks_for=Trait.SETTINGS,
+    loses=Loss.NOTHING,
+)
+def json_word(conversation: Conversation, facts: Facts) -> Rewrite:
+    form = conversation.settings.response_format
+    if form is None or form.kind is not FormatKind.JSON:
+        return Rewrite(conversation)
+    if any(_WORD in said.lower() for message in conversation.messages for said in _said(message.parts)):
+        return Rewrite(conversation)
+    last = conversation.messages[-1] if conversation.messages else None
+    turn = Message(Role.USER, (Text(quote(facts.text("json_word"))),))
+    note = Note("appended a user turn that says the word", last, adds=True, after=turn)
+    return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))
+
+
+def _said(parts: Iterable[Part]) -> Iterator[bytes]:
+    for part in parts:
+        if type(part) is Text:
+            yield part.literal
+        elif type(part) is Call:
+            yield part.name.encode() + part.arguments
+        elif type(part) is Result:
+            yield from _said(part.parts)

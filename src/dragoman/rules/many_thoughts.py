@@ -1,0 +1,39 @@
+"""Thinking in several pieces where a turn has one field for it.
+
+The pieces become one text; the same words are not said twice.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import joined
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Reasoning, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.rewriting import Edit, but, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "many-thoughts",
+    when=lambda facts: bool(facts.reasoning_field),
+    looks_for=Trait.REASONING,
+    loses=Loss.NOTHING,
+)
+def many_thoughts(conversation: Conversation, facts: Facts) -> Rewrite:
+    return rewrite_messages(conversation, _merged)
+
+
+def _merged(message: Message) -> Edit | None:
+    thoughts = [part for part in message.parts if type(part) is Reasoning and part.state is None]
+    if len(thoughts) < 2:
+        return None
+    texts = dict.fromkeys(part.text.literal for part in thoughts if part.text is not None)
+    one = but(thoughts[0], text=Text(joined("\n", texts)))
+    surplus = {id(part) for part in thoughts[1:]}
+    parts = tuple(one if part is thoughts[0] else part for part in message.parts if id(part) not in surplus)
+    return edit(message.but(parts=parts), "put thinking into one field", thoughts[1])

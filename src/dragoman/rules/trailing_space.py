@@ -1,0 +1,34 @@
+"""A last assistant turn, to be continued, that ends in white space.
+
+Some providers refuse it, since the model would have to go on after the space. It is cut off.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "trailing-space",
+    when=lambda facts: facts.trailing_space is Stance.REFUSES,
+    looks_for=Trait.TRAILING_ASSISTANT,
+    loses=Loss.NOTHING,
+)
+def trailing_space(conversation: Conversation, facts: Facts) -> Rewrite:
+    message = conversation.messages[-1]
+    last = message.parts[-1] if message.parts else None
+    if type(last) is not Text or last.text == last.text.rstrip():
+        return Rewrite(conversation)
+    cut = but(last, literal=quote(last.text.rstrip()))
+    note = Note("cut off the white space at its end", message, last, before=last, after=cut)
+    messages = (*conversation.messages[:-1], message.but(parts=(*message.parts[:-1], cut)))
+    return Rewrite(conversation.but(messages=messages), (note,))
