@@ -119,11 +119,14 @@ class Running:
 
 @contextmanager
 def gateway(config: Mapping[str, Any], folder: Path) -> Iterator[Running]:
+    """Runs while the block lasts. A fault of the gateway's own fails the test that met it."""
     running = Running(config, folder).start()
     try:
         yield running
     finally:
         running.stop()
+    crashes = [line for line in running.log.getvalue().splitlines() if '"event":"crash"' in line]
+    assert crashes == []
 
 
 def provider(profile: str, url: str, **more: Any) -> dict[str, Any]:

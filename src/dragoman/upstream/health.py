@@ -88,8 +88,7 @@ class Health:
         spoilt = self._keys.get(destination)
         if not spoilt:
             return 0
-        number = range(len(destination.keys))
-        return next((key for key in number if spoilt.get(key, 0.0) <= now), min(number, key=lambda key: spoilt[key]))
+        return min(range(len(destination.keys)), key=lambda key: max(spoilt.get(key, 0.0), now))
 
     def spoilt(self, destination: Destination, key: int, failure: Failure, now: float) -> None:
         """Leave a key alone: as long as the provider says, shortly for a limit, long where it was refused."""
