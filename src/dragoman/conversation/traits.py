@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import IntFlag, auto
+from functools import lru_cache
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
@@ -30,6 +31,8 @@ class Trait(IntFlag):
     BAD_ARGUMENTS = auto()
     NAMED = auto()
     CALLS = auto()
+    ODD_IDS = auto()
+    ODD_NAMES = auto()
     CUSTOM_CALLS = auto()
     UNPAIRED = auto()
     DUPLICATE_ID = auto()
@@ -79,6 +82,8 @@ _NAMES = Trait.__members__
     _BAD_ARGUMENTS,
     _NAMED,
     _CALLS,
+    _ODD_IDS,
+    _ODD_NAMES,
     _CUSTOM_CALLS,
     _UNPAIRED,
     _DUPLICATE_ID,
@@ -175,9 +180,28 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
         elif role is TOOL and results != called:
             found |= _UNPAIRED
         codes.append(code)
-    if len(set(ids)) != len(ids):
-        found |= _DUPLICATE_ID
-    return found | observe_roles("".join(codes))
+    return found | observe_ids(ids) | observe_roles("".join(codes))
+
+
+COMMON_ID = "[a-zA-Z0-9_-]{1,40}"
+COMMON_NAME = "[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
+"""Ids and names that every target takes but those with a form of their own."""
+_common_ids = re.compile(rf"(?:{COMMON_ID}\n)*").fullmatch
+_is_common_name = re.compile(COMMON_NAME).fullmatch
+
+
+def observe_ids(ids: list[str]) -> int:
+    """What the ids of calls tell, all at once."""
+    if not ids:
+        return 0
+    found = 0 if len(set(ids)) == len(ids) else _DUPLICATE_ID
+    return found if _common_ids("\n".join(ids) + "\n") is not None else found | _ODD_IDS
+
+
+@lru_cache(maxsize=1024)
+def observe_name(name: str) -> int:
+    """Whether a tool's name is one that most targets take. Tools are few and called often."""
+    return 0 if _is_common_name(name) is not None else _ODD_NAMES
 
 
 CODES = {SYSTEM: "s", DEVELOPER: "d", USER: "u", ASSISTANT: "a", TOOL: "t"}
@@ -232,7 +256,7 @@ def _aside_traits(part: Part) -> int:
 
 
 def _call_traits(call: Call) -> int:
-    found = _CALLS
+    found = _CALLS | observe_name(call.name)
     if call.custom:
         found |= _CUSTOM_CALLS
     elif call.arguments[:1] != b"{":
@@ -263,7 +287,7 @@ def _result_traits(result: Result) -> int:
 
 
 def _tool_traits(tool: Tool) -> int:
-    found = _TOOLS
+    found = _TOOLS | observe_name(tool.name)
     if tool.hint is not None:
         found |= _HINTS
     if tool.extras is not None:

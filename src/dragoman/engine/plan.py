@@ -13,10 +13,11 @@ from dragoman.rules.rule import KEEP, Rule
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The facts with every doubt decided, and the rules that they trigger, in order."""
+    """The facts with every doubt decided, and the rules that they trigger, in order, each with the traits it seeks."""
 
     facts: Facts
     rules: tuple[Rule, ...]
+    steps: tuple[tuple[int, Rule], ...] = ()
 
 
 _plans: WeakKeyDictionary[Target, dict[bool, Plan]] = WeakKeyDictionary()
@@ -29,9 +30,13 @@ def plan(target: Target, same_dialect: bool) -> Plan:
         known = _plans[target] = {}
     found = known.get(same_dialect)
     if found is None:
-        facts = settled(target.facts, same_dialect)
-        found = known[same_dialect] = Plan(facts, rules_for(facts))
+        found = known[same_dialect] = plan_for(settled(target.facts, same_dialect))
     return found
+
+
+def plan_for(facts: Facts) -> Plan:
+    rules = rules_for(facts)
+    return Plan(facts, rules, tuple((rule.sought(facts), rule) for rule in rules))
 
 
 def rules_for(facts: Facts) -> tuple[Rule, ...]:

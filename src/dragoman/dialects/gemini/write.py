@@ -51,7 +51,7 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
     while index < stop:
         message = messages[index]
         parts = message.parts
-        if len(parts) == 1 and type(parts[0]) is Text and _write_short(message, parts[0], out):
+        if len(parts) == 1 and _write_short(messages, index, stop, parts[0], out):
             index += 1
             continue
         named = _Names(messages, index) if message.role in _ANSWERING else _NO_NAMES
@@ -65,14 +65,50 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
 _SHORT = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
 
 
-def _write_short(message: Message, text: Text, out: Pieces) -> bool:
-    """A content of one bare text, as most are. False where it is more than that."""
-    head = _SHORT.get(message.role)
-    if head is None or text.extras is not None or text.signature is not None or text.hint is not None:
-        return False
+def _write_short(messages: Sequence[Message], index: int, stop: int, part: Part, out: Pieces) -> bool:
+    """A content of one bare text, call or result, as most are. False where it is more than that."""
+    message = messages[index]
     if message.role_text or message.extras is not None or message.name is not None or message.hint is not None:
         return False
-    out += (head, text.literal, b"}]}")
+    if part.extras is not None or part.hint is not None:
+        return False
+    kind = type(part)
+    if kind is Text:
+        head = _SHORT.get(message.role)
+        if head is None or part.signature is not None:  # type: ignore[attr-defined]
+            return False
+        out += (head, part.literal, b"}]}")  # type: ignore[attr-defined]
+        return True
+    if kind is Call and message.role is ASSISTANT:
+        out.append(b',{"role":"model","parts":[')
+        _write_call(part, out)  # type: ignore[arg-type]
+        out.append(b"]}")
+        return True
+    return kind is Result and _write_short_result(messages, index, stop, part, out)  # type: ignore[arg-type]
+
+
+def _write_short_result(messages: Sequence[Message], index: int, stop: int, part: Result, out: Pieces) -> bool:
+    """The result of the call right before it, of one bare text, with no words of the user's after it."""
+    parts = part.parts
+    if index == 0 or len(parts) != 1 or type(parts[0]) is not Text or part.is_error or part.custom:
+        return False
+    if parts[0].hint is not None or parts[0].extras is not None or parts[0].signature is not None:
+        return False
+    if index + 1 < stop and messages[index + 1].role is USER:
+        return False
+    call = messages[index - 1].parts[-1]
+    literal = parts[0].literal
+    if type(call) is not Call or call.id != part.call_id or literal[1:2] == b"{" or part.spelled == NO_ID:
+        return False
+    out += (
+        b',{"role":"user","parts":[{"functionResponse":{"name":',
+        quote(call.name),
+        b',"id":',
+        quote(part.call_id),
+        b',"response":{"output":',
+        literal,
+        b"}}}]}",
+    )
     return True
 
 

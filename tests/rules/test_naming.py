@@ -1,0 +1,25 @@
+"""A rule may look for odd ids and names only where its target takes all common ones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.conversation.traits import COMMON_ID, COMMON_NAME
+from dragoman.rules.naming import COMMON_IDS, COMMON_NAMES
+
+
+@pytest.mark.parametrize("pattern", sorted(COMMON_IDS))
+@given(identity=st.from_regex(COMMON_ID, fullmatch=True))
+def test_forms_that_take_every_common_id(pattern: str, identity: str) -> None:
+    assert re.fullmatch(pattern, identity, re.DOTALL)
+
+
+@pytest.mark.parametrize("pattern", sorted(COMMON_NAMES))
+@given(name=st.from_regex(COMMON_NAME, fullmatch=True))
+def test_forms_that_take_every_common_name(pattern: str, name: str) -> None:
+    assert re.fullmatch(pattern, name, re.DOTALL)
+    assert len(name) <= 64
