@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "Say in sentences what is changed for a target.",
     "rules": "List the rules, or show the page of one.",
     "profiles": "List the profiles, or show each fact of one with its evidence.",
+    "demo": "Show refusal, repair and answer on emulated providers.",
     "serve": "Run the gateway.",
     "init": "Write an example configuration.",
     "config": "Check and show the configuration.",

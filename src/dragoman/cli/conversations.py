@@ -1,0 +1,133 @@
+"""Conversations that providers refuse: one for each client dialect, as they happen in real programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+_QUESTION = "What is the weather in Paris?"
+_CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A conversation, the client that would have it, and the provider that refuses it as it stands."""
+
+    client: str
+    dialect: str
+    provider: str
+    model: str
+    why: str
+    path: str
+    body: dict[str, Any]
+
+    def request(self, model: str) -> tuple[str, bytes]:
+        """Path and body with a model's name where the dialect has it."""
+        named = self.body if self.dialect == "gemini" else {"model": model, **self.body}
+        return self.path.format(model=model), msgspec.json.encode(named)
+
+
+CHAT = Shown(
+    client="OpenAI SDK, Chat Completions",
+    dialect="openai-chat",
+    provider="mistral",
+    model="mistral-large-latest",
+    why="the history was made with another model: its call ids, a leftover field, a late instruction",
+    path="/v1/chat/completions",
+    body={
+        "messages": [
+            {"role": "system", "content": "You are brief."},
+            {"role": "user", "content": _QUESTION},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "call_8Xk2_weather-Paris",
+                        "type": "function",
+                        "index": 0,
+                        "function": {"name": "weather", "arguments": '{"city": "Paris"}'},
+                    }
+                ],
+                "reasoning_content": "I should look it up.",
+            },
+            {"role": "tool", "tool_call_id": "call_8Xk2_weather-Paris", "content": "Sunny, 24 degrees."},
+            {"role": "system", "content": "Answer in French."},
+        ],
+        "tools": [{"type": "function", "function": {"name": "weather", "parameters": _CITY}}],
+        "logit_bias": {},
+    },
+)
+
+RESPONSES = Shown(
+    client="Codex, OpenAI SDK (Responses)",
+    dialect="openai-responses",
+    provider="openai-responses",
+    model="gpt-5.6",
+    why="the history was cut: a tool's answer is there, the call for it is not",
+    path="/v1/responses",
+    body={
+        "input": [
+            {"type": "message", "role": "user", "content": _QUESTION},
+            {"type": "function_call_output", "call_id": "call_cut_away", "output": "Sunny, 24 degrees."},
+            {"type": "message", "role": "user", "content": "And tomorrow?"},
+        ],
+    },
+)
+
+MESSAGES = Shown(
+    client="Claude Code, Anthropic SDK",
+    dialect="anthropic",
+    provider="anthropic",
+    model="claude-sonnet-4-5",
+    why="the user interrupted a tool: the call was never answered",
+    path="/v1/messages",
+    body={
+        "max_tokens": 1024,
+        "messages": [
+            {"role": "user", "content": _QUESTION},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "I'll look it up."},
+                    {"type": "tool_use", "id": "toolu_01A", "name": "weather", "input": {"city": "Paris"}},
+                ],
+            },
+            {"role": "user", "content": "Never mind. Tell me a joke instead."},
+        ],
+        "tools": [{"name": "weather", "input_schema": _CITY}],
+    },
+)
+
+GENERATE = Shown(
+    client="Gemini CLI, Google SDK",
+    dialect="gemini",
+    provider="gemini",
+    model="gemini-2.5-flash",
+    why="a tool's schema comes from a library that writes all of JSON Schema",
+    path="/v1beta/models/{model}:generateContent",
+    body={
+        "contents": [{"role": "user", "parts": [{"text": _QUESTION}]}],
+        "tools": [
+            {
+                "functionDeclarations": [
+                    {
+                        "name": "weather",
+                        "description": "The weather in a city.",
+                        "parameters": {
+                            "$schema": "http://json-schema.org/draft-07/schema#",
+                            "type": "object",
+                            "additionalProperties": False,
+                            "properties": {
+                                "city": {"type": "string"},
+                                "unit": {"const": "celsius"},
+                            },
+                        },
+                    }
+                ]
+            }
+        ],
+    },
+)
+
+SHOWN = (CHAT, RESPONSES, MESSAGES, GENERATE)

@@ -1,0 +1,63 @@
+"""`dragoman demo`: every conversation is refused directly and answered through the gateway."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from dragoman.cli.conversations import SHOWN, Shown
+from dragoman.cli.judging import judged
+
+COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
+
+
+@pytest.mark.parametrize("one", SHOWN, ids=lambda one: one.dialect)
+def test_each_conversation_is_really_refused(one: Shown) -> None:
+    path, body = one.request(one.model)
+    verdict = judged(one.provider, path, {"anthropic-version": "2023-06-01"}, body)
+    assert not verdict.accepted
+    assert verdict.says
+
+
+def test_the_four_dialects_are_shown() -> None:
+    assert [one.dialect for one in SHOWN] == ["openai-chat", "openai-responses", "anthropic", "gemini"]
+
+
+def test_in_a_pipe_it_shows_and_ends() -> None:
+    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(re.findall(r"^  directly +4\d\d  \S", done.stdout, re.MULTILINE)) == len(SHOWN)
+    assert len(re.findall(r"^  through Dragoman 200  heard:", done.stdout, re.MULTILINE)) == len(SHOWN)
+    assert "orphan-result" in done.stdout
+    matrix = done.stdout.partition("on every provider")[2]
+    assert len(re.findall(r"\b200\b", matrix)) == 8 * len(SHOWN)
+    assert "\x1b[" not in done.stdout
+
+
+def test_on_a_terminal_it_keeps_serving() -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(COMMAND, stdout=slave, stderr=slave)
+    os.close(slave)
+    try:
+        seen = ""
+        deadline = time.monotonic() + 60
+        while "until Ctrl-C" not in seen and time.monotonic() < deadline:
+            seen += os.read(master, 65536).decode("utf-8", "replace")
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+        for words in ("ANTHROPIC_BASE_URL=http://", "wire_api", "GOOGLE_GEMINI_BASE_URL=http://", "OpenAI(base_url="):
+            assert words in plain
+        [url] = re.findall(r"Serving at (http://\S+)", plain)
+        assert urllib.request.urlopen(f"{url}/health").status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        os.close(master)
