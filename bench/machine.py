@@ -48,16 +48,18 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> float:
-    """Memory of a process and its descendants; pages that they share are shared out among them."""
-    return sum(_proportional(one) for one in tree(pid)) / 1024
+    """Resident memory of a process; of several, pages that they share are shared out among them."""
+    processes = tree(pid)
+    kind = "Rss" if len(processes) == 1 else "Pss"
+    return sum(_resident(one, kind) for one in processes) / 1024
 
 
-def _proportional(pid: int) -> int:
+def _resident(pid: int, kind: str) -> int:
     try:
         told = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:
         return 0
-    found = re.search(r"^Pss:\s+(\d+)", told, re.MULTILINE)
+    found = re.search(rf"^{kind}:\s+(\d+)", told, re.MULTILINE)
     return int(found[1]) if found else 0
 
 

@@ -19,6 +19,7 @@ EVENTS = 400
 PACED = 100
 PAUSE = 0.005
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+_UNKNOWN = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 _LAST = b"0\r\n\r\n"
 _MARKS = {"openai-chat": b"chat/completions", "anthropic": b"/messages", "gemini": b"streamGenerateContent"}
 
@@ -55,8 +56,10 @@ class Streams(asyncio.Protocol):
             self.answer(head.split(b"\r\n", 1)[0])
 
     def answer(self, line: bytes) -> None:
-        mark = next(mark for mark in _MARKS.values() if mark in line)
-        if b" /burst/" in line:
+        mark = next((mark for mark in _MARKS.values() if mark in line), None)
+        if mark is None:
+            self.transport.write(_UNKNOWN)
+        elif b" /burst/" in line:
             self.transport.write(self.burst[mark])
         elif b" /paced/" in line:
             self.transport.write(_HEAD)

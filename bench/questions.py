@@ -25,7 +25,9 @@ SPOKEN_TO = {
     "anthropic": "anthropic/claude-sonnet-4-5",
 }
 """A target that each client dialect is compiled for, to have the question in that dialect."""
-TEXT = "The waiting time is counted before the connection is given back: line 214 decides it, and nothing after it. " * 4
+TEXT = (
+    "The waiting time is counted before the connection is given back: line 214 decides it, and nothing after it. " * 4
+)
 SHORT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 64}
 
 
