@@ -11,6 +11,7 @@ from pathlib import Path
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import DragomanError
+from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
 from dragoman.gateway.endpoints import counting, generate, listing, looking, relay
 from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow, ClientGone, Inbound, Receive, Scope, Send
@@ -30,7 +31,13 @@ _POSTS: dict[str, tuple[Endpoint, str]] = {
     "/dragoman/adapt": (looking.adapt, "openai-chat"),
 }
 POSTS = {prefix + path: found for path, found in _POSTS.items() for prefix in ("", "/v1")}
-OPEN = {"/": looking.hello, "/api/hello": looking.hello, "/health": looking.health, "/ready": looking.ready}
+OPEN = {
+    "/": looking.hello,
+    "/api/hello": looking.hello,
+    "/health": looking.health,
+    "/ready": looking.ready,
+    "/openapi.json": openapi.document,
+}
 """What everybody may ask."""
 _OPEN = frozenset(OPEN.values())
 _MODELS = ("/models", "/v1/models", "/v1beta/models", "/v1alpha/models")

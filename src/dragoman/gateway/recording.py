@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 import msgspec
 
@@ -13,6 +12,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.answering import Answering
+from dragoman.engine.summary import summary
 from dragoman.engine.tokens import estimate
 from dragoman.gateway.callers import Known
 from dragoman.gateway.services import Services
@@ -46,19 +46,14 @@ def write_down(services: Services, question: Question) -> None:
     """The request in the ledger, the counts and the log."""
     entry = _entry(services, question)
     services.store.record(entry)
+    if services.spans is not None:
+        services.spans.add(entry, question.ask.headers if question.ask is not None else {})
     _spend(services, question, entry)
     changes = question.answer.changes if question.answer is not None else ()
     _measure(services, entry, changes)
     level = LogLevel.INFO if question.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
         services.lines.add(level, _line(entry, changes))
-
-
-def summary(changes: tuple[Change, ...]) -> bytes:
-    """`late-system;n=2, call-id-form;n=1`, at most a kilobyte."""
-    counted = Counter(change.rule for change in changes)
-    words = ", ".join(f"{rule};n={count}" for rule, count in counted.items())
-    return words.encode() if len(words) <= 1024 else words[:1024].rpartition(", ")[0].encode()
 
 
 def _entry(services: Services, question: Question) -> Entry:

@@ -24,6 +24,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.logging import Lines
 from dragoman.gateway.media import MediaFetcher
 from dragoman.gateway.metrics import Metrics
+from dragoman.gateway.spans import open_spans
 from dragoman.profiles.facts import TEXTS, Facts, Need, Scope
 from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
 from dragoman.rules import ORDER
@@ -63,6 +64,7 @@ class Services:
         self.redactor = Redactor.of(self.config)
         self.failures = Failures(self.config.log.provider_errors, self.redactor)
         self.metrics = Metrics()
+        self.spans = open_spans()
         self.health = Health()
         self.lessons = Lessons(self.store)
         self.media = MediaFetcher(self.config.media)
@@ -129,6 +131,8 @@ class Services:
         self.lines.flush()
         self.failures.close()
         self.store.close()
+        if self.spans is not None:
+            self.spans.close()
 
     def transport(self, destination: Destination) -> Transport:
         """The connections for a destination: those of one trust and one bound are shared."""

@@ -15,6 +15,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.registry import requests
 from dragoman.engine.adapt import loss_of
+from dragoman.engine.summary import summary
 from dragoman.engine.tokens import estimate
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
@@ -22,7 +23,7 @@ from dragoman.gateway.ending import GOING_AWAY, is_ending
 from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow, ClientGone, Inbound
 from dragoman.gateway.outbound import JSON, SSE, Headers, Outbound, header
 from dragoman.gateway.presence import Presence
-from dragoman.gateway.recording import GONE, Question, summary, write_down
+from dragoman.gateway.recording import GONE, Question, write_down
 from dragoman.gateway.refusals import as_failure
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import Destination

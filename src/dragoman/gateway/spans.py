@@ -1,0 +1,116 @@
+"""OpenTelemetry spans for requests to models, by the conventions for generative AI.
+
+Off unless `DRAGOMAN_OTEL` is set, and then an extra (`dragoman[otel]`). A span is made from the ledger's entry after
+the answer, so a request never waits for it. The words of a conversation are not in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dragoman.errors import DragomanError
+from dragoman.store import Entry
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+SWITCH = "DRAGOMAN_OTEL"
+_ON = frozenset({"1", "true", "yes", "on"})
+
+
+class SpansError(DragomanError):
+    """Spans are asked for and cannot be had."""
+
+
+class Spans:
+    """Turns entries into spans. A provider that we made is ours to shut down."""
+
+    def __init__(self, provider: TracerProvider, ours: bool = False) -> None:
+        self._provider: Any = provider
+        self._ours = ours
+        self._tracer = provider.get_tracer("dragoman")
+
+    def add(self, entry: Entry, headers: Mapping[str, str]) -> None:
+        """One span, below the client's own where it sent a `traceparent`."""
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        span = self._tracer.start_span(
+            f"chat {entry.asked}".strip(),
+            context=TraceContextTextMapPropagator().extract(dict(headers)),
+            kind=SpanKind.CLIENT,
+            start_time=int((entry.time - entry.duration) * 1e9),
+            attributes=attributes(entry),
+        )
+        if entry.error_kind is not None:
+            span.set_status(Status(StatusCode.ERROR, entry.error_kind))
+        span.end(end_time=int(entry.time * 1e9))
+
+    def close(self) -> None:
+        """Send what is still waiting."""
+        if self._ours:
+            self._provider.shutdown()
+
+
+def attributes(entry: Entry) -> dict[str, Any]:
+    """What a span tells: the conventional names first, then our own."""
+    rules = dict.fromkeys(change["rule"] for change in msgspec.json.decode(entry.changes))
+    told = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": entry.target.partition("/")[0],
+        "gen_ai.request.model": entry.asked,
+        "gen_ai.response.model": entry.upstream_model,
+        "gen_ai.usage.input_tokens": entry.input_tokens,
+        "gen_ai.usage.output_tokens": entry.output_tokens,
+        "error.type": entry.error_kind,
+        "http.response.status_code": entry.status,
+        "dragoman.request_id": entry.id,
+        "dragoman.client_dialect": entry.client_dialect,
+        "dragoman.upstream_dialect": entry.upstream_dialect,
+        "dragoman.attempts": entry.attempts,
+        "dragoman.changes": tuple(rules),
+        "dragoman.lessons": entry.lessons,
+        "dragoman.overhead_us": entry.overhead_us,
+        "dragoman.time_to_first_byte": entry.ttfb,
+    }
+    return {name: value for name, value in told.items() if value not in (None, "", ())}
+
+
+def open_spans(environment: Mapping[str, str] = os.environ) -> Spans | None:
+    """Spans where they are asked for. Raises SpansError where something is missing for them."""
+    if environment.get(SWITCH, "").lower() not in _ON:
+        return None
+    try:
+        trace = import_module("opentelemetry.trace")
+        sdk = import_module("opentelemetry.sdk.trace")
+    except ImportError as fault:
+        raise SpansError(f"{SWITCH} is set, but {fault.name} is not installed", hint="install dragoman[otel]") from None
+    known = trace.get_tracer_provider()
+    if isinstance(known, sdk.TracerProvider):  # the application we are mounted in has set one up
+        return Spans(known)
+    return Spans(_provider(sdk, environment), ours=True)
+
+
+def _provider(sdk: Any, environment: Mapping[str, str]) -> Any:
+    export = import_module("opentelemetry.sdk.trace.export")
+    resources = import_module("opentelemetry.sdk.resources")
+    name = environment.get("OTEL_SERVICE_NAME", "dragoman")
+    provider = sdk.TracerProvider(resource=resources.Resource.create({"service.name": name}))
+    provider.add_span_processor(export.BatchSpanProcessor(_exporter(export, environment)))
+    return provider
+
+
+def _exporter(export: Any, environment: Mapping[str, str]) -> Any:
+    if environment.get("OTEL_TRACES_EXPORTER") == "console":
+        return export.ConsoleSpanExporter()
+    try:
+        otlp = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    except ImportError:
+        hint = "install opentelemetry-exporter-otlp-proto-http, or set OTEL_TRACES_EXPORTER=console"
+        raise SpansError(f"{SWITCH} is set, but there is no exporter", hint=hint) from None
+    return otlp.OTLPSpanExporter()

@@ -1,0 +1,42 @@
+"""The OpenAPI document says what is served, and everything it says is served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from dragoman.config import Config, Loaded
+from dragoman.config.schema import Log, LogLevel, ProviderErrors
+from dragoman.gateway.app import Gateway
+from dragoman.gateway.openapi import written
+from dragoman.gateway.services import Services
+
+DOCUMENT = json.loads(written())
+CALLS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Gateway:
+    quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
+    return Gateway(Services(Loaded(config=Config(log=quiet))), watch=False)
+
+
+@pytest.mark.parametrize(("path", "method"), CALLS)
+async def test_every_path_is_served(app: Gateway, path: str, method: str) -> None:
+    """A request that is wrong gets an error about itself, never `there is nothing here`."""
+    url = path.replace("{model}", "m").replace("{id}", "req_0")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        answer = await client.request(method.upper(), url, content=b"{}" if method == "post" else None)
+    assert "there is nothing at" not in answer.text
+    assert answer.status_code != 405
+    assert answer.headers["x-dragoman-request-id"]
+
+
+async def test_it_is_served_itself(app: Gateway) -> None:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        answer = await client.get("/openapi.json")
+    assert answer.json() == DOCUMENT
+    assert answer.json()["openapi"].startswith("3.")
