@@ -100,7 +100,7 @@ async def test_thoughts_arrive_and_go_back(world: Stage, dialect: str, model: st
     world.check(model, at_least=3)
 
 
-@pairs({dialect: ("claude", "gemini", "mistral", "deepseek") for dialect in SPEAKERS})
+@pairs(dict.fromkeys(SPEAKERS, ("claude", "gemini", "mistral", "deepseek")))
 @each_way
 async def test_instructions_in_the_middle(world: Stage, dialect: str, model: str, stream: bool) -> None:
     """As Claude Code and Codex send them."""

@@ -33,6 +33,7 @@ from dragoman.rules.model_prefix import model_prefix
 from dragoman.rules.native_tool import native_tool
 from dragoman.rules.no_user_turn import no_user_turn
 from dragoman.rules.null_content import null_content
+from dragoman.rules.null_field import null_field
 from dragoman.rules.null_setting import null_setting
 from dragoman.rules.orphan_result import orphan_result
 from dragoman.rules.refused_hint import refused_hint
@@ -65,6 +66,7 @@ from dragoman.rules.volatile_ids import volatile_ids
 
 GROUPS: dict[str, tuple[Rule, ...]] = {
     "clean": (
+        null_field,
         stray_field,
         unknown_role,
         legacy_function_call,

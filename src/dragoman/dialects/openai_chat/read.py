@@ -35,7 +35,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.openai_chat.plain import read_arguments
-from dragoman.dialects.reading import OPENAI_FILES, extras_of, link, made_id, state
+from dragoman.dialects.reading import OPENAI_FILES, extras_of, kind_of, link, made_id, state
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import items, members, salvage
 
@@ -198,6 +198,7 @@ class Reader:
             parts += self._content(content)
         if wire.refusal is not _NONE or wire.audio is not _NONE or wire.annotations is not _NONE:
             parts += self._asides(wire)
+            extras = _with_empty_asides(wire, extras)
         if calls:
             parts += [self._call(call, number, extras) for number, call in enumerate(calls)]
         if wire.function_call is not None:
@@ -323,6 +324,13 @@ class Reader:
         return extras_of(DIALECT, fields)
 
 
+def _with_empty_asides(wire: WireMessage, extras: ExtraFields) -> ExtraFields:
+    """With the names of what an answer did not have and an SDK wrote all the same: strict servers refuse them."""
+    found = {name: bytes(getattr(wire, name)) for name in ("refusal", "audio", "annotations")}
+    empty = {name: text for name, text in found.items() if text in (b"null", b"[]")}
+    return {**extras, "$": {**extras.get("$", {}), **empty}} if empty else extras
+
+
 _FOREIGN_TO_PLAIN = (
     "tool_calls",
     "tool_call_id",
@@ -392,9 +400,9 @@ def read_part(raw: bytes, at: str) -> Part:
         wire = _part.decode(raw)
         extras = None
     except msgspec.DecodeError:
-        known = msgspec.json.decode(raw).get("type")
+        known = kind_of(raw, at)
         if known not in PART_READERS:
-            return Opaque(kind=str(known), json=raw, origin=ORIGIN)
+            return Opaque(kind=known, json=raw, origin=ORIGIN)
         salvaged = salvage(raw, _part, at)
         wire, extras = salvaged.value, extras_of(DIALECT, salvaged.extras.get("$", {}))
     reader = PART_READERS.get(wire.type)

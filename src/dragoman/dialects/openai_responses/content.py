@@ -23,7 +23,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.reading import OPENAI_FILES, data_url, extras_of, link
+from dragoman.dialects.reading import OPENAI_FILES, data_url, extras_of, kind_of, link
 from dragoman.dialects.writing import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json import items, salvage
@@ -74,11 +74,10 @@ def read_content(raw: bytes, at: str) -> tuple[Part, ...]:
 def _salvaged(raw: bytes, at: str) -> Part:
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
-    if msgspec.json.decode(raw).get("type") not in READERS:
+    if kind_of(raw, at) not in READERS:
         return _opaque(raw)
     salvaged = salvage(raw, _part, at)
-    unknown = {key: value for key, value in salvaged.extras.get("$", {}).items() if value != b"null"}
-    part = _read(salvaged.value, extras_of(DIALECT, unknown))
+    part = _read(salvaged.value, extras_of(DIALECT, salvaged.extras.get("$", {})))
     return _opaque(raw) if part is None else part
 
 

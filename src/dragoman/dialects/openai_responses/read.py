@@ -113,8 +113,7 @@ class Reader:
         kind = salvage(raw, _kind, at).value
         if kind.type in _KNOWN or (kind.type is None and kind.role is not None):
             salvaged = salvage(raw, _item, at)
-            unknown = salvaged.extras.get("$", {})
-            self.read(salvaged.value, {key: value for key, value in unknown.items() if value != b"null"})
+            self.read(salvaged.value, salvaged.extras.get("$", {}))
         else:
             self._index += 1
             self._opaque(kind.type)
