@@ -18,7 +18,7 @@ def gemini(pick: Chooser, signer: Signer) -> Wire:
     for _ in range(pick.below(6)):
         contents += pick.one(TURNS)(pick, ids, signer)
     if not contents:
-        contents.append({"parts": [{"text": filled(pick)}]})
+        contents.append({"role": "user", "parts": [{"text": filled(pick)}]})
     request: Wire = {"contents": contents}
     if pick.often():
         key = "system_instruction" if pick.seldom(4) else "systemInstruction"

@@ -43,6 +43,10 @@ def effort_of(budget: int) -> Effort:
     return fitting[-1] if fitting else Effort.NONE
 
 
+EFFORT_ALONE = "effort"
+"""How an effort is spelled that is no wish to think (Claude's `output_config`)."""
+
+
 class Thinking(msgspec.Struct, frozen=True, gc=False):
     """One reasoning intent. `on` is None where the client only named an effort or a budget.
 

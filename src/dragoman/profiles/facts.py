@@ -174,6 +174,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     orphan_result: Annotated[Stance, Meta(description="a result whose call is not there")] = REFUSES
     missing_result: Annotated[Stance, Meta(description="a call whose result is not there")] = REFUSES
     late_result: Annotated[Stance, Meta(description="something between a call and its result")] = REFUSES
+    calls_apart: Annotated[Stance, Meta(description="calls of one turn in several messages, answered after them")] = REFUSES
     repeated_result: Annotated[Stance, Meta(description="two results of one call")] = REFUSES
     result_order: Annotated[Stance, Meta(description="results in another order than their calls")] = ACCEPTS
     result_error: Annotated[Stance, Meta(description="a result marked as an error")] = ACCEPTS
@@ -231,6 +232,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     odd_thinking_field: Annotated[Stance, Meta(description="the wish to think in other fields than those")] = UNKNOWN
     efforts: Annotated[tuple[str, ...], Meta(description="efforts it knows (empty: all)")] = ()
     budget_min: Annotated[int, Meta(description="least thinking budget")] = 0
+    budget_below_limit: Annotated[bool, Meta(description="a thinking budget must be less than the token limit")] = False
     tools_with_effort: Annotated[Stance, Meta(description="function tools beside a reasoning effort")] = ACCEPTS
 
     # the rest

@@ -53,12 +53,21 @@ def late_result(conversation: Conversation, facts: Facts) -> Rewrite:
 
 
 def _misplaced(call: Spot, result: Spot, messages: tuple[Message, ...], facts: Facts) -> bool:
-    if facts.late_result is Stance.REFUSES and result[0] != call[0] + 1:
+    if facts.late_result is Stance.REFUSES and not _next_turn(call[0], result[0], messages, facts):
         return True
     if facts.result_order is not Stance.REFUSES:
         return False
     before = sum(1 for part in messages[call[0]].parts[: call[1]] if type(part) is Call)
     return before != result[1]
+
+
+def _next_turn(call: int, result: int, messages: tuple[Message, ...], facts: Facts) -> bool:
+    """Right after its call, or after further messages of the same turn where the target takes them for one."""
+    if result == call + 1:
+        return True
+    if facts.calls_apart is not Stance.ACCEPTS:
+        return False
+    return result > call and all(message.role is Role.ASSISTANT for message in messages[call:result])
 
 
 def _turn(

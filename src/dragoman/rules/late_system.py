@@ -18,7 +18,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import prefixed, quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Part, Text
+from dragoman.conversation.parts import Opaque, Part, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_indexed
@@ -86,7 +86,14 @@ def _may_stay(messages: tuple[Message, ...], start: int, end: int, facts: Facts)
     if place is not SystemPlace.BEFORE_ANSWER:
         return False
     after = messages[end].role if end < len(messages) else Role.ASSISTANT
-    return messages[start - 1].role in (Role.USER, Role.TOOL) and after is Role.ASSISTANT
+    return _after_words(messages[start - 1]) and after is Role.ASSISTANT
+
+
+def _after_words(message: Message) -> bool:
+    """The user's turn, or one of the model's that ends with what a tool of the provider's own answered."""
+    if message.role is Role.ASSISTANT:
+        return bool(message.parts) and type(message.parts[-1]) is Opaque
+    return True
 
 
 def _hoisted(conversation: Conversation, refused: set[int]) -> Rewrite:

@@ -30,7 +30,7 @@ def many_thoughts(conversation: Conversation, facts: Facts) -> Rewrite:
 
 def _merged(message: Message) -> Edit | None:
     thoughts = [part for part in message.parts if type(part) is Reasoning and part.state is None]
-    if len(thoughts) < 2:
+    if len(thoughts) < 2 or len({part.field for part in thoughts}) == len(thoughts):
         return None
     texts = dict.fromkeys(part.text.literal for part in thoughts if part.text is not None)
     one = but(thoughts[0], text=Text(joined("\n", texts)))

@@ -19,6 +19,7 @@ from dragoman.conversation.pairs import pair
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.flattening import results_to_text
+from dragoman.rules.refused_setting import leans_on_state
 from dragoman.rules.rule import rule
 
 
@@ -29,5 +30,7 @@ from dragoman.rules.rule import rule
     loses=Loss.METADATA,
 )
 def orphan_result(conversation: Conversation, facts: Facts) -> Rewrite:
+    if leans_on_state(conversation):
+        return Rewrite(conversation)
     orphans = frozenset(pair(conversation.messages).orphans)
     return results_to_text(conversation, orphans, "made a result without its call the user's words")

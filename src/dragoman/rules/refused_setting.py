@@ -29,6 +29,12 @@ STATEFUL = {
 }
 """Fields that stand for a part of the conversation which only their provider holds."""
 
+
+def leans_on_state(conversation: Conversation) -> bool:
+    """Is a part of the conversation held by its provider alone?"""
+    return conversation.extras is not None and not STATEFUL.keys().isdisjoint(conversation.extras.fields)
+
+
 _FORMS = frozenset({"thinking", "tool_choice", "response_format", *SPELLINGS})
 _EMPTY = Settings()
 _NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FORMS)

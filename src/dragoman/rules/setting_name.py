@@ -11,6 +11,7 @@ from typing import Any
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
+from dragoman.conversation.settings import Settings
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rewriting import but
@@ -43,7 +44,7 @@ def setting_name(conversation: Conversation, facts: Facts) -> Rewrite:
     if thinking is not None and _misspelled(thinking.spelled, facts):
         changes["thinking"] = but(thinking, spelled=facts.thinking_as)
         _say(thinking.spelled, facts.thinking_as, notes)
-    extras = _without_doubles(conversation.extras, facts, notes)
+    extras = _without_doubles(conversation.extras, settings, facts, notes)
     if not changes and extras is conversation.extras:
         return Rewrite(conversation)
     return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
@@ -57,11 +58,13 @@ def _misspelled(spelled: str, facts: Facts) -> bool:
     return odd and facts.odd_thinking_field is Stance.REFUSES
 
 
-def _without_doubles(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
+def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, notes: list[Note]) -> Extras | None:
     """A setting that the client gave under two names keeps one."""
     if extras is None:
         return None
-    names = [name for name in (facts.limit_name, facts.seed_name, *facts.thinking_as.split()) if name]
+    names = [facts.limit_name] if settings.max_tokens is not None else []
+    names += [facts.seed_name] if settings.seed is not None else []
+    names += facts.thinking_as.split() if settings.thinking is not None else []
     doubles = {other for name in names for other in ALIASES.get(name, ()) if other in extras.fields}
     if not doubles:
         return extras

@@ -63,7 +63,7 @@ def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -
         inner = _clean_parts(message, part.parts, facts, notes)
         if inner is not part.parts:
             changes["parts"] = inner
-    extras = _kept(part.extras, message.role.value, facts)
+    extras = _kept(part.extras, message.role.value, facts, type(part) is Result)
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras
@@ -73,7 +73,7 @@ def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -
 def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.extras is None:
         return tool
-    extras = _kept(tool.extras, "tools", facts)
+    extras = _kept(tool.extras, "tools", facts, leftovers=False)
     if extras is tool.extras:
         return tool
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
@@ -82,8 +82,8 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     return but(tool, extras=extras)  # type: ignore[no-any-return]
 
 
-def _kept(extras: Extras | None, role: str, facts: Facts) -> Extras | None:
-    """What may stay: the same object if all of it may."""
+def _kept(extras: Extras | None, role: str, facts: Facts, leftovers: bool = True) -> Extras | None:
+    """What may stay: the same object if all of it may. `leftovers`: here a stream's fields may have been left."""
     if extras is None:
         return None
     if extras.dialect != facts.dialect:
@@ -93,16 +93,11 @@ def _kept(extras: Extras | None, role: str, facts: Facts) -> Extras | None:
     fields = {
         name: value
         for name, value in extras.fields.items()
-        if name in allowed or (name not in LEFTOVERS and not refuses) or (name in LEFTOVERS and _harmless(role))
+        if name in allowed or not (refuses or (leftovers and name in LEFTOVERS))
     }
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None
-
-
-def _harmless(role: str) -> bool:
-    """A tool's own fields are not a stream's leftovers."""
-    return role == "tools"
 
 
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:

@@ -12,13 +12,14 @@ from collections.abc import Callable
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.settings import BUDGETS, Effort, Settings, Thinking, effort_of
+from dragoman.conversation.settings import BUDGETS, EFFORT_ALONE, Effort, Settings, Thinking, effort_of
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.rewriting import but, rewrite_settings
 from dragoman.rules.rule import rule
 
 _ORDER = list(Effort)
+_DECIDES = (ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
 
 
 @rule(
@@ -31,7 +32,7 @@ _ORDER = list(Effort)
 def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
     settings = conversation.settings
     thinking = settings.thinking
-    if thinking is None:
+    if thinking is None or (thinking.spelled == EFFORT_ALONE and facts.thinking_form in _DECIDES):
         return Rewrite(conversation)
     formed = FORMS[facts.thinking_form](thinking, settings, facts)
     if formed is not None:
@@ -61,7 +62,8 @@ def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     effort = _as_effort(thinking)
     if effort is None:
         return None
-    return Thinking(effort=effort, summary=thinking.summary, spelled=thinking.spelled)
+    spelled = thinking.spelled if thinking.spelled != EFFORT_ALONE else ""
+    return Thinking(effort=effort, summary=thinking.summary, spelled=spelled)
 
 
 def _as_effort(thinking: Thinking) -> Effort | None:
@@ -84,7 +86,7 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
         tokens = BUDGETS[effort]
     if tokens < 0:
         return thinking
-    if settings.max_tokens is not None:
+    if settings.max_tokens is not None and facts.budget_below_limit:
         tokens = min(tokens, settings.max_tokens - 1)
     if tokens < facts.budget_min:
         return Thinking(on=False, visible=thinking.visible)
@@ -125,7 +127,8 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     """On or off, with an effort where one was named."""
     off = _is_off(thinking)
     effort = None if off else thinking.effort or (_as_effort(thinking) if thinking.budget is not None else None)
-    return Thinking(on=not off, effort=effort, spelled=thinking.spelled)
+    enough = thinking.on is None and effort is not None and effort.value in facts.efforts
+    return Thinking(on=None if enough else not off, effort=effort, spelled=thinking.spelled)
 
 
 def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:

@@ -11,7 +11,7 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Json
-from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
+from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.anthropic.read import DIALECT, ORIGIN
 from dragoman.dialects.anthropic.write import write_system
@@ -84,7 +84,7 @@ def read_top(source: Mapping[str, Raw]) -> Top:
 def _settings(found: dict[str, Any]) -> Settings:
     thinking = found.pop("thinking", {})
     if thinking:
-        found["thinking"] = Thinking(**thinking)
+        found["thinking"] = Thinking(**thinking, spelled="" if "on" in thinking else EFFORT_ALONE)
     return Settings(**found)
 
 
