@@ -44,6 +44,7 @@ class Running:
         self._server: uvicorn.Server | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         self.url = ""
+        self.http = httpx.Client(timeout=20)
 
     def write(self, config: Mapping[str, Any] | str) -> None:
         if not isinstance(config, str):
@@ -66,6 +67,7 @@ class Running:
 
     def stop(self) -> None:
         assert self._server is not None
+        self.http.close()
         self._server.should_exit = True
         wait_for(lambda: not getattr(self._server, "servers", ()) or self.services.closing)
 
@@ -97,12 +99,10 @@ class Running:
         content = body if isinstance(body, bytes) else None
         named = {"authorization": f"Bearer {key}", "content-type": "application/json"}
         named |= {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.post(
-            self.url + path, content=content, json=body if content is None else None, headers=named, timeout=20
-        )
+        return self.http.post(self.url + path, content=content, json=body if content is None else None, headers=named)
 
     def get(self, path: str, key: str = "any", **headers: str) -> httpx.Response:
-        return httpx.get(self.url + path, headers={"authorization": f"Bearer {key}", **headers}, timeout=20)
+        return self.http.get(self.url + path, headers={"authorization": f"Bearer {key}", **headers})
 
     @lru_cache(maxsize=8)  # noqa: B019 - a client is slow to make, and a test's gateway short-lived
     def openai(self, key: str = "any") -> openai.OpenAI:

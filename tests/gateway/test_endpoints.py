@@ -1,0 +1,356 @@
+"""Every path, spelled in every way, in the shape that each SDK reads; reports, dry runs, metrics, relays, mounting."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from google.genai import types
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from tests.gateway.asking import PATHS, PLAIN, body, path
+from tests.gateway.running import Running, gateway, provider, wait_for
+from tests.gateway.upstream import Answer, Seen, Upstream, refusal, upstream
+
+from dragoman.gateway.app import Gateway
+from dragoman.testing import emulator
+
+MODELS = {
+    "claude": {"target": "anthropic/claude-sonnet-4-5", "description": "Claude, the helpful"},
+    "gem": {"target": "gemini/gemini-2.5-flash", "context_window": 1000},
+    "gpt": {"target": "openai/gpt-4o"},
+    "team/gpt": {"target": "openai/gpt-4o"},
+    "shy": {"target": "openai/gpt-4o", "hidden": True},
+    "vectors": {"target": "fake/text-embedding-9"},
+}
+
+
+@pytest.fixture(scope="module")
+def behind() -> Iterator[Upstream]:
+    with upstream() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def emulators() -> Iterator[dict[str, Any]]:
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(emulator(name)) for name in ("anthropic", "gemini", "openai")}
+
+
+@pytest.fixture(scope="module")
+def running(behind: Upstream, emulators: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    providers = {name: provider(name, one.base_url) for name, one in emulators.items()}
+    providers["fake"] = provider("openai-compatible-lenient", behind.url)
+    config = {"providers": providers, "models": MODELS, "default_model": "gpt"}
+    with gateway(config, tmp_path_factory.mktemp("endpoints")) as one:
+        yield one
+
+
+SPELLED = [
+    ("openai-chat", "/chat/completions"),
+    ("openai-chat", "/v1/chat/completions"),
+    ("openai-chat", "/v1/chat/completions/"),
+    ("openai-chat", "/v1/chat/completions?beta=true&x=y"),
+    ("openai-responses", "/responses"),
+    ("openai-responses", "/v1/responses?api-version=1"),
+    ("anthropic", "/messages"),
+    ("anthropic", "/v1/messages?beta=true"),
+    ("gemini", "/models/gem:generateContent"),
+    ("gemini", "/v1/models/gem:generateContent"),
+    ("gemini", "/v1beta/models/gem:generateContent?key=any"),
+    ("gemini", "/v1alpha/models/gem:generateContent"),
+    ("gemini", "/v1beta/models/team/gpt:generateContent"),
+    ("gemini", "/v1beta/models/openai/gpt-4o:generateContent"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "where"), SPELLED)
+def test_paths_are_found_however_they_are_spelled(running: Running, dialect: str, where: str) -> None:
+    answered = running.post(where, body(dialect, "gem"))
+    assert answered.status_code == 200, answered.text
+    assert answered.headers["x-dragoman-request-id"].startswith("req_")
+    assert "/" in answered.headers["x-dragoman-model"]
+
+
+@pytest.mark.parametrize("where", ["/", "/api/hello", "/health", "/ready"])
+def test_everybody_may_ask_whether_it_is_there(running: Running, where: str) -> None:
+    for method in ("GET", "HEAD"):
+        answered = httpx.request(method, running.url + where)
+        assert answered.status_code == 200
+        assert answered.headers["x-dragoman-request-id"]
+        assert bool(answered.content) is (method == "GET")
+
+
+@pytest.mark.parametrize(
+    ("method", "where", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("POST", "/nothing", 404),
+        ("GET", "/v1/chat/completions", 405),
+        ("DELETE", "/v1/messages", 405),
+        ("POST", "/v1/models", 405),
+        ("POST", "/v1beta/models/gem:noSuchMethod", 404),
+        ("POST", "/v1beta/models/gem", 404),
+        ("GET", "/v1/models/no-such", 404),
+    ],
+)
+def test_other_paths_say_so(running: Running, method: str, where: str, status: int) -> None:
+    answered = httpx.request(method, running.url + where)
+    assert answered.status_code == status
+    assert answered.json()["error"]["message"]
+    assert answered.headers["x-dragoman-request-id"]
+
+
+def test_model_lists_in_each_shape(running: Running) -> None:
+    shown = [name for name, model in MODELS.items() if "hidden" not in model]
+    assert [model.id for model in running.openai().models.list()] == shown
+    listed = running.anthropic().models.list()
+    assert [model.id for model in listed] == shown
+    assert listed.data[0].display_name == "Claude, the helpful"
+    google = list(running.gemini().models.list())
+    assert [model.name for model in google] == [f"models/{name}" for name in shown]
+    assert google[1].input_token_limit == 1000
+
+
+def test_one_model_in_each_shape(running: Running) -> None:
+    assert running.openai().models.retrieve("shy").id == "shy"
+    assert running.openai().models.retrieve("team/gpt").id == "team/gpt"
+    assert running.anthropic().models.retrieve("claude").display_name == "Claude, the helpful"
+    assert running.gemini().models.get(model="gem").name == "models/gem"
+
+
+@pytest.mark.parametrize("model", ["claude", "gpt", "gem"])
+def test_tokens_are_counted_or_estimated(running: Running, model: str) -> None:
+    counted = running.anthropic().messages.with_raw_response.count_tokens(model=model, messages=PLAIN)
+    assert counted.parse().input_tokens > 0
+    assert ("x-dragoman-estimate" in counted.headers) is (model != "claude")
+    tokens = running.gemini().models.count_tokens(model=model, contents="Hi").total_tokens
+    assert tokens
+
+
+def test_a_gemini_stream_without_alt_is_a_json_array(running: Running) -> None:
+    for model in ("gem", "claude", "gpt"):
+        answered = running.post(f"/v1beta/models/{model}:streamGenerateContent", body("gemini", model))
+        assert answered.headers["content-type"].startswith("application/json")
+        pieces = answered.json()
+        assert isinstance(pieces, list)
+        text = "".join(part.get("text", "") for one in pieces for part in one["candidates"][0]["content"]["parts"])
+        assert text.startswith("heard: ")
+
+
+@pytest.mark.parametrize("dialect", PATHS)
+def test_a_request_without_a_model_takes_the_default(running: Running, dialect: str) -> None:
+    if dialect == "gemini":
+        return
+    asked = {name: value for name, value in body(dialect, "").items() if name != "model"}
+    answered = running.post(path(dialect, ""), asked)
+    assert answered.headers["x-dragoman-model"] == "openai/gpt-4o"
+
+
+def test_Q26_C46_changes_are_told_in_a_header_and_in_full(running: Running) -> None:
+    late = [{"role": "system", "content": "Hm."} if n % 2 else {"role": "user", "content": "Hi"} for n in range(7)]
+    answered = running.post("/v1/chat/completions", {"model": "gem", "messages": late, "logit_bias": {"1": 1}})
+    told = answered.headers["x-dragoman-changes"]
+    assert re.fullmatch(r"[a-z-]+;n=\d+(, [a-z-]+;n=\d+)*", told)
+    assert "late-system;n=3" in told
+    report = running.get(f"/dragoman/requests/{answered.headers['x-dragoman-request-id']}").json()
+    assert len([change for change in report["changes"] if change["rule"] == "late-system"]) == 3
+    assert {"rule", "at", "did", "loses"} <= set(report["changes"][0])
+    assert (report["asked"], report["target"], report["status"]) == ("gem", "gemini/gemini-2.5-flash", 200)
+    assert report["input_tokens"] > 0
+    assert report["overhead_us"] > 0
+
+
+def test_an_error_bears_the_headers_too(running: Running, emulators: dict[str, Any]) -> None:
+    emulators["gemini"].script({"fault": "404"})
+    refused = running.post("/v1/chat/completions", body("openai-chat", "gem"))
+    assert refused.status_code == 404
+    assert refused.headers["x-dragoman-model"] == "gemini/gemini-2.5-flash"
+    assert running.entry(refused).error_kind == "not-found"
+
+
+@pytest.mark.parametrize("name", ["adapt", "v1"])
+def test_a_dry_run_shows_the_body_that_would_be_sent(running: Running, emulators: dict[str, Any], name: str) -> None:
+    before = len(emulators["anthropic"].requests)
+    request = {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]}
+    where = "/dragoman/adapt" if name == "adapt" else "/v1/dragoman/adapt"
+    shown = running.post(where, {"request": request, "from": "openai-chat", "to": "claude"}).json()
+    assert shown["target"] == "anthropic/claude-sonnet-4-5"
+    assert shown["path"] == "/v1/messages"
+    assert shown["body"]["system"] == "Be brief."
+    assert len(emulators["anthropic"].requests) == before
+    assert "pk-anthropic" not in json.dumps(shown)
+    sent = httpx.post(
+        emulators["anthropic"].url + shown["path"], json=shown["body"], headers={**shown["headers"], "x-api-key": "k"}
+    )
+    assert sent.status_code == 200
+
+
+def test_a_dry_run_that_cannot_be(running: Running) -> None:
+    assert running.post("/dragoman/adapt", {"nonsense": 1}).status_code == 400
+    assert running.post("/dragoman/adapt", {"request": {}, "to": "no-such"}).status_code == 404
+    late = {"messages": [{"role": "user", "content": "a"}, {"role": "system", "content": "b"}]}
+    refused = running.post("/dragoman/adapt", {"request": late, "to": "gem", "max_loss": "nothing"})
+    assert refused.status_code == 422
+    assert "late-system" in refused.text
+
+
+LINE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{[a-z_]+=\"[^\"\n]*\"(,[a-z_]+=\"[^\"\n]*\")*\})? [0-9.e+-]+")
+
+
+def test_metrics_can_be_parsed(running: Running) -> None:
+    running.post("/v1/chat/completions", body("openai-chat", "gpt"))
+    told = running.get("/metrics")
+    assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
+    types_told: dict[str, str] = {}
+    for line in told.text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            types_told[name] = kind
+        else:
+            assert LINE.fullmatch(line), line
+    assert types_told["dragoman_requests_total"] == "counter"
+    assert types_told["dragoman_request_seconds"] == "histogram"
+    assert 'dialect="openai-chat",target="openai/gpt-4o",status="200"' in told.text
+
+
+def test_labels_are_bounded(running: Running) -> None:
+    metrics = type(running.services.metrics)()
+    for number in range(3000):
+        metrics.request("openai-chat", f'p/"{number}\n', 200)
+    assert len(metrics.requests) <= 1001
+
+
+# --- passed on as they are
+
+
+def test_E16_embeddings_are_passed_on_under_the_providers_name(running: Running, behind: Upstream) -> None:
+    vectors = {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}], "model": "m"}
+    behind.answer = lambda seen: (200, {**vectors, "usage": {"prompt_tokens": 1, "total_tokens": 1}})
+    made = running.openai().embeddings.create(model="vectors", input="Hi", encoding_format="float")
+    assert made.data[0].embedding == [0.5, 0.25]
+    seen = behind.seen[-1]
+    assert (seen.path, seen.body["model"]) == ("/v1/embeddings", "text-embedding-9")
+    assert seen.headers["authorization"].startswith("Bearer pk-")
+
+
+def test_E16_audio_is_passed_on_as_a_form(running: Running, behind: Upstream) -> None:
+    behind.answer = lambda seen: (200, {"text": "Hello."})
+    heard = running.openai().audio.transcriptions.create(
+        model="vectors", file=("a.wav", b"RIFF\r\n\x00\xff", "audio/wav")
+    )
+    assert heard.text == "Hello."
+    seen = behind.seen[-1]
+    assert seen.path == "/v1/audio/transcriptions"
+    assert b"text-embedding-9" in seen.raw
+    assert b"RIFF\r\n\x00\xff" in seen.raw
+
+
+def test_E16_their_refusals_are_told(running: Running, behind: Upstream) -> None:
+    behind.answer = lambda seen: (400, refusal("input is empty"))
+    answered = running.post("/v1/embeddings", {"model": "vectors", "input": ""})
+    assert answered.status_code == 400
+    assert answered.json()["error"]["message"] == "input is empty"
+    assert running.entry(answered).target == "fake/text-embedding-9"
+    assert running.post("/v1/embeddings", {"model": "no-such", "input": ""}).status_code == 404
+
+
+# --- somebody else's application
+
+
+def test_it_can_be_mounted_under_a_path(tmp_path: Path, emulators: dict[str, Any]) -> None:
+    config = {
+        "providers": {"openai": provider("openai", emulators["openai"].base_url)},
+        "models": {"m": {"target": "openai/gpt-4o"}},
+    }
+    plain = Running(config, tmp_path)
+    plain.app = Starlette(routes=[Mount("/llm", app=Gateway(plain.services))])
+    plain.start()
+    try:
+        answered = plain.post("/llm/v1/chat/completions", body("openai-chat", "m"))
+        assert answered.status_code == 200
+        assert plain.get("/llm/health").status_code == 200
+        assert plain.get("/llm/v1/models").json()["data"][0]["id"] == "m"
+        assert plain.post("/v1/chat/completions", body("openai-chat", "m")).status_code == 404
+    finally:
+        plain._server.should_exit = True  # type: ignore[union-attr]
+
+
+# --- clients that leave
+
+
+SLOW = {"text": "word " * 4000, "fault": "slow;bytes=200;every=0.02"}
+
+
+@pytest.mark.parametrize("dialect", PATHS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_client_that_leaves_frees_everything(
+    running: Running, emulators: dict[str, Any], dialect: str, stream: bool
+) -> None:
+    running.get("/health")
+    before = running.tasks()
+    emulators["anthropic"].script(SLOW)
+    where, asked = path(dialect, "claude"), body(dialect, "claude")
+    if stream and dialect == "gemini":
+        where = where.replace("generateContent", "streamGenerateContent") + "?alt=sse"
+    elif stream:
+        asked["stream"] = True
+    if stream:
+        with httpx.stream("POST", running.url + where, json=asked) as answered:
+            assert next(answered.iter_raw())
+            assert running.busy() == (1, 1)
+    else:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(running.url + where, json=asked, timeout=0.3)
+    wait_for(lambda: running.busy() == (0, 0))
+    wait_for(lambda: running.tasks() <= before)
+
+
+def test_a_client_that_left_is_noted(running: Running, emulators: dict[str, Any]) -> None:
+    emulators["anthropic"].script(SLOW)
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(running.url + "/v1/messages", json=body("anthropic", "claude"), timeout=0.3)
+    wait_for(lambda: running.busy() == (0, 0))
+    running.services.lines.flush()
+    last = [json.loads(line) for line in running.log.getvalue().splitlines() if '"event":"request"' in line][-1]
+    assert (last["status"], last["error"]) == (499, "network")
+
+
+def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
+    def endless(seen: Seen) -> Answer | None:
+        chunk = {
+            "id": "x",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "delta": {"content": "x" * 2000}, "finish_reason": None}],
+        }
+        return 200, b"".join([b"data: " + json.dumps(chunk).encode() + b"\n\n"] * 6000)
+
+    with upstream(endless) as source:
+        config = {
+            "providers": {"p": provider("openai-compatible-lenient", source.url)},
+            "models": {"m": {"target": "p/x"}},
+            "server": {"write_timeout": 0.3},
+        }
+        with gateway(config, tmp_path) as running, httpx.Client() as client:
+            asked = body("openai-chat", "m", stream=True)
+            with client.stream("POST", running.url + "/v1/chat/completions", json=asked) as answered:
+                assert answered.status_code == 200
+                wait_for(lambda: running.busy() == (0, 0))
+                time.sleep(0.05)
+            running.services.lines.flush()
+            assert '"status":499' in running.log.getvalue()
+
+
+def test_the_sdks_can_read_a_gemini_config(running: Running) -> None:
+    config = types.GenerateContentConfig(system_instruction="Be brief.", temperature=0.5, max_output_tokens=50)
+    told = running.gemini().models.generate_content(model="claude", contents="Hi", config=config)
+    assert (told.text or "").startswith("heard: system user")
