@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +19,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.gateway.serving import CLIENT, Served, clean_environment, refused, serving
+from tests.gateway.serving import CLIENT, DRAGOMAN, Served, clean_environment, refused, serving
 
 from dragoman.gateway.standin import MODELS
 from dragoman.testing import emulator
@@ -142,6 +146,67 @@ def test_D5_a_gateway_of_the_environment_is_found(tmp_path: Path) -> None:
             )
             assert answer.status_code == 200, answer.text
             assert answer.headers["x-dragoman-model"] == "gateway/some-model"
+
+
+def test_A24_attribution_reaches_the_provider(tmp_path: Path) -> None:
+    with emulator("openrouter") as one:
+        config(
+            tmp_path,
+            f"providers: {{router: {{profile: openrouter, base_url: '{one.base_url}', api_key: k, "
+            "attribution: {title: demo, url: 'https://example.com', user_agent: demo/1.0}}}\n",
+        )
+        with serving(tmp_path) as served:
+            assert served.chat("router/google/gemini-2.5-pro").status_code == 200
+    sent = one.requests[-1].headers
+    assert (sent["x-title"], sent["http-referer"], sent["user-agent"]) == ("demo", "https://example.com", "demo/1.0")
+
+
+def test_C47_a_capture_is_the_ledger_with_bodies(tmp_path: Path) -> None:
+    config(tmp_path, "store: {keep_bodies: true}\n")
+    with serving(tmp_path) as served:
+        for dialect in ASKED:
+            identity = ask(served.url, dialect, "deepseek-chat").headers["x-dragoman-request-id"]
+            kept = CLIENT.get(f"{served.url}/dragoman/requests/{identity}").json()
+            assert kept["client_dialect"] == dialect
+            assert "Hi" in json.dumps(kept["request"])
+            assert kept["sent"]["messages"][-1]["content"] == "Hi"
+            assert "heard:" in json.dumps(kept["answer"])
+
+
+def test_a_start_loads_nothing_that_it_does_not_need() -> None:
+    """The first answer comes quickly because these stay on the disk."""
+    late = ("rich", "httpx", "httpx2", "jinja2", "dragoman.emulators.desk", "opentelemetry", "multiprocessing.pool")
+    source = (
+        f"import sys, dragoman.gateway.server, dragoman.cli.serve\nprint([n for n in {late!r} if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_people_get_a_banner(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*DRAGOMAN, "serve", "--port", "0"], cwd=tmp_path, env=clean_environment(COLUMNS="120"), stderr=slave
+    )
+    os.close(slave)
+    try:
+        seen = ""
+        while "genai.Client(" not in seen:
+            seen += os.read(master, 65536).decode("utf-8", "replace")
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+        for words in (
+            "no provider configured: the strict emulators stand in",
+            "ANTHROPIC_BASE_URL=http://127.0.0.1:",
+            'wire_api = "responses"',
+            "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:",
+            "none: any key will do",
+        ):
+            assert words in plain
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        os.close(master)
 
 
 def test_a_hang_up_reloads_and_a_bad_file_is_refused(tmp_path: Path) -> None:
