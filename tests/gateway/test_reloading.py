@@ -1,0 +1,115 @@
+"""A configuration that changes under a running gateway: as a whole or not at all, and never under a request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gateway.running import Running, gateway, provider, wait_for
+from tests.gateway.upstream import GOOD, Answer, Seen, Upstream, refusal, upstream
+
+SECRET = "first-secret-0123456789"
+RENEWED = "second-secret-987654321"
+
+
+@pytest.fixture
+def behind() -> Iterator[Upstream]:
+    with upstream() as one:
+        yield one
+
+
+def config(behind: Upstream, model: str, key: str = SECRET, **more: Any) -> dict[str, Any]:
+    served = provider("openai-compatible-lenient", behind.url, api_key=key)
+    return {"providers": {"p": served}, "models": {"m": {"target": f"p/{model}"}}, **more}
+
+
+@pytest.fixture
+def running(behind: Upstream, tmp_path: Path) -> Iterator[Running]:
+    with gateway(config(behind, "old"), tmp_path) as one:
+        yield one
+
+
+def asked(running: Running, model: str = "m") -> Any:
+    return running.post("/v1/chat/completions", {"model": model, "messages": [{"role": "user", "content": "Hi"}]})
+
+
+def logged(running: Running, event: str) -> str:
+    running.services.lines.flush()
+    return "\n".join(line for line in running.log.getvalue().splitlines() if f'"event":"{event}"' in line)
+
+
+def test_a_changed_file_is_seen_and_taken_as_a_whole(running: Running, behind: Upstream) -> None:
+    assert asked(running).headers["x-dragoman-model"] == "p/old"
+    running.write(config(behind, "new", RENEWED, keys={"k": {"sha256": "0" * 64}}))
+    wait_for(lambda: bool(logged(running, "config-reloaded")))
+    assert asked(running).status_code == 401
+    running.write(config(behind, "new", RENEWED))
+    wait_for(lambda: asked(running).status_code == 200)
+    assert asked(running).headers["x-dragoman-model"] == "p/new"
+    assert behind.seen[-1].headers["authorization"] == f"Bearer {RENEWED}"
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ("providers: [", "dragoman.yaml"),
+        ("modles: {}", 'Did you mean "models"'),
+        ("models: {m: {target: nowhere/x}}", "nowhere"),
+        (
+            "providers: {p: {profile: openai, facts: {system_place: nowhere}}}\nmodels: {m: {target: p/x}}",
+            "system_place",
+        ),
+    ],
+    ids=["no yaml", "unknown key", "unknown provider", "bad fact"],
+)
+def test_E15_a_bad_file_is_refused_and_the_old_stays(running: Running, bad: str, says: str) -> None:
+    running.write(bad)
+    wait_for(lambda: bool(logged(running, "config-refused")))
+    assert says in logged(running, "config-refused").replace('\\"', '"')
+    assert asked(running).headers["x-dragoman-model"] == "p/old"
+    assert running.get("/ready").status_code == 200
+
+
+def test_E15_a_missing_file_is_refused_and_the_old_stays(running: Running) -> None:
+    running.file.unlink()
+    wait_for(lambda: bool(logged(running, "config-refused")))
+    assert asked(running).status_code == 200
+
+
+def test_requests_under_way_are_untouched(running: Running, behind: Upstream) -> None:
+    def slow(seen: Seen) -> Answer | None:
+        time.sleep(0.5)
+        return 200, GOOD
+
+    behind.answer = slow
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(asked, running)
+        wait_for(lambda: running.busy()[1] == 1)
+        running.write(config(behind, "new"))
+        running.services.reload()
+        behind.answer = lambda seen: None
+        assert asked(running).headers["x-dragoman-model"] == "p/new"
+        assert pending.result().headers["x-dragoman-model"] == "p/old"
+        assert pending.result().status_code == 200
+
+
+def test_secrets_of_every_configuration_are_known(running: Running, behind: Upstream) -> None:
+    running.write(config(behind, "new", RENEWED))
+    running.services.reload()
+    behind.answer = lambda seen: (400, refusal(f"odd keys {SECRET} and {RENEWED}"))
+    told = asked(running).text
+    assert "odd keys [REDACTED] and [REDACTED]" in told
+
+
+def test_errors_after_a_reload_are_told_as_before(running: Running, behind: Upstream) -> None:
+    running.write(config(behind, "new"))
+    running.services.reload()
+    assert asked(running, "gone").status_code == 404
+    behind.answer = lambda seen: (500, refusal("oh no"))
+    assert asked(running).status_code == 500
+    running.services.failures.flush()
+    assert "oh no" in running.errors.read_text()
