@@ -71,7 +71,8 @@ def _no_yaml(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 0
     says = " ".join(filter(None, (error.context, error.problem)))
-    bare = line and BARE_VARIABLE.search(text.splitlines()[line - 1] if line <= text.count("\n") + 1 else "")
+    lines = text.splitlines()
+    bare = 0 < line <= len(lines) and BARE_VARIABLE.search(lines[line - 1])
     hint = '. Inside { } a variable needs quotes: "${VAR}"' if bare else ""
     return Problem(f"is not YAML: {says}{hint}", file, line)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from hashlib import blake2b
+from typing import ParamSpec
 
+import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.envelope import unseal
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.errors import MalformedRequest
+from dragoman.wire.json import malformed, too_deep
 
 OPENAI_FILES = "openai"
 """Who holds the files that Chat and Responses speak of."""
@@ -55,6 +60,14 @@ def data_url(source: Inline) -> bytes:
     return b'"data:' + source.media_type.encode() + b";base64," + source.data[1:]
 
 
+def kind_of(raw: bytes, at: str) -> str:
+    """The `type` of an object that could not be read as it stands."""
+    kind = msgspec.json.decode(raw).get("type")
+    if not isinstance(kind, str):
+        raise MalformedRequest("the type is not a string", at=f"{at}/type")
+    return kind
+
+
 def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
     return Extras(dialect, fields) if fields else None
 
@@ -67,3 +80,21 @@ def read_model(found: Mapping[str, Raw]) -> str | None:
     if raw[:1] != b'"':
         raise MalformedRequest("the model is not a string", at="/model")
     return unquote(raw)
+
+
+P = ParamSpec("P")
+
+
+def reading(parse: Callable[P, Ask]) -> Callable[P, Ask]:
+    """A reader of requests whose faults are all our own: a value of the wrong type anywhere is a malformed request."""
+
+    @wraps(parse)
+    def read(*args: P.args, **kwargs: P.kwargs) -> Ask:
+        try:
+            return parse(*args, **kwargs)
+        except msgspec.DecodeError as fault:
+            raise malformed(fault) from None
+        except RecursionError:
+            raise too_deep() from None
+
+    return read

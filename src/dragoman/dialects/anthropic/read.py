@@ -29,7 +29,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.reading import extras_of, state
+from dragoman.dialects.reading import extras_of, kind_of, state
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import items, members, salvage
 
@@ -171,8 +171,7 @@ def _read_raw(raw: bytes, at: str) -> Part:
     """A block with fields we do not know: extras where we know its type, else kept verbatim."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content block that is not an object", at=at)
-    kind = msgspec.json.decode(raw).get("type")
-    if kind not in READERS:
+    if kind_of(raw, at) not in READERS:
         return _opaque(raw)
     salvaged = salvage(raw, _block, at)
     part = _read_block(salvaged.value, at, extras_of(DIALECT, salvaged.extras.get("$", {})))

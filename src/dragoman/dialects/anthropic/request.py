@@ -11,7 +11,7 @@ from dragoman.dialects import writing
 from dragoman.dialects.anthropic import write
 from dragoman.dialects.anthropic.read import DIALECT, read_messages, read_system
 from dragoman.dialects.anthropic.settings import read_top, write_top
-from dragoman.dialects.reading import read_model
+from dragoman.dialects.reading import read_model, reading
 from dragoman.dialects.writing import Pieces, Wanted
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import members, readable, refuse_duplicates
@@ -20,6 +20,7 @@ LIST = "messages"
 PATH = "/v1/messages"
 
 
+@reading
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     source, repairs = readable(body)

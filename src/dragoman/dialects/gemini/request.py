@@ -16,7 +16,7 @@ from dragoman.dialects import writing
 from dragoman.dialects.gemini import write
 from dragoman.dialects.gemini.read import DIALECT, read_messages, read_system
 from dragoman.dialects.gemini.settings import SNAKE, read_top, write_top
-from dragoman.dialects.reading import read_model
+from dragoman.dialects.reading import read_model, reading
 from dragoman.dialects.writing import Pieces, Wanted
 from dragoman.errors import DuplicateKey, MalformedRequest
 from dragoman.wire.json import items, members, readable, refuse_duplicates, write_list, write_object
@@ -25,6 +25,7 @@ LIST = "contents"
 PATH = "/v1beta/models/"
 
 
+@reading
 def parse_request(
     body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
 ) -> Ask:

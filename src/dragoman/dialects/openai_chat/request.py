@@ -12,7 +12,7 @@ from dragoman.dialects.openai_chat import write
 from dragoman.dialects.openai_chat.plain import read_plain
 from dragoman.dialects.openai_chat.read import DIALECT, read_messages
 from dragoman.dialects.openai_chat.settings import read_top, write_top
-from dragoman.dialects.reading import read_model
+from dragoman.dialects.reading import read_model, reading
 from dragoman.dialects.writing import Pieces, Wanted
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import members, readable, refuse_duplicates
@@ -21,6 +21,7 @@ LIST = "messages"
 PATH = "/chat/completions"
 
 
+@reading
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     source, repairs = readable(body)

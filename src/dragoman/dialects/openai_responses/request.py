@@ -14,7 +14,7 @@ from dragoman.dialects.openai_responses import write
 from dragoman.dialects.openai_responses.content import DIALECT
 from dragoman.dialects.openai_responses.read import read_instructions, read_messages
 from dragoman.dialects.openai_responses.settings import read_top, write_top
-from dragoman.dialects.reading import read_model
+from dragoman.dialects.reading import read_model, reading
 from dragoman.dialects.writing import Pieces, Wanted
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json import members, readable, refuse_duplicates
@@ -25,6 +25,7 @@ _STORED = ("previous_response_id", "conversation", "prompt")
 """Members beside which there need not be any input."""
 
 
+@reading
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     source, repairs = readable(body)

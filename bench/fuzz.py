@@ -1,0 +1,300 @@
+"""Random bytes and damaged structures into every parser: nothing but our own errors may come out.
+
+    python bench/fuzz.py [--minutes 10] [--seed N]
+
+Prints what it tried; on a fault the seed and the input that caused it, and exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import random
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from dragoman.config import Environment, Known, parse
+from dragoman.dialects.answering import Answering
+from dragoman.engine.adapt import adapt
+from dragoman.engine.translate import Translation
+from dragoman.errors import DragomanError
+from dragoman.rules.schema import FORMS, compile_schema
+from dragoman.wire.failures import read_failure
+
+DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
+TARGETS = (
+    "openai/gpt-4o",
+    "openai/gpt-5.6",
+    "openai-responses/gpt-5.6",
+    "anthropic/claude-sonnet-4-5",
+    "anthropic/claude-opus-4-8",
+    "gemini/gemini-2.5-flash",
+    "gemini/gemini-3-pro-preview",
+    "mistral/mistral-large-latest",
+    "deepseek/deepseek-v4-flash",
+    "strict-template/m",
+    "gemini-compatible/m",
+)
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": ["string", "null"], "enum": ["x", 1]}, "default": {"$ref": "#/$defs/d"}},
+    "$defs": {"d": {"anyOf": [{"const": 1}, {"type": "array"}]}},
+    "required": ["a"],
+}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "openai-chat": {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "s"},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "é"},
+                    {"type": "image_url", "image_url": {"url": "http://x/y.png"}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c.1", "type": "function", "function": {"name": "a.b", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "c.1", "content": "r"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "a.b", "parameters": SCHEMA, "strict": True}}],
+        "temperature": 1.5,
+        "stop": ["x"],
+        "reasoning_effort": "high",
+    },
+    "anthropic": {
+        "model": "m",
+        "max_tokens": 10,
+        "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+        "thinking": {"type": "enabled", "budget_tokens": 2000},
+        "messages": [
+            {"role": "user", "content": "u"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "t", "signature": "QQ=="},
+                    {"type": "tool_use", "id": "i", "name": "n", "input": {}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "i", "content": [{"type": "text", "text": "r"}]},
+                    {"type": "text", "text": "x"},
+                ],
+            },
+        ],
+        "tools": [{"name": "n", "input_schema": SCHEMA}],
+    },
+    "gemini": {
+        "systemInstruction": {"parts": [{"text": "s"}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "u"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "QQ=="}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}],
+        "generationConfig": {"temperature": 0.5, "thinkingConfig": {"thinkingBudget": 100}},
+    },
+    "openai-responses": {
+        "model": "m",
+        "instructions": "i",
+        "input": [
+            {"role": "developer", "content": "d"},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "u"}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "QQ=="},
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": "x"},
+        ],
+        "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}, {"type": "web_search"}],
+        "reasoning": {"effort": "low"},
+    },
+}
+STREAMS: dict[str, bytes] = {
+    "openai-chat": b'data: {"id":"x","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"a"}}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\ndata: [DONE]\n\n',
+    "anthropic": b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":1}}}\n\n'
+    b'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
+    b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}\n\n'
+    b'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n'
+    b'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}\n\n'
+    b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    "gemini": b'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2}}\r\n\r\n',
+    "openai-responses": b'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","output":[]}}\n\n'
+    b'event: response.output_item.added\ndata: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","role":"assistant","content":[]}}\n\n'
+    b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"m","delta":"a"}\n\n'
+    b'event: response.completed\ndata: {"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":2}}}\n\n',
+}
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    "",
+    " ",
+    "\ud800",
+    "x" * 70,
+    [],
+    {},
+    [[]],
+    {"": None},
+    "{",
+    "data:image/png;base64,",
+    "\x00",
+    "é\u2028",
+]
+
+
+class Fuzzer:
+    """Draws inputs from a seed and keeps count."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.counts: Counter[str] = Counter()
+        self.last: Any = None
+
+    def damaged(self, value: Any) -> Any:
+        """The value with a few places changed, removed or doubled."""
+        value = copy.deepcopy(value)
+        for _ in range(self.random.randint(1, 4)):
+            self._damage(value)
+        return value
+
+    def _damage(self, value: Any) -> None:
+        while isinstance(value, (dict, list)) and value:
+            keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+            key = self.random.choice(keys)
+            if self.random.random() < 0.4 or not isinstance(value[key], (dict, list)):
+                self._hit(value, key)
+                return
+            value = value[key]
+
+    def _hit(self, holder: Any, key: Any) -> None:
+        match self.random.randrange(4):
+            case 0:
+                del holder[key]
+            case 1:
+                holder[key] = copy.deepcopy(self.random.choice(ODD))
+            case 2 if isinstance(holder, list):
+                holder.insert(self.random.randint(0, len(holder)), copy.deepcopy(holder[key]))
+            case _ if isinstance(holder, dict):
+                holder[self.random.choice(["done", "name", "type", "role", "content", "x"])] = copy.deepcopy(self.random.choice(ODD))
+            case _:
+                holder[key] = {"type": self.random.choice(["text", "tool_use", "zzz"])}
+
+    def scrambled(self, data: bytes) -> bytes:
+        """Bytes flipped, cut, doubled or put in."""
+        out = bytearray(data)
+        for _ in range(self.random.randint(1, 8)):
+            at = self.random.randrange(len(out) + 1)
+            match self.random.randrange(4):
+                case 0:
+                    out[at : at + self.random.randint(1, 9)] = b""
+                case 1:
+                    out[at:at] = self.random.randbytes(self.random.randint(1, 5))
+                case 2:
+                    out[at : at + 1] = self.random.choice([b'"', b"{", b"]", b"\\", b"\n\n", b"\r", b":", b"\xff"])
+                case _:
+                    out[at:at] = out[: self.random.randint(0, 60)]
+        return bytes(out)
+
+    def request(self) -> None:
+        dialect = self.random.choice(DIALECTS)
+        target = self.random.choice(TARGETS)
+        if self.random.random() < 0.7:
+            body = json.dumps(self.damaged(REQUESTS[dialect]), ensure_ascii=self.random.random() < 0.5).encode(
+                "utf-8", "surrogatepass"
+            )
+        else:
+            body = self.scrambled(json.dumps(REQUESTS[dialect]).encode())
+        self.last = (dialect, target, body)
+        adapt(body, source=self.random.choice([dialect, "auto"]), target=target)
+
+    def stream(self) -> None:
+        upstream, client = self.random.choice(DIALECTS), self.random.choice(DIALECTS)
+        data = self.scrambled(STREAMS[upstream])
+        size = self.random.choice([1, 3, 17, 4096])
+        self.last = (upstream, client, size, data)
+        translation = Translation(upstream, client, answering=Answering(model="m", id="x", include_usage=True))
+        for start in range(0, len(data), size):
+            translation.feed(data[start : start + size])
+        translation.close()
+
+    def reply(self) -> None:
+        upstream, client = self.random.choice(DIALECTS), self.random.choice(DIALECTS)
+        body = self.scrambled(
+            b'{"id":"x","model":"m","choices":[{"message":{"content":"a"}}],"content":[],"candidates":[],"output":[]}'
+        )
+        self.last = (upstream, client, body)
+        Translation(upstream, client, answering=Answering(model="m", id="x")).whole(body)
+
+    def failure(self) -> None:
+        body = self.scrambled(
+            b'{"error":{"message":"no","type":"t","code":400,"metadata":{"raw":"{\\"error\\":{\\"message\\":\\"x\\"}}"}}}'
+        )
+        self.last = body
+        read_failure(
+            self.random.choice([0, 200, 400, 429, 500]), {"retry-after": self.random.choice(["1", "x", "-1", ""])}, body
+        )
+
+    def schema(self) -> None:
+        schema = json.dumps(self.damaged(SCHEMA)).encode()
+        form = self.random.choice(sorted(FORMS))
+        self.last = (form, schema)
+        compile_schema(schema, FORMS[form])
+
+    def config(self) -> None:
+        text = self.scrambled(
+            b"providers:\n  a: {profile: anthropic, api_key: k}\nmodels:\n  m: {target: a/x, options: {t: 1}}\n"
+        )
+        self.last = text
+        parse(text.decode("utf-8", "replace"), known=Known(), variables=Environment({}, {}))
+
+
+PARSERS: tuple[Callable[[Fuzzer], None], ...] = (
+    Fuzzer.request,
+    Fuzzer.request,
+    Fuzzer.request,
+    Fuzzer.stream,
+    Fuzzer.stream,
+    Fuzzer.reply,
+    Fuzzer.failure,
+    Fuzzer.schema,
+    Fuzzer.config,
+)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--minutes", type=float, default=10)
+    options.add_argument("--seed", type=int, default=int(time.time()))
+    given = options.parse_args()
+    fuzzer = Fuzzer(given.seed)
+    ends = time.monotonic() + given.minutes * 60
+    while time.monotonic() < ends:
+        work = fuzzer.random.choice(PARSERS)
+        try:
+            work(fuzzer)
+            fuzzer.counts[f"{work.__name__} read"] += 1
+        except DragomanError:
+            fuzzer.counts[f"{work.__name__} refused"] += 1
+        except Exception:
+            traceback.print_exc()
+            print(f"seed {given.seed}, {work.__name__}: {fuzzer.last!r}")
+            return 1
+    print(f"seed {given.seed}: " + ", ".join(f"{name} {count}" for name, count in sorted(fuzzer.counts.items())))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
