@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Origin
-from dragoman.conversation.replies import Reply
+from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.answering import Answering, StreamParser, StreamRenderer
 from dragoman.errors import TargetError, near_match
 
@@ -32,6 +32,10 @@ _ASKS: Mapping[str, frozenset[str]] = {
 }
 
 
+Glance = tuple[Usage | None, Stop]
+"""What an answer that goes through as it is tells of itself."""
+
+
 class Spoken(msgspec.Struct, frozen=True):
     """How one dialect reads and writes answers, streams and errors."""
 
@@ -42,6 +46,7 @@ class Spoken(msgspec.Struct, frozen=True):
     render_reply: Callable[[Reply, Answering], bytes]
     parse_error: Callable[[int, Mapping[str, str], bytes], Failure]
     render_error: Callable[[Failure, Answering], tuple[int, dict[str, str], bytes]]
+    glance: Callable[[bytes], Glance | None]
 
     def options(self, origin: Origin | None, seed: str, think_tags: bool) -> dict[str, object]:
         """The keyword arguments of this dialect's readers."""
@@ -65,4 +70,9 @@ def spoken(name: str) -> Spoken:
         reply.render_reply,
         errors.parse_error,
         errors.render_error,
+        getattr(reply, "glance", _unread),
     )
+
+
+def _unread(_: bytes) -> None:
+    """For dialects whose answers are always read."""

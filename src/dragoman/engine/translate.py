@@ -120,6 +120,10 @@ class Translation:
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error where `failure` is set afterwards."""
+        seen = self._upstream.glance(body) if self._watch is not None and self._keeping is None else None
+        if seen is not None:
+            self.usage, self.stop = seen
+            return body
         events = self._upstream.parse_reply(body, **self._options)
         self._note(events)
         if self.failure is None and self._keeping is not None:

@@ -60,6 +60,29 @@ class Chunk(msgspec.Struct, gc=False):
     x_groq: Raw = ABSENT
 
 
+class SaidMessage(msgspec.Struct, gc=False):
+    """Of a message, only what bears on why it ended."""
+
+    tool_calls: Raw = ABSENT
+    function_call: Raw = ABSENT
+    refusal: Raw = ABSENT
+
+
+class SaidChoice(msgspec.Struct, gc=False):
+    finish_reason: str
+    message: SaidMessage
+    index: int = 0
+
+
+class Said(msgspec.Struct, gc=False):
+    """A whole answer that is passed on as it is: what it tells of itself."""
+
+    choices: list[SaidChoice]
+    usage: Raw = ABSENT
+    error: Raw = ABSENT
+    x_groq: Raw = ABSENT
+
+
 class Head(msgspec.Struct, gc=False):
     """What is said once."""
 
@@ -74,6 +97,7 @@ BODY_KEYS = frozenset({"choices", "usage", "error", "obfuscation", "p", "padding
 CHOICE_KEYS = frozenset({"index", "delta", "message", "finish_reason", "logprobs"})
 
 decode_chunk = msgspec.json.Decoder(Chunk).decode
+decode_said = msgspec.json.Decoder(Said).decode
 decode_head = msgspec.json.Decoder(Head).decode
 members = msgspec.json.Decoder(dict[str, Raw]).decode
 items = msgspec.json.Decoder(list[Raw]).decode

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.literals import EMPTY, joined, quote
@@ -20,9 +22,9 @@ from dragoman.conversation.parts import (
     Remote,
     Text,
 )
-from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.answering import Answering
-from dragoman.dialects.openai_chat.chunks import DIALECT, UNREADABLE
+from dragoman.dialects.openai_chat.chunks import ABSENT, DIALECT, UNREADABLE, decode_said
 from dragoman.dialects.openai_chat.details import kind_of, render_piece, render_state
 from dragoman.dialects.openai_chat.pieces import (
     annotation,
@@ -34,8 +36,8 @@ from dragoman.dialects.openai_chat.pieces import (
 )
 from dragoman.dialects.openai_chat.reader import Reader, unreadable
 from dragoman.dialects.openai_chat.signatures import render_signature
-from dragoman.dialects.openai_chat.stops import word_for
-from dragoman.dialects.openai_chat.usage import render_usage
+from dragoman.dialects.openai_chat.stops import reason_of, word_for
+from dragoman.dialects.openai_chat.usage import parse_usage, render_usage
 
 
 def parse_reply(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:
@@ -52,6 +54,28 @@ def parse_reply(body: bytes, origin: Origin | None = None, *, think_tags: bool =
     if not reader.over:
         reader.finish(out)
     return [out[-1]] if type(out[-1]) is Failed else out
+
+
+def glance(body: bytes) -> tuple[Usage | None, Stop] | None:
+    """Usage and stop of an answer that goes through as it is; None where it must be read to be judged."""
+    try:
+        if not body.isascii():
+            body.decode()
+        said = decode_said(body)
+    except (*UNREADABLE, UnicodeDecodeError):
+        return None
+    first = next((choice for choice in said.choices if choice.index == 0), None)
+    failed = any(choice.finish_reason == "error" for choice in said.choices)
+    if first is None or failed or not _silent(said.error) or said.x_groq is not ABSENT:
+        return None
+    message = first.message
+    calls = not _silent(message.tool_calls) or not _silent(message.function_call)
+    stop = reason_of(first.finish_reason, calls, not _silent(message.refusal))
+    return None if _silent(said.usage) else parse_usage(bytes(said.usage)), stop
+
+
+def _silent(raw: msgspec.Raw) -> bool:
+    return raw is ABSENT or bytes(raw) in (b"null", b"[]", b'""')
 
 
 def render_reply(reply: Reply, answering: Answering) -> bytes:
