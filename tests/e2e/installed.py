@@ -1,0 +1,87 @@
+"""The clients that are not part of the development environment: installed once, into a cache beside the tests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+CACHE = HERE / ".cache"
+CLIENTS = HERE / "clients"
+asked_for = pytest.mark.skipif(
+    not os.environ.get("DRAGOMAN_E2E"), reason="installs real clients: run it with `make e2e` (DRAGOMAN_E2E=1)"
+)
+"""These tests run only where somebody wants them."""
+
+
+def npm() -> Path:
+    """The folder with `node_modules`."""
+    folder = CACHE / "npm"
+    if _is_fresh(folder, HERE / "package.json"):
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(HERE / "package.json", folder)
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=folder, check=True, timeout=600)
+    _mark(folder, HERE / "package.json")
+    return folder
+
+
+def frameworks() -> Path:
+    """The Python that has the client frameworks."""
+    folder = CACHE / "frameworks"
+    python = folder / "bin" / "python"
+    if _is_fresh(folder, HERE / "frameworks.txt"):
+        return python
+    venv.create(folder, with_pip=True)
+    wanted = str(HERE / "frameworks.txt")
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", wanted], check=True, timeout=600)
+    _mark(folder, HERE / "frameworks.txt")
+    return python
+
+
+def _digest(wanted: Path) -> str:
+    return hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()
+
+
+def _is_fresh(folder: Path, wanted: Path) -> bool:
+    mark = folder / "installed"
+    return mark.exists() and mark.read_text() == _digest(wanted)
+
+
+def _mark(folder: Path, wanted: Path) -> None:
+    (folder / "installed").write_text(_digest(wanted))
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """An environment with a home of its own and nobody's keys or proxies."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    return {**kept, "HOME": str(home), "NO_COLOR": "1", "CI": "1", **more}
+
+
+def run(command: list[str], home: Path, seconds: float = 120, cwd: Path | None = None, **more: str) -> str:
+    """A client's own output; its complaint where it fails."""
+    done = subprocess.run(
+        command,
+        cwd=cwd or home,
+        env=environment(home, **more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    assert done.returncode == 0, f"{command[:3]} failed with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def told(command: list[str], home: Path) -> Any:
+    """The line of JSON that a client script ends with."""
+    return json.loads(run(command, home).strip().splitlines()[-1])
