@@ -20,6 +20,7 @@ from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.answering import Answering, StreamParser
 from dragoman.engine.keeping import Keep, Keeping
+from dragoman.engine.renaming import Renaming
 from dragoman.engine.spoken import spoken
 from dragoman.engine.watching import Watch
 
@@ -39,6 +40,7 @@ class Translation:
         "_keeping",
         "_options",
         "_parser",
+        "_renaming",
         "_renderer",
         "_undo",
         "_upstream",
@@ -63,6 +65,7 @@ class Translation:
         self._upstream = spoken(upstream)
         self._client = spoken(client)
         self._undo = undo
+        self._renaming = Renaming(undo.keys) if undo.keys else None
         self._options = self._upstream.options(origin, self._answering.id, think_tags)
         self._keeping = Keeping(client, keep) if keep is not None else None
         self._parser: StreamParser | None = None
@@ -125,6 +128,8 @@ class Translation:
             self.usage, self.stop = seen
             return body
         events = self._upstream.parse_reply(body, **self._options)
+        if self._renaming is not None:
+            events = self._renaming.put(events)
         self._note(events)
         if self.failure is None and self._keeping is not None:
             self._keeping.close()
@@ -148,6 +153,10 @@ class Translation:
 
     def _written(self, events: list[Event]) -> bytes:
         if not events or self.failure is not None:
+            return b""
+        if self._renaming is not None:
+            events = self._renaming.put(events)
+        if not events:
             return b""
         if len(events) > 1 or type(events[0]) is not TextDelta or self._keeping is not None:
             self._note(events)
