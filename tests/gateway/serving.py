@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,13 +19,15 @@ import httpx
 PATIENCE = 20.0
 CLIENT = httpx.Client(timeout=PATIENCE, verify=False, trust_env=False)
 """One for all tests: reading certificates takes longer than most of them."""
+_LEFT_OUT = ("LLM_", "DRAGOMAN_", "PYTHONDONTWRITEBYTECODE")
 DRAGOMAN = (sys.executable, "-c", "from dragoman.cli import main; main()")
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """This process's environment without anybody's keys."""
+    """This process's environment without anybody's keys; bytecode is kept aside, so that the next start is quick."""
+    more = {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "dragoman-tests-bytecode"), **more}
     kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
-    return {name: value for name, value in kept.items() if not name.startswith(("LLM_", "DRAGOMAN_"))} | more
+    return {name: value for name, value in kept.items() if not name.startswith(_LEFT_OUT)} | more
 
 
 class Served:
