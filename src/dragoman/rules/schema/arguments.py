@@ -15,10 +15,12 @@ def renamed_arguments(arguments: bytes, names: Mapping[str, str]) -> bytes:
     call of the history into what the target was told. Renamed properties have names that nothing else in the schema
     has, so that one flat table serves.
     """
-    if not any(msgspec.json.encode(name)[1:-1] in arguments for name in names):
+    escaped = b"\\u" in arguments  # a name may then be spelled in another way than ours
+    if not escaped and not any(msgspec.json.encode(name)[1:-1] in arguments for name in names):
         return arguments
     value = msgspec.json.decode(arguments)
-    return msgspec.json.encode(_renamed(value, names))
+    renamed = _renamed(value, names)
+    return arguments if renamed == value else msgspec.json.encode(renamed)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
