@@ -169,8 +169,11 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
                 found |= _SIMPLE[kind]
                 if calls:
                     found |= _MIXED_PARTS
-                if kind is Reasoning and part.state is not None:  # type: ignore[attr-defined]
-                    found |= _SIGNED
+                if kind is Reasoning:
+                    if part.state is not None:  # type: ignore[attr-defined]
+                        found |= _SIGNED
+                    if len(parts) == 1:
+                        found |= _NO_PARTS
             if part.hint is not None or part.extras is not None:
                 found |= _aside_traits(part)
         if calls:

@@ -154,7 +154,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # fields
     unknown_fields: Annotated[Stance, Meta(description="message fields that the dialect does not know")] = UNKNOWN
     message_fields: Annotated[
-        Mapping[str, tuple[str, ...]], Meta(description="extra message fields it takes, per role or `*`")
+        Mapping[str, tuple[str, ...]], Meta(description="extra message fields it takes, per role, `calls`, `tools` or `*`")
     ] = {}
     message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS

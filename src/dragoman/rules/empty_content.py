@@ -54,8 +54,8 @@ def _says_nothing(part: Part) -> bool:
 def _beside(message: Message, facts: Facts) -> Edit | None:
     if facts.empty_beside is not REFUSES:
         return None
-    kept = tuple(part for part in message.parts if not _says_nothing(part))
-    return edit(message.but(parts=kept), "took out an empty text")
+    kept = tuple(part for part in message.parts if not (type(part) is Text and part.literal == EMPTY))
+    return edit(message.but(parts=kept), "took out an empty text") if len(kept) < len(message.parts) else None
 
 
 def _alone(message: Message, facts: Facts, last: bool) -> Edit | None:

@@ -11,7 +11,7 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Text
+from dragoman.conversation.parts import Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rewriting import Edit, rewrite_messages
@@ -22,15 +22,29 @@ from dragoman.rules.rule import rule
     "null-content",
     when=lambda facts: facts.no_parts is Stance.REFUSES,
     looks_for=Trait.NO_PARTS,
-    loses=Loss.NOTHING,
+    loses=Loss.METADATA,
 )
 def null_content(conversation: Conversation, facts: Facts) -> Rewrite:
     def filled(message: Message) -> Edit | None:
-        if message.parts or (message.extras is not None and message.role is Role.SYSTEM):
+        if _says_something(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
             return None
         if message.role is not Role.USER:
-            return Edit((), "took out a message without content")
+            return Edit(
+                (), "took out a message without content", loses=Loss.METADATA if message.parts else Loss.NOTHING
+            )
         text = Text(quote(facts.text("empty_content")))
-        return Edit((message.but(parts=(text,), listed=False),), "put a placeholder into an empty turn", adds=True)
+        return Edit(
+            (message.but(parts=(text,), listed=False),),
+            "put a placeholder into an empty turn",
+            loses=Loss.NOTHING,
+            adds=True,
+        )
 
     return rewrite_messages(conversation, filled)
+
+
+def _says_something(message: Message, facts: Facts) -> bool:
+    """Thinking that goes into a field of its own is no content."""
+    if not facts.reasoning_field:
+        return bool(message.parts)
+    return any(type(part) is not Reasoning for part in message.parts)

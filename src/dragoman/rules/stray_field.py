@@ -20,7 +20,7 @@ from typing import Any
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Extras, Part, Result
+from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
 from dragoman.profiles.facts import Facts, Stance
@@ -63,7 +63,8 @@ def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -
         inner = _clean_parts(message, part.parts, facts, notes)
         if inner is not part.parts:
             changes["parts"] = inner
-    extras = _kept(part.extras, message.role.value, facts, type(part) is Result)
+    holder = "calls" if type(part) is Call else message.role.value
+    extras = _kept(part.extras, holder, facts, type(part) is Result)
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras

@@ -81,6 +81,8 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     if _is_off(thinking):
         return thinking if thinking.effort is None else Thinking(on=False, visible=thinking.visible)
     tokens = thinking.budget
+    if tokens is None and thinking.effort is None and not thinking.on:
+        return thinking
     if tokens is None:
         effort = thinking.effort or Effort.MEDIUM
         tokens = BUDGETS[effort]
@@ -114,7 +116,9 @@ def _at_least_low(effort: Effort | None) -> Effort | None:
 
 
 def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    """Gemini's levels: an effort of four."""
+    """Gemini's levels: an effort of four. A budget is still understood."""
+    if thinking.budget is not None and thinking.budget != 0 and thinking.effort is None:
+        return thinking
     effort = _as_effort(thinking)
     if effort is None:
         return Thinking(visible=thinking.visible) if thinking.visible is not None else None
