@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.config import Clients, Config, ConfigFile, Known, Loaded
+from dragoman.config import Clients, Config, ConfigFile, Known, Loaded, Reason
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.failures import Failure
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Part
 from dragoman.engine.adapt import Adapted
 from dragoman.engine.keeping import Keep
@@ -32,9 +32,15 @@ from dragoman.rules.rule import FAIL, KEEP
 from dragoman.store import Failure as FailureLine
 from dragoman.store import Failures, Redactor, Shelf, Store, open_store, secrets_of, timestamp
 from dragoman.upstream.destinations import Destination, Routes
-from dragoman.upstream.dispatch import Dispatch, Hooks
+from dragoman.upstream.dispatch import Dispatch, Hooks, Wish
 from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Limits, Tls, Transport
+
+_REASONS = {
+    FailureKind.CONTEXT_LENGTH: Reason.CONTEXT_LENGTH,
+    FailureKind.CONTENT_FILTER: Reason.CONTENT_FILTER,
+    FailureKind.RATE_LIMIT: Reason.RATE_LIMIT,
+}
 
 
 def known_names(profiles: Profiles) -> Known:
@@ -70,7 +76,7 @@ class Services:
         self.media = MediaFetcher(self.config.media)
         self._retired: list[MediaFetcher] = []
         self.transports: dict[tuple[str | None, int], Transport] = {}
-        self._shared = self._hooks()
+        self.dispatch = Dispatch(self.transport, self.health, self._hooks())
         self.started = time.time()
         self._prefix = secrets.token_hex(5)
         self._count = 0
@@ -149,6 +155,10 @@ class Services:
             media=self._fetch_media,
             corrected=self.lessons.corrected,
             learnt=self._learnt,
+            fetch=self._fetch,
+            keep=self._keep,
+            reserved=self._reserved,
+            failed=self._failed,
             told=self.told,
         )
 
@@ -165,35 +175,29 @@ class Services:
         line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
         self.lines.add(LogLevel.WARNING, line)
 
-    def dispatch(self, caller: str, request_id: str, ask: Ask) -> Dispatch:
-        """The attempt loop as one caller sees it: with its vault and nobody else's."""
-        return Dispatch(self.transport, self.health, self._hooks_for(caller, request_id, ask))
+    def _fetch(self, destination: Destination, wish: Wish) -> Mapping[str, Kept]:
+        """What the vault holds for this caller and this destination."""
+        facts = destination.target.facts
+        if not keeps(facts, wish.ask.dialect) or not self.config.store.vault.enabled:
+            return {}
+        held = self.store.fetch(wish.caller, facts.provider, scope(facts), keys(wish.ask.conversation))
+        return {key: unpack(kept.value) for key, kept in held.items()}
 
-    def _hooks_for(self, caller: str, request_id: str, ask: Ask) -> Hooks:
-        enabled = self.config.store.vault.enabled
+    def _keep(self, destination: Destination, wish: Wish) -> Keep:
+        facts = destination.target.facts
 
-        def fetch(destination: Destination, ask: Ask) -> Mapping[str, Kept]:
-            facts = destination.target.facts
-            if not keeps(facts, ask.dialect):
-                return {}
-            held = self.store.fetch(caller, facts.provider, scope(facts), keys(ask.conversation))
-            return {key: unpack(kept.value) for key, kept in held.items()}
+        def put(key: str, parts: tuple[Part, ...]) -> None:
+            self.store.keep(wish.caller, facts.provider, scope(facts), key, pack(parts), "reasoning")
 
-        def keep(destination: Destination) -> Keep:
-            facts = destination.target.facts
+        return put
 
-            def put(key: str, parts: tuple[Part, ...]) -> None:
-                self.store.keep(caller, facts.provider, scope(facts), key, pack(parts), "reasoning")
+    def _reserved(self, wish: Wish, failure: Failure) -> tuple[Destination, ...]:
+        reason = _REASONS.get(failure.kind)
+        return self.routes.reserved(wish.answering.model, reason) if reason is not None else ()
 
-            return put
-
-        def failed(destination: Destination, adapted: Adapted, failure: Failure) -> None:
-            self.metrics.failed(destination.name, failure.kind.value)
-            self.failures.write(_line(request_id, destination, ask, adapted, failure))
-
-        return msgspec.structs.replace(
-            self._shared, fetch=fetch if enabled else None, keep=keep if enabled else None, failed=failed
-        )
+    def _failed(self, wish: Wish, destination: Destination, adapted: Adapted, failure: Failure) -> None:
+        self.metrics.failed(destination.name, failure.kind.value)
+        self.failures.write(_line(wish.answering.id, destination, wish.ask, adapted, failure))
 
 
 def keeps(facts: Facts, dialect: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -34,34 +35,36 @@ from dragoman.upstream.transport import Incoming, Outgoing, Transport, Transport
 ANSWER_LIMIT = 256 * 1024 * 1024
 
 
-class Hooks(msgspec.Struct, frozen=True):
-    """What the loop asks of the world: clock, chance, memory, media, and who wants to know of failures.
-
-    `told` is a failure as it may be shown: a provider may have repeated a key of ours.
-    """
-
-    clock: Callable[[], float]
-    chance: Callable[[], float]
-    fetch: Callable[[Destination, Ask], Mapping[str, Kept]] | None = None
-    keep: Callable[[Destination], Keep] | None = None
-    media: Callable[[Sequence[str]], Awaitable[Mapping[str, bytes]]] | None = None
-    corrected: Callable[[Destination], Target] | None = None
-    learnt: Callable[[Destination, Learnt], None] | None = None
-    failed: Callable[[Destination, Adapted, Failure], None] | None = None
-    told: Callable[[Failure], Failure] | None = None
-
-
 class Wish(msgspec.Struct, frozen=True):
-    """One request on its way: what was asked, where it may go, how it is to be answered.
+    """One request on its way: what was asked, by whom, where it may go, how it is to be answered.
 
-    `max_loss` overrides what the destinations allow; `reserved` are the destinations for one kind of failure.
+    `max_loss` overrides what the destinations allow.
     """
 
     ask: Ask
     route: tuple[Destination, ...]
     answering: Answering
+    caller: str = ""
     max_loss: Loss | None = None
-    reserved: Callable[[Failure], tuple[Destination, ...]] | None = None
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    """What the loop asks of the world: clock, chance, memory, media, and who wants to know of failures.
+
+    `reserved` are the destinations for one kind of failure. `told` is a failure as it may be shown: a provider may
+    have repeated a key of ours.
+    """
+
+    clock: Callable[[], float]
+    chance: Callable[[], float]
+    fetch: Callable[[Destination, Wish], Mapping[str, Kept]] | None = None
+    keep: Callable[[Destination, Wish], Keep] | None = None
+    media: Callable[[Sequence[str]], Awaitable[Mapping[str, bytes]]] | None = None
+    corrected: Callable[[Destination], Target] | None = None
+    learnt: Callable[[Destination, Learnt], None] | None = None
+    reserved: Callable[[Wish, Failure], tuple[Destination, ...]] | None = None
+    failed: Callable[[Wish, Destination, Adapted, Failure], None] | None = None
+    told: Callable[[Failure], Failure] | None = None
 
 
 class Answer:
@@ -144,7 +147,6 @@ class Dispatch:
     async def send(self, wish: Wish) -> Answer:
         """The first answer that can be had, or the last failure. Raises RequestError where no target may be asked."""
         answer = Answer()
-        answer._ended = self._ended
         route = list(wish.route)
         refused: RequestError | None = None
         while route:
@@ -189,7 +191,7 @@ class Dispatch:
             if failure is None:
                 self._remember(destination, lessons)
                 return None
-            failure = self._noted(destination, answer, failure)
+            failure = self._noted(wish, answer, failure)
             reserved = self._reserved(wish, destination, failure)
             history.targets_left, history.reserved = len(route), bool(reserved)
             lesson = learn(failure, target.facts, wish.ask.conversation)
@@ -225,28 +227,27 @@ class Dispatch:
                 if learnt.lasting:
                     self._hooks.learnt(destination, learnt)
 
-    def _noted(self, destination: Destination, answer: Answer, failure: Failure) -> Failure:
+    def _noted(self, wish: Wish, answer: Answer, failure: Failure) -> Failure:
         """A failure counted and written down, and as it may be told."""
-        hooks = self._hooks
-        self._health.failed(destination, failure, hooks.clock())
-        if hooks.failed is not None and answer.adapted is not None:
-            hooks.failed(destination, answer.adapted, failure)
+        hooks, destination, adapted = self._hooks, answer.destination, answer.adapted
+        if destination is not None and adapted is not None:
+            self._health.failed(destination, failure, hooks.clock())
+            if hooks.failed is not None:
+                hooks.failed(wish, destination, adapted, failure)
         return failure if hooks.told is None else hooks.told(failure)
 
-    def _ended(self, answer: Answer) -> None:
+    def _ended(self, wish: Wish, answer: Answer) -> None:
         """A stream is over, well or not."""
-        destination = answer.destination
-        assert destination is not None
-        if answer.failure is None:
-            self._health.succeeded(destination)
-        else:
-            answer.failure = self._noted(destination, answer, answer.failure)
+        if answer.failure is not None:
+            answer.failure = self._noted(wish, answer, answer.failure)
+        elif answer.destination is not None:
+            self._health.succeeded(answer.destination)
 
     def _reserved(self, wish: Wish, tried: Destination, failure: Failure) -> list[Destination]:
         """Where the configuration sends just this kind of failure; only the first choice has such a say."""
-        if wish.reserved is None or tried is not wish.route[0]:
+        if self._hooks.reserved is None or tried is not wish.route[0]:
             return []
-        return [one for one in wish.reserved(failure) if one is not tried]
+        return [one for one in self._hooks.reserved(wish, failure) if one is not tried]
 
     async def _attempt(
         self, wish: Wish, destination: Destination, target: Target, key: int, answer: Answer
@@ -266,6 +267,7 @@ class Dispatch:
         translation = answer.translation = self._translation(wish, destination, target, adapted)
         try:
             if wish.ask.stream:
+                answer._ended = partial(self._ended, wish)
                 return await self._open(incoming, translation, answer)
             return await self._read(incoming, translation, answer)
         except TransportFailure as fault:
@@ -287,7 +289,7 @@ class Dispatch:
     def _options(self, wish: Wish, destination: Destination) -> Options:
         """What this destination allows, and what was kept for it."""
         max_loss = destination.max_loss if wish.max_loss is None else wish.max_loss
-        kept = self._hooks.fetch(destination, wish.ask) if self._hooks.fetch is not None else None
+        kept = self._hooks.fetch(destination, wish) if self._hooks.fetch is not None else None
         if not kept and max_loss is Loss.CONTENT and destination.synthetic:
             return PLAIN
         return Options(max_loss=max_loss, synthetic=destination.synthetic, kept=kept or {})
@@ -300,7 +302,7 @@ class Dispatch:
             wish.ask.dialect,
             adapted.undo,
             wish.answering,
-            keep=self._hooks.keep(destination) if self._hooks.keep is not None and needed else None,
+            keep=self._hooks.keep(destination, wish) if self._hooks.keep is not None and needed else None,
             think_tags=facts.think_tags,
             origin=Origin(adapted.dialect, facts.family or facts.provider, target.model),
         )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from dragoman.config import Reason
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
@@ -26,14 +25,8 @@ from dragoman.gateway.presence import Presence
 from dragoman.gateway.recording import GONE, Question, write_down
 from dragoman.gateway.refusals import as_failure
 from dragoman.gateway.services import Services
-from dragoman.upstream.destinations import Destination
 from dragoman.upstream.dispatch import Answer, Wish
 
-_REASONS = {
-    FailureKind.CONTEXT_LENGTH: Reason.CONTEXT_LENGTH,
-    FailureKind.CONTENT_FILTER: Reason.CONTENT_FILTER,
-    FailureKind.RATE_LIMIT: Reason.RATE_LIMIT,
-}
 MAX_LOSS = "x-dragoman-max-loss"
 
 
@@ -111,12 +104,11 @@ def _wish(services: Services, inbound: Inbound, question: Question, ask: Ask, na
         request=ask.members,
         array=question.array,
     )
-    return Wish(ask, route, question.answering, _max_loss(known, inbound), _reserved(services, name))
+    return Wish(ask, route, question.answering, known.name, _max_loss(known, inbound))
 
 
 async def _answer(services: Services, outbound: Outbound, question: Question, wish: Wish) -> None:
-    dispatch = services.dispatch(question.known.name, question.id, wish.ask)
-    question.answer = answer = await dispatch.send(wish)
+    question.answer = answer = await services.dispatch.send(wish)
     if answer.failure is not None:
         await _refuse(outbound, question, _sized(answer.failure, answer, wish.ask))
         return
@@ -159,16 +151,6 @@ def _max_loss(known: Known, inbound: Inbound) -> Loss | None:
     """The configuration's limit; an admin may set another for one request."""
     asked = inbound.headers.get(MAX_LOSS)
     return loss_of(asked) if asked is not None and known.admin else None
-
-
-def _reserved(services: Services, name: str) -> Callable[[Failure], tuple[Destination, ...]]:
-    routes = services.routes
-
-    def reserved(failure: Failure) -> tuple[Destination, ...]:
-        reason = _REASONS.get(failure.kind)
-        return routes.reserved(name, reason) if reason is not None else ()
-
-    return reserved
 
 
 def unknown_model(name: str) -> Failure:
