@@ -97,7 +97,7 @@ class Reproduction(msgspec.Struct, frozen=True):
                 raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)
             ask = msgspec.structs.replace(self.ask, stream=False)
             wish = Wish(ask, route[:1], Answering(model=ask.model or "", id="replay"))
-            answer = await services.dispatch("", "replay", ask).send(wish)
+            answer = await services.dispatch.send(wish)
             return answer.failure, (answer.whole or b"").decode("utf-8", "replace")
         finally:
             await services.close()

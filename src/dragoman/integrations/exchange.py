@@ -172,19 +172,18 @@ class Interpreter:
 
     def translation(self, sending: Sending) -> Translation:
         facts, adapted, dialect = sending.target.facts, sending.adapted, sending.ask.dialect
-        needed = dialect != adapted.dialect or facts.reasoning_required is Need.TOOL_TURNS
         return Translation(
             adapted.dialect,
             dialect,
             adapted.undo,
             sending.answering,
-            keep=self._keep(facts) if needed else None,
+            keep=self._keep(facts) if _keeps(facts, dialect) else None,
             think_tags=facts.think_tags,
             origin=Origin(adapted.dialect, facts.family or facts.provider, sending.target.model),
         )
 
     def _fetch(self, ask: Ask, facts: Facts) -> Mapping[str, Kept]:
-        if not facts.reasoning_states and not facts.reasoning_field:
+        if not _keeps(facts, ask.dialect):
             return {}
         held = self._store.fetch("", facts.provider, _scope(facts), keys(ask.conversation))
         return {key: unpack(kept.value) for key, kept in held.items()}
@@ -247,6 +246,13 @@ def _provider(name: str, settings: Settings, profiles: Profiles) -> Provider:
         max_loss=MaxLoss(settings.max_loss) if settings.max_loss is not None else None,
         synthetic=Synthetic.ALLOW if settings.synthetic else Synthetic.REFUSE,
     )
+
+
+def _keeps(facts: Facts, dialect: str) -> bool:
+    """Whether an SDK of this dialect may fail to bring back what the target wants back."""
+    if dialect == facts.dialect:
+        return facts.reasoning_required is Need.TOOL_TURNS
+    return bool(facts.reasoning_states or facts.reasoning_field)
 
 
 def _scope(facts: Facts) -> str:
