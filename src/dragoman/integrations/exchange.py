@@ -102,7 +102,9 @@ class Interpreter:
         self._store = MemoryStore(StoreConfig(), time.time)
         self._lessons: dict[str, Target] = {}
 
-    def read(self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes) -> Any:
+    def read(
+        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
+    ) -> Sending | Told:
         """What an SDK asks, as a Sending or, where nobody needs to be asked, as a Told."""
         dialect, model, stream = _kind(path)
         if method != "POST" or dialect is None:

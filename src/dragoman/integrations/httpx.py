@@ -70,8 +70,7 @@ class _Transport:
         url = request.url
         query = dict(url.params.multi_items())
         headers = {name.lower(): value for name, value in request.headers.items()}
-        found: Sending | Told = self._interpreter.read(request.method, url.path, query, headers, body)
-        return found
+        return self._interpreter.read(request.method, url.path, query, headers, body)
 
     def _outgoing(self, sending: Sending, request: Any) -> Any:
         """The request for the provider, of the library that sends it. The SDK's timeouts go along."""
@@ -101,11 +100,8 @@ class DragomanTransport(_Transport, First, Second):
                 body = response.read()
             finally:
                 response.close()
-            step = self._heard(step, response, body)
+            step = _heard(self._interpreter, step, response, body)
         return _whole(library, step)
-
-    def _heard(self, sending: Sending, response: Any, body: bytes) -> Sending | Told:
-        return _heard(self._interpreter, sending, response, body)
 
     def close(self) -> None:
         if self._wrapped is not None:
