@@ -191,9 +191,9 @@ def _one_line(text: str) -> str:
 def _stay(out: Console, url: str) -> None:
     from dragoman.gateway.banner import show_clients
 
-    show_clients(out, url, "claude-sonnet-4-5")
-    out.print(f"\nServing at {url} until Ctrl-C. Reports: {url}/dragoman/requests/ID; metrics: {url}/metrics")
     try:
+        show_clients(out, url, "claude-sonnet-4-5")
+        out.print(f"\nServing at {url} until Ctrl-C. Reports: {url}/dragoman/requests/ID; metrics: {url}/metrics")
         threading.Event().wait()
     except KeyboardInterrupt:
         out.print("stopped")
