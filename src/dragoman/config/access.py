@@ -34,7 +34,8 @@ class Client(Struct, frozen=True):
 
     def may_call(self, path: str) -> bool:
         """Whether it may use an endpoint; `/v1/x` and `/x` are one."""
-        return _matches(_tidy(path), tuple(map(_tidy, self.key.allowed_endpoints)))
+        allowed = self.key.allowed_endpoints
+        return not allowed or _matches(_tidy(path), tuple(map(_tidy, allowed)))
 
 
 class Clients:

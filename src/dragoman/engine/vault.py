@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -18,13 +18,15 @@ Kept = tuple[Part, ...]
 """What was kept for one call or one answer: thinking, and the state of the call or text itself."""
 
 
-def keys(conversation: Conversation) -> tuple[str, ...]:
-    """What may be needed for this conversation, the latest first."""
-    found: dict[str, None] = {}
+def keys(conversation: Conversation) -> Iterator[str]:
+    """What may be needed for this conversation, the latest first. Made as they are asked for: digests take time."""
+    known: set[str] = set()
     for message in reversed(conversation.messages):
         if message.role is Role.ASSISTANT:
-            found |= dict.fromkeys(_keys_of(message))
-    return tuple(found)
+            for key in _keys_of(message):
+                if key not in known:
+                    known.add(key)
+                    yield key
 
 
 def _keys_of(message: Message) -> list[str]:

@@ -30,6 +30,42 @@ class ClientGone(Exception):
     """The client left before its request was answered."""
 
 
+class Deadline:
+    """Cancels the task that made it when its time is up: what `asyncio.timeout` does, at a quarter of the price.
+
+    Every request reads a body. More time is only noted, and looked at when the alarm rings.
+    """
+
+    __slots__ = ("_alarm", "_begun", "_loop", "_rung", "_seconds", "_task")
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._begun = self._loop.time()
+        self._seconds = seconds
+        self._rung = False
+        self._alarm = self._loop.call_later(seconds, self._ring)
+
+    def allow(self, seconds: float) -> None:
+        """So long in all, counted from the beginning."""
+        self._seconds = seconds
+
+    def missed(self) -> bool:
+        """Whether the cancellation just caught was this deadline's and nobody else's; then the task may go on."""
+        return self._rung and (self._task is None or self._task.uncancel() == 0)
+
+    def stop(self) -> None:
+        self._alarm.cancel()
+
+    def _ring(self) -> None:
+        left = self._begun + self._seconds - self._loop.time()
+        if left > 0:
+            self._alarm = self._loop.call_later(left, self._ring)
+        elif self._task is not None:
+            self._rung = True
+            self._task.cancel("the body did not come in time")
+
+
 class Inbound:
     """What the endpoints see of a request."""
 
@@ -64,25 +100,28 @@ class Inbound:
         declared = self.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
             raise BodyTooLarge(f"the body has {declared} bytes; at most {limit} are taken")
+        deadline = Deadline(PATIENCE)
         try:
-            return await self._pieces(limit)
-        except TimeoutError:
+            return await self._pieces(limit, deadline)
+        except asyncio.CancelledError:
+            if not deadline.missed():
+                raise
             raise BodyTooSlow("the body did not come in time") from None
+        finally:
+            deadline.stop()
 
-    async def _pieces(self, limit: int) -> bytes:
+    async def _pieces(self, limit: int, deadline: Deadline) -> bytes:
         pieces: list[bytes] = []
         size = 0
-        begun = asyncio.get_running_loop().time()
-        async with asyncio.timeout_at(begun + PATIENCE) as deadline:
-            while True:
-                message = await self.receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                piece = message.get("body", b"")
-                size += len(piece)
-                if size > limit:
-                    raise BodyTooLarge(f"the body has more than {limit} bytes")
-                pieces.append(piece)
-                if not message.get("more_body", False):
-                    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-                deadline.reschedule(begun + PATIENCE + size / PACE)
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size > limit:
+                raise BodyTooLarge(f"the body has more than {limit} bytes")
+            pieces.append(piece)
+            if not message.get("more_body", False):
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            deadline.allow(PATIENCE + size / PACE)

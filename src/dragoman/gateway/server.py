@@ -170,6 +170,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # nobody here asks where a client is, and every request would pay for it
                 timeout_keep_alive=KEEP_ALIVE,
                 timeout_graceful_shutdown=1,
             )

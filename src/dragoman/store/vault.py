@@ -56,6 +56,8 @@ class MemoryVault:
 
     def fetch(self, caller: str, provider: str, scope: str, keys: Iterable[str], now: float) -> dict[str, Kept]:
         found: dict[str, Kept] = {}
+        if caller not in self._callers:
+            return found
         for key in keys:
             slot = self._used((caller, provider, scope, key), now)
             if slot is not None:
