@@ -29,6 +29,8 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.SERVER: (500, "INTERNAL"),
 }
 
+_EXACT = (405, 408, 409, 422)
+"""Statuses that say more of a bad request than 400 does; only a gateway has them."""
 _TOO_LONG = "The input token count"
 _encode = msgspec.json.Encoder().encode
 
@@ -50,6 +52,8 @@ def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str,
 def error_body(failure: Failure) -> tuple[int, bytes]:
     """The body alone, which is also the last object of a stream that failed."""
     status, word = _KINDS[failure.kind]
+    if failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT:
+        status = failure.status
     error: dict[str, Any] = {"code": status, "message": _message(failure), "status": word}
     if failure.retry_after is not None:
         delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{failure.retry_after:g}s"}

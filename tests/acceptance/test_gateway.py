@@ -1,0 +1,260 @@
+"""Behaviours of the gateway that the acceptance list names, each by its id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from tests.gateway.asking import PLAIN, body, path
+from tests.gateway.running import Running, gateway, provider
+from tests.gateway.upstream import GOOD, Answer, Seen, refusal, upstream
+
+from dragoman.testing import emulator
+
+PATH = "/v1/chat/completions"
+LENIENT = "openai-compatible-lenient"
+
+
+@contextmanager
+def served(folder: Path, answer: Any = lambda seen: None, profile: str = LENIENT, **more: Any) -> Iterator[Any]:
+    """A gateway with the model `m` on a server of our own."""
+    top = {name: more.pop(name) for name in ("models", "store", "rules") if name in more}
+    with upstream(answer) as behind:
+        config = {"providers": {"p": provider(profile, behind.url, **more)}, "models": {"m": {"target": "p/x"}}, **top}
+        with gateway(config, folder) as running:
+            yield running, behind
+
+
+def ask(running: Running, **fields: Any) -> Any:
+    return running.post(PATH, {"model": "m", "messages": PLAIN, **fields})
+
+
+def frame(**choice: Any) -> bytes:
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "x"}
+    return (
+        b"data: " + json.dumps({**chunk, "choices": [{"index": 0, "finish_reason": None, **choice}]}).encode() + b"\n\n"
+    )
+
+
+SAYS = frame(delta={"role": "assistant", "content": "Hello"})
+STOP = frame(delta={}, finish_reason="stop")
+DONE = b"data: [DONE]\n\n"
+
+
+def streamed(*frames: bytes) -> Any:
+    return lambda seen: (200, b"".join(frames))
+
+
+def test_A23_roles_are_models_that_fall_back_on_each_other(tmp_path: Path) -> None:
+    def judge(seen: Seen) -> Answer | None:
+        return None if seen.body["model"] == "large" else (503, refusal("down"))
+
+    models = {
+        "fast": {"target": "p/small", "fallbacks": ["smart"]},
+        "smart": {"target": "p/large", "fallbacks": ["fast"]},
+        "motor": {"target": "p/tiny", "fallbacks": ["fast", "smart"]},
+    }
+    with served(tmp_path, judge, models=models) as (running, _):
+        answers = [running.post(PATH, {"model": name, "messages": PLAIN}) for name in models]
+        assert [one.headers["x-dragoman-model"] for one in answers] == ["p/large"] * 3
+
+
+def test_A24_attribution_headers(tmp_path: Path) -> None:
+    who = {"title": "Demo", "url": "https://demo.example", "user_agent": "demo/1.0"}
+    with served(tmp_path, attribution=who) as (running, behind):
+        ask(running)
+        sent = behind.seen[-1].headers
+        assert (sent["x-title"], sent["http-referer"], sent["user-agent"]) == (
+            "Demo",
+            "https://demo.example",
+            "demo/1.0",
+        )
+
+
+KINDS = [
+    (401, "no", 401, openai.AuthenticationError),
+    (429, "slow down", 429, openai.RateLimitError),
+    (500, "oh", 500, openai.InternalServerError),
+    (400, "bad", 400, openai.BadRequestError),
+]
+
+
+@pytest.mark.parametrize(("status", "says", "seen", "error"), KINDS)
+def test_B12_errors_are_of_few_kinds(
+    tmp_path: Path, status: int, says: str, seen: int, error: type[openai.APIStatusError]
+) -> None:
+    with served(tmp_path, lambda _: (status, refusal(says))) as (running, _):
+        with pytest.raises(error) as raised:
+            running.openai().chat.completions.create(model="m", messages=PLAIN)
+        assert raised.value.status_code == seen
+        assert says in str(raised.value)
+
+
+def test_B14_empty_choices_are_tried_again(tmp_path: Path) -> None:
+    answers = iter([{**GOOD, "choices": []}, GOOD])
+    with served(tmp_path, lambda seen: (200, next(answers)), profile="openrouter") as (running, behind):
+        assert ask(running).status_code == 200
+        assert len(behind.seen) == 2
+
+
+def test_B14_an_error_as_finish_reason_is_an_error(tmp_path: Path) -> None:
+    broken = frame(delta={"content": ""}, finish_reason="error")
+    many = [SAYS] * 200
+    with served(tmp_path, streamed(*many, broken), profile="openrouter") as (running, _):
+        told = ask(running, stream=True).text
+        assert '"error"' in told
+        assert '"finish_reason":"stop"' not in told.replace(" ", "")
+
+
+def test_B14_a_routing_block_goes_to_the_router(tmp_path: Path) -> None:
+    with served(tmp_path, profile="openrouter") as (running, behind):
+        ask(running, provider={"order": ["a"], "allow_fallbacks": False})
+        assert behind.seen[-1].body["provider"] == {"order": ["a"], "allow_fallbacks": False}
+
+
+def test_C19_the_old_stream_is_closed_before_a_new_one_opens(tmp_path: Path) -> None:
+    with emulator("openai") as one, ExitStack() as stack:
+        config = {"providers": {"p": provider("openai", one.base_url)}, "models": {"m": {"target": "p/gpt-4o"}}}
+        running = stack.enter_context(gateway(config, tmp_path))
+        one.script({"fault": "stream-error;after=0"}, {"fault": "stall;after=0;seconds=9"}, "Hello")
+        chunks = running.openai().chat.completions.create(model="m", messages=PLAIN, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "Hello"
+        assert len(one.requests) == 3
+        assert running.busy() == (0, 0)
+
+
+CUT = {
+    "openai-chat": b'"error"',
+    "openai-responses": b"response.failed",
+    "anthropic": b"event: error",
+    "gemini": b'{"error"',
+}
+
+
+@pytest.mark.parametrize("dialect", CUT)
+def test_C20_X11_a_stream_that_breaks_never_looks_like_success(tmp_path: Path, dialect: str) -> None:
+    with served(tmp_path, streamed(*[SAYS] * 400)) as (running, _):
+        where, asked = path(dialect, "m"), body(dialect, "m", stream=True)
+        if dialect == "gemini":
+            where = where.replace("generateContent", "streamGenerateContent") + "?alt=sse"
+            asked.pop("stream")
+        told = running.post(where, asked)
+        if told.status_code == 200:
+            assert CUT[dialect] in told.content
+        for success in (b'"finish_reason":"stop"', b'"end_turn"', b'"finishReason":"STOP"', b"response.completed"):
+            assert success not in told.content
+
+
+def test_C21_unknown_fields_of_messages_and_settings(tmp_path: Path) -> None:
+    strict = {"facts": {"unknown_fields": "refuses", "unknown_settings": "refuses"}}
+    with served(tmp_path, **strict) as (running, behind):
+        answered = ask(running, messages=[{"role": "user", "content": "Hi", "mood": 1}], frobnicate=1)
+        sent = behind.seen[-1].body
+        assert sent["messages"] == [{"role": "user", "content": "Hi"}]
+        assert "frobnicate" not in sent
+        assert "stray-field;n=1" in answered.headers["x-dragoman-changes"]
+
+
+def test_C39_one_line_per_failure_of_a_provider(tmp_path: Path) -> None:
+    with served(tmp_path, lambda seen: (400, refusal("no such thing"))) as (running, _):
+        answered = running.post("/v1/messages", body("anthropic", "m", metadata={"user_id": "Bearer abcdef123456"}))
+        running.services.failures.flush()
+        line = json.loads(running.errors.read_text())
+        assert {"timestamp", "provider", "stage", "status_code", "error_type", "error", "input_request"} <= set(line)
+        assert (line["provider"], line["status_code"], line["error"]) == ("p", 400, "no such thing")
+        assert (line["client_dialect"], line["upstream_dialect"]) == ("anthropic", "openai-chat")
+        assert line["request_id"] == answered.headers["x-dragoman-request-id"]
+        assert line["input_request"]["messages"] == PLAIN
+        assert "abcdef123456" not in json.dumps(line)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_C41_both_requests_are_kept_if_asked_for(tmp_path: Path, kept: bool) -> None:
+    with served(tmp_path, store={"keep_bodies": kept}) as (running, _):
+        answered = running.post("/v1/messages", body("anthropic", "m", system="Be brief."))
+        report = running.get(f"/dragoman/requests/{answered.headers['x-dragoman-request-id']}").json()
+        assert ("request" in report) is ("sent" in report) is kept
+        if kept:
+            assert report["request"]["system"] == "Be brief."
+            assert report["sent"]["messages"][0] == {"role": "system", "content": "Be brief."}
+        running.services.lines.flush()
+        assert "Be brief." not in running.log.getvalue()
+
+
+def test_C46_the_answer_names_who_answered_and_what_was_changed(tmp_path: Path) -> None:
+    with served(tmp_path) as (running, _):
+        answered = ask(
+            running,
+            messages=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "x", "done": True}, *PLAIN],
+        )
+        report = running.get(f"/dragoman/requests/{answered.headers['x-dragoman-request-id']}").json()
+        assert report["target"] == answered.headers["x-dragoman-model"] == "p/x"
+        assert [change["at"] for change in report["changes"]] == ["/messages/1"]
+
+
+def test_E3_the_end_of_a_stream_is_no_message(tmp_path: Path) -> None:
+    with served(tmp_path, streamed(SAYS, STOP, DONE)) as (running, _):
+        told = running.post("/v1/messages", body("anthropic", "m", stream=True)).text
+        assert "[DONE]" not in told
+        assert "__stream_end__" not in told
+        assert told.rstrip().endswith('data: {"type":"message_stop"}')
+
+
+NOISE = (b": OPENROUTER PROCESSING\n\n", b"data: {not json\n\n", b"\n\n", b"event: x\n\n")
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic"])
+def test_E4_comments_and_garbage_are_skipped(tmp_path: Path, dialect: str) -> None:
+    with served(tmp_path, streamed(NOISE[0], SAYS, *NOISE, STOP, DONE)) as (running, _):
+        told = running.post(path(dialect, "m"), body(dialect, "m", stream=True))
+        assert told.status_code == 200
+        assert "Hello" in told.text
+        assert "error" not in told.text
+
+
+def test_E5_the_body_of_a_refusal_is_read_on_streams_too(tmp_path: Path) -> None:
+    with served(tmp_path, lambda seen: (418, refusal("I am a teapot"))) as (running, _):
+        assert ask(running, stream=True).json()["error"]["message"] == "I am a teapot"
+
+
+def test_E5_a_refusal_without_words(tmp_path: Path) -> None:
+    with served(tmp_path, lambda seen: (400, b"")) as (running, _):
+        assert ask(running).json()["error"]["message"] == "Unable to read error response from provider"
+
+
+def test_E13_a_stream_error_is_one_frame_and_then_done(tmp_path: Path) -> None:
+    with emulator("anthropic") as claude, ExitStack() as stack:
+        target = {"m": {"target": "p/claude-sonnet-4-5"}}
+        config = {"providers": {"p": provider("anthropic", claude.base_url)}, "models": target}
+        running = stack.enter_context(gateway(config, tmp_path))
+        claude.script({"text": "word " * 600, "fault": "stream-error;after=150"})
+        frames = [one for one in ask(running, stream=True).text.split("\n\n") if one]
+        if frames[-2].startswith('data: {"error"'):
+            assert frames[-1] == "data: [DONE]"
+            assert sum('"error":' in one for one in frames) == 1
+        else:  # it came in one piece and was tried again before a byte had left
+            assert len(claude.requests) == 2
+
+
+def test_E14_the_providers_name_and_words_are_kept(tmp_path: Path) -> None:
+    raw = {
+        "error": {
+            "code": 400,
+            "message": "Provider returned error",
+            "metadata": {"provider_name": "X", "raw": json.dumps(refusal("inner words"))},
+        }
+    }
+    with served(tmp_path, lambda seen: (400, raw), profile="openrouter") as (running, _):
+        assert ask(running).json()["error"]["message"] == "inner words"
+
+
+def test_a_json_error_in_place_of_a_stream_is_an_error(tmp_path: Path) -> None:
+    answers = iter([(200, {"error": {"message": "busy", "code": 503}}), (200, SAYS + STOP + DONE)])
+    with served(tmp_path, lambda seen: next(answers), profile="openrouter") as (running, behind):
+        assert "Hello" in ask(running, stream=True).text
+        assert len(behind.seen) == 2
