@@ -51,14 +51,19 @@ _PREFIXES = ("", "/v1", "/v1beta", "/api", "/api/v1", "/openai", "/openai/v1", "
 
 
 @cache
-def _judge_of(profile: str) -> Provider:
+def _judge_of(profile: str, strict: bool) -> Provider:
     name, options = JUDGES[profile]
-    return provider(name, signatures="strict", **options)
+    return provider(name, **({"signatures": "strict"} if strict else {}), **options)
 
 
-def judge(profile: str, model: str, path: str, headers: Mapping[str, str], body: bytes) -> Refused | None:
-    """The refusal of the emulator that judges this profile, or None. `model` fills a `{model}` in the path."""
-    one = _judge_of(profile)
+def judge(
+    profile: str, model: str, path: str, headers: Mapping[str, str], body: bytes, strict: bool = True
+) -> Refused | None:
+    """The refusal of the emulator that judges this profile, or None. `model` fills a `{model}` in the path.
+
+    `strict`: signatures of unknown make are refused; recorded traffic is judged without that.
+    """
+    one = _judge_of(profile, strict)
     route, _, query = path.replace("{model}", model).partition("?")
     owned = next((prefix + route for prefix in _PREFIXES if one.owns("POST", prefix + route)), None)
     if owned is None:

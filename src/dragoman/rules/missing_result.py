@@ -34,7 +34,7 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
 )
 def missing_result(conversation: Conversation, facts: Facts) -> Rewrite:
-    unanswered = pair(conversation.messages).unanswered
+    unanswered = frozenset(pair(conversation.messages).unanswered)
     if not unanswered:
         return Rewrite(conversation)
     words = Text(quote(facts.text("missing_tool_result")))
@@ -59,7 +59,7 @@ def _turn(results: list[Part]) -> Message:
     return Message(Role.TOOL, tuple(results), MADE, len(results))
 
 
-def _made_up(message: Message, at: int, unanswered: list[Spot], words: Text, notes: list[Note]) -> list[Part]:
+def _made_up(message: Message, at: int, unanswered: frozenset[Spot], words: Text, notes: list[Note]) -> list[Part]:
     made: list[Part] = []
     for index, part in enumerate(message.parts):
         if type(part) is Call and (at, index) in unanswered:

@@ -1,0 +1,104 @@
+"""Law 2, identity: what the target accepts in its own dialect goes out as it came in, and nothing is reported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+from tests.corpus import exchanges, sampled
+from tests.judges import judge
+from tests.strategies import request
+from tests.targets import SEEDS, TARGETS, signer, split
+
+from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.wire.json import members
+
+OWN = {
+    ("openai", "openai-chat"): "openai",
+    ("openai", "openai-responses"): "openai-responses",
+    ("azure-openai", "openai-chat"): "azure-openai",
+    ("anthropic", "anthropic"): "anthropic",
+    ("gemini", "gemini"): "gemini",
+    ("vertex", "gemini"): "vertex",
+    ("gemini-compat", "openai-chat"): "gemini-openai",
+    ("moonshotai", "openai-chat"): "moonshot",
+    ("alibaba", "openai-chat"): "qwen",
+    **{
+        (name, "openai-chat"): name
+        for name in (
+            *("openrouter", "mistral", "deepseek", "groq", "xai", "zai", "cerebras"),
+            *("together", "perplexity", "ollama", "llamacpp"),
+        )
+    },
+}
+"""Whose recorded requests are whose own."""
+
+INLINED = {"d9b7acb0d0e63c53"}
+"""A schema that is one reference to itself: taken as recorded, and compiled all the same."""
+
+
+def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: Counter[str] = Counter()
+    changed = []
+    for exchange in exchanges("*.openai-chat.jsonl", "*.openai-responses.jsonl", "*.anthropic.jsonl", "*.gemini.jsonl"):
+        name = OWN.get((exchange["provider"], exchange["dialect"]))
+        asked = exchange["request"]
+        if name is None or not asked or not isinstance(asked["body"], dict) or not sampled(exchange["id"], 4):
+            continue
+        model = _model(asked)
+        if exchange["response"]["status"] >= 300 or not model or exchange["id"] in INLINED:
+            continue
+        seen[name] += 1
+        body = orjson.dumps(asked["body"])
+        stream = "streamGenerateContent" in asked["path"] if exchange["dialect"] == "gemini" else None
+        adapted = adapt(body, source=exchange["dialect"], target=f"{name}/{model}", stream=stream)
+        if adapted.body != body or adapted.changes:
+            changed.append((exchange["id"], name, [(change.rule, change.at) for change in adapted.changes]))
+    with capsys.disabled():
+        print(f"\nlaw 2: {seen.total()} recorded requests, {len(changed)} changed; {dict(seen.most_common(6))}")
+    assert changed == []
+
+
+def _model(asked: dict[str, Any]) -> str:
+    if "model" in asked["body"]:
+        return str(asked["body"]["model"])
+    path = asked["path"].partition("/models/")[2]
+    return str(path.partition(":")[0])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_the_judge_accepts_is_left_alone(target: str) -> None:
+    name, model = split(target)
+    dialect = BUILTIN.target(target).dialect
+    for seed in range(SEEDS * 4):
+        wire = msgspec.json.decode(request(dialect, seed, signer(target)).body)
+        if "model" in wire:
+            wire["model"] = model
+        body = msgspec.json.encode(wire)
+        adapted = adapt(body, source=dialect, target=target)
+        if _accepted(name, model, adapted.path, adapted.headers, body) and not adapted.changes:
+            assert adapted.body == body, seed
+
+
+def _accepted(name: str, model: str, path: str, headers: Any, body: bytes) -> bool:
+    return judge(name, model, path, headers, body) is None
+
+
+@pytest.mark.parametrize(
+    "target", [target for target in TARGETS if "gemini/" not in target and "vertex/" not in target]
+)
+def test_where_only_the_model_differs_every_other_member_is_the_same_text(target: str) -> None:
+    dialect = BUILTIN.target(target).dialect
+    for seed in range(SEEDS):
+        body = request(dialect, seed, signer(target)).body
+        adapted = adapt(body, source=dialect, target=target)
+        if adapted.changes:
+            continue
+        before, after = members(body), members(adapted.body)
+        assert [key for key in after] == [key for key in before]
+        assert {key: bytes(value) for key, value in after.items() if key != "model"} == {
+            key: bytes(value) for key, value in before.items() if key != "model"
+        }

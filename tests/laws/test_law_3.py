@@ -1,0 +1,23 @@
+"""Laws 3 and 4: adapting the result again changes and reports nothing, and the same request gives the same bytes."""
+
+from __future__ import annotations
+
+import pytest
+from tests.strategies import SHAPES, request
+from tests.targets import SEEDS, TARGETS, signer
+
+from dragoman.engine.adapt import Adapted, adapt
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_result_is_adapted_to_itself(target: str) -> None:
+    for source in SHAPES:
+        for seed in range(SEEDS):
+            once = adapt(request(source, seed, signer(target)).body, source=source, target=target)
+            twice = adapt(once.body, source=once.dialect, target=target)
+            assert told(twice) == [], (source, seed)
+            assert twice.body == once.body, (source, seed)
+
+
+def told(adapted: Adapted) -> list[tuple[str, str]]:
+    return [(change.rule, change.did) for change in adapted.changes]

@@ -1,0 +1,70 @@
+"""Every built-in target of the laws: each profile, with models that cover its globs, and who signs for its judge."""
+
+from __future__ import annotations
+
+from tests.corpus import FULL
+from tests.shapes.words import Signer
+
+from dragoman.engine.adapt import BUILTIN
+
+MODELS: dict[str, tuple[str, ...]] = {
+    "anthropic": (
+        "claude-sonnet-4-5",
+        "claude-opus-4-8",
+        "claude-opus-4-6",
+        "claude-sonnet-5",
+        "claude-opus-4-7",
+        "claude-3-5-haiku-20241022",
+    ),
+    "anthropic-compatible": ("claude-sonnet-4-5",),
+    "gemini": ("gemini-2.5-flash", "gemini-3-pro-preview", "gemini-2.0-flash"),
+    "vertex": ("gemini-2.5-flash", "gemini-3-pro-preview"),
+    "gemini-compatible": ("gemini-2.5-flash",),
+    "gemini-openai": ("gemini-2.5-flash", "gemini-3-pro-preview"),
+    "openai": ("gpt-4o", "gpt-5", "o3", "gpt-5.1", "gpt-4.1-mini", "gpt-5.6"),
+    "azure-openai": ("gpt-4o", "gpt-5", "o3"),
+    "openai-responses": ("gpt-4o", "gpt-5", "o3", "gpt-5.1"),
+    "openrouter": (
+        "google/gemini-2.5-flash",
+        "google/gemini-3-pro-preview",
+        "anthropic/claude-sonnet-4.5",
+        "mistralai/mistral-large",
+        "deepseek/deepseek-chat",
+        "openai/gpt-4o",
+        "qwen/qwen3-32b",
+    ),
+    "mistral": ("mistral-large-latest", "magistral-medium-latest"),
+    "deepseek": ("deepseek-chat", "deepseek-reasoner", "deepseek-v4"),
+    "groq": ("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
+    "xai": ("grok-4", "grok-3-mini"),
+    "zai": ("glm-4.6",),
+    "moonshot": ("kimi-k2-thinking", "kimi-k2-0905-preview"),
+}
+
+TARGETS = [f"{name}/{model}" for name in BUILTIN.names() for model in MODELS.get(name, ("some-model",))]
+
+FOUR = ("openai/gpt-4o", "openai-responses/gpt-5", "anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview")
+"""One target of each dialect."""
+
+SEEDS = 200 if FULL else 6
+EXAMPLES = 1000 if FULL else 60
+
+_SIGNERS = {
+    "anthropic": "anthropic/{model}",
+    "anthropic-compatible": "anthropic/{model}",
+    "gemini": "gemini/{model}",
+    "vertex": "vertex/{model}",
+    "openai-responses": "openai-responses",
+    "openrouter": "openrouter",
+}
+
+
+def split(target: str) -> tuple[str, str]:
+    name, _, model = target.partition("/")
+    return name, model
+
+
+def signer(target: str) -> Signer:
+    """The emulator that will judge the target signs what the client holds of it."""
+    name, model = split(target)
+    return Signer(_SIGNERS.get(name, "nobody").format(model=model), name, model)
