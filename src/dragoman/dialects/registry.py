@@ -67,7 +67,7 @@ def _anthropic_inside(body: Mapping[str, Any]) -> bool:
         return False
     contents = (message.get("content") for message in messages if isinstance(message, dict))
     return any(
-        isinstance(block, dict) and block.get("type") in _BLOCKS
+        isinstance(block, dict) and isinstance(block.get("type"), str) and block["type"] in _BLOCKS
         for content in contents
         if isinstance(content, list)
         for block in content
