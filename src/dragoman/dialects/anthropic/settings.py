@@ -11,6 +11,7 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.anthropic.read import DIALECT, ORIGIN
@@ -157,9 +158,9 @@ def _read_choice(raw: bytes) -> Read:
     if disable is not None:
         content["parallel_tool_calls"] = not disable
     match wire:
-        case {"type": "tool", "name": name}:
+        case {"type": "tool", "name": str() as name}:
             content["tool_choice"] = ToolChoice(ChoiceMode.NAMED, (name,))
-        case {"type": kind} if kind in _MODES:
+        case {"type": str() as kind} if kind in _MODES:
             content["tool_choice"] = ToolChoice(_MODES[kind])
         case _:
             content["tool_choice"] = ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
@@ -222,15 +223,27 @@ def _hint(raw: Raw | None) -> CacheHint | None:
 
 
 def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
-    settings = conversation.settings
-    _check(settings)
     extras = _extras(conversation)
     out: dict[str, Json] = {"model": quote(wanted.model)}
     system = write_system(conversation.messages)
     if system is not None:
         out["system"] = system
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = b"[" + b",".join([write_tool(tool) for tool in conversation.tools]) + b"]"
+        out["tools"] = _write_tools(conversation.tools)
+    out |= _write_settings(conversation.settings, extras) if extras else _write_plain(conversation.settings)
+    if conversation.hint is not None:
+        out["cache_control"] = conversation.hint.json
+    if wanted.stream:
+        out["stream"] = b"true"
+    if extras:
+        out |= {key: value for key, value in extras.items() if "." not in key}
+    return out
+
+
+def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
+    """The settings, and around them what stood in their objects besides."""
+    _check(settings)
+    out: dict[str, Json] = {}
     for key, (field, _) in PLAIN.items():
         put(out, key, getattr(settings, field))
     if settings.stop:
@@ -240,12 +253,10 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     if settings.user is not None or any(key.startswith("metadata.") for key in extras):
         user = {"user_id": quote(settings.user)} if settings.user is not None else {}
         out["metadata"] = write_object(user | _inside("metadata", extras))
-    if conversation.hint is not None:
-        out["cache_control"] = conversation.hint.json
-    if wanted.stream:
-        out["stream"] = b"true"
-    out |= {key: value for key, value in extras.items() if "." not in key}
     return out
+
+
+_write_plain = Remembered[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
 
 
 def _check(settings: Settings) -> None:
@@ -334,3 +345,8 @@ def write_tool(tool: Tool | NativeTool) -> Json:
             raise Unrepresentable(f"fields of {tool.extras.dialect} in an Anthropic tool")
         wire |= tool.extras.fields
     return write_object(wire)
+
+
+_write_tools = Remembered[tuple[Tool | NativeTool, ...], Json](
+    lambda tools: b"[" + b",".join([write_tool(tool) for tool in tools]) + b"]"
+)

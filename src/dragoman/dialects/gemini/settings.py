@@ -15,6 +15,7 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.gemini.read import DIALECT
@@ -208,14 +209,25 @@ def _read_tool_config(raw: bytes, found: dict[str, Any], extras: dict[str, Json]
 
 def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     """All top-level members but the contents. Model and streaming are told by the path."""
-    settings = conversation.settings
-    _check(conversation)
+    if conversation.hint is not None:
+        raise Unrepresentable("a cache hint in a Gemini request")
     extras = _own(conversation)
     out: dict[str, Json] = {}
     system = write_system(conversation.messages)
     if system is not None:
         out["systemInstruction"] = system
-    write_tools(conversation, out)
+    if conversation.tools or conversation.empty_tools:
+        out["tools"] = write_tools(conversation.tools)
+    out |= _write_settings(conversation.settings, extras) if extras else _write_plain(conversation.settings)
+    if extras:
+        out |= {key: value for key, value in extras.items() if "." not in key}
+    return out
+
+
+def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
+    """The settings, and around them what stood in their objects besides."""
+    _check(settings)
+    out: dict[str, Json] = {}
     config = _inside("toolConfig", extras)
     choice = write_choice(settings.tool_choice, _inside("toolConfig.functionCallingConfig", extras))
     if choice is not None:
@@ -227,16 +239,16 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
         out["generationConfig"] = write_object(generation)
     for key, (field, _) in TOP.items():
         put(out, key, getattr(settings, field))
-    out |= {key: value for key, value in extras.items() if "." not in key}
     return out
 
 
-def _check(conversation: Conversation) -> None:
+_write_plain = Remembered[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
+
+
+def _check(settings: Settings) -> None:
     for name in UNSPOKEN:
-        if getattr(conversation.settings, name) is not None:
+        if getattr(settings, name) is not None:
             raise Unrepresentable(f"{name} in a Gemini request", at=f"/{name}")
-    if conversation.hint is not None:
-        raise Unrepresentable("a cache hint in a Gemini request")
 
 
 def _own(conversation: Conversation) -> Mapping[str, Json]:

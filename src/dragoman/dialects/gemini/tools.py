@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
+from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.gemini.read import DIALECT, ORIGIN
 from dragoman.dialects.gemini.schema import camel, from_proto, to_proto
@@ -76,15 +76,11 @@ def _read_declaration(raw: bytes, index: int, at: str) -> Tool:
     )
 
 
-def write_tools(conversation: Conversation, out: dict[str, Json]) -> None:
+def _write_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
     """Declarations that follow each other stand in one object."""
-    if not conversation.tools:
-        if conversation.empty_tools:
-            out["tools"] = b"[]"
-        return
     entries: list[bytes] = []
     run: list[bytes] = []
-    for tool in conversation.tools:
+    for tool in tools:
         if isinstance(tool, Tool):
             run.append(write_tool(tool))
             continue
@@ -93,7 +89,10 @@ def write_tools(conversation: Conversation, out: dict[str, Json]) -> None:
             raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Gemini request")
         entries.append(tool.json)
     _close(run, entries)
-    out["tools"] = b"[" + b",".join(entries) + b"]"
+    return b"[" + b",".join(entries) + b"]"
+
+
+write_tools = Remembered(_write_tools)
 
 
 def _close(run: list[bytes], entries: list[bytes]) -> None:

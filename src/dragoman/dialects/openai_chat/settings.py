@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, ORIGIN
@@ -67,14 +69,19 @@ class Top(msgspec.Struct):
 
 def read_top(source: Mapping[str, Raw]) -> Top:
     """Settings, tools and the fields we do not know."""
+    settings, extras = _read_rest(tuple([(key, bytes(value)) for key, value in source.items() if key not in SKIPPED]))
+    tools, empty = _read_tools(source)
+    return Top(settings, tools, extras, empty, _include_usage(source))
+
+
+@lru_cache(maxsize=128)
+def _read_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras | None]:
+    """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
     nulls: list[str] = []
     thinking: dict[str, bytes] = {}
-    for key, value in source.items():
-        if key in SKIPPED:
-            continue
-        raw = bytes(value)
+    for key, raw in source:
         if raw == b"null":
             nulls.append(key)
             continue
@@ -91,8 +98,7 @@ def read_top(source: Mapping[str, Raw]) -> Top:
         _read_thinking(thinking, found, extras)
     if nulls:
         found["nulls"] = tuple(nulls)
-    tools, empty = _read_tools(source, extras)
-    return Top(Settings(**found), tools, extras_of(DIALECT, extras), empty, _include_usage(source))
+    return Settings(**found), extras_of(DIALECT, extras)
 
 
 def _read_plain(
@@ -146,7 +152,7 @@ _MODES = {"auto": ChoiceMode.AUTO, "none": ChoiceMode.NONE, "required": ChoiceMo
 
 def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
     kind = wire.get("type", "function")
-    if kind == "function" and isinstance(wire.get("function"), dict):
+    if kind == "function" and isinstance(wire.get("function"), dict) and isinstance(wire["function"].get("name"), str):
         return ToolChoice(ChoiceMode.NAMED, (wire["function"]["name"],))
     if kind == "allowed_tools":
         allowed = wire["allowed_tools"]
@@ -247,7 +253,9 @@ _THINKING_READERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
 
 
 def _include_usage(source: Mapping[str, Raw]) -> bool:
-    raw = bytes(source.get("stream_options", b""))
+    if "stream_options" not in source:
+        return False
+    raw = bytes(source["stream_options"])
     if raw[:1] != b"{":
         return False
     return bytes(members(raw, "/stream_options").get("include_usage", b"")) == b"true"
@@ -270,20 +278,28 @@ _tool = msgspec.json.Decoder(_WireTool).decode
 _function = msgspec.json.Decoder(_WireFunction).decode
 
 
-def _read_tools(source: Mapping[str, Raw], extras: dict[str, Json]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
-    found: list[Tool | NativeTool] = []
+def _read_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+    """The tools, and whether the client sent a list of none."""
+    found: tuple[Tool | NativeTool, ...] = ()
     empty = False
     for key in ("tools", "functions"):
-        raw = bytes(source.get(key, b""))
-        if raw in (b"", b"null"):
-            continue
-        if raw[:1] != b"[":
-            raise MalformedRequest("tools are not a list", at=f"/{key}")
-        entries = items(raw, f"/{key}")
-        empty = empty or not entries
-        for index, item in enumerate(entries):
-            found += _read_legacy(bytes(item), index) if key == "functions" else read_tool(bytes(item), index)
-    return tuple(found), empty
+        raw = bytes(source.get(key, b"null"))
+        if raw != b"null":
+            tools = _read_list(key, raw)
+            found += tools
+            empty = empty or not tools
+    return found, empty
+
+
+@lru_cache(maxsize=64)
+def _read_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
+    """A list of tools. An agent sends dozens of large ones, the same on every turn: they are read once."""
+    if raw[:1] != b"[":
+        raise MalformedRequest("tools are not a list", at=f"/{key}")
+    found: list[Tool | NativeTool] = []
+    for index, item in enumerate(items(raw, f"/{key}")):
+        found += _read_legacy(bytes(item), index) if key == "functions" else read_tool(bytes(item), index)
+    return tuple(found)
 
 
 def _read_legacy(raw: bytes, at: int) -> list[Tool]:
@@ -389,9 +405,25 @@ def _hint(raw: Raw | None) -> CacheHint | None:
 
 def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     """All top-level members but the messages."""
-    settings = conversation.settings
     out: dict[str, Json] = {"model": quote(wanted.model)}
-    _write_tools(conversation, out)
+    if conversation.empty_tools and not conversation.tools:
+        out["tools"] = b"[]"
+    out |= _write_tools(conversation.tools)
+    out |= _write_settings(conversation.settings)
+    if wanted.stream:
+        out["stream"] = b"true"
+        if wanted.usage:
+            out["stream_options"] = b'{"include_usage":true}'
+    extras = conversation.extras
+    if extras is not None:
+        if extras.dialect != DIALECT:
+            raise Unrepresentable(f"fields of {extras.dialect} in a Chat request: {', '.join(extras.fields)}")
+        out |= extras.fields
+    return out
+
+
+def _spelled_out(settings: Settings) -> dict[str, Json]:
+    out: dict[str, Json] = {}
     for key, (field, _) in PLAIN.items():
         value = getattr(settings, field)
         if value is None or key in _ALIASES:
@@ -411,16 +443,10 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     _write_thinking(settings.thinking, out)
     _write_choice(settings.tool_choice, out)
     _write_format(settings.response_format, out)
-    if wanted.stream:
-        out["stream"] = b"true"
-        if wanted.usage:
-            out["stream_options"] = b'{"include_usage":true}'
-    extras = conversation.extras
-    if extras is not None:
-        if extras.dialect != DIALECT:
-            raise Unrepresentable(f"fields of {extras.dialect} in a Chat request: {', '.join(extras.fields)}")
-        out |= extras.fields
     return out
+
+
+_write_settings = Remembered(_spelled_out)
 
 
 _ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_tokens"})
@@ -503,16 +529,17 @@ def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
     out["response_format"] = b'{"type":"json_schema","json_schema":' + write_object(schema) + b"}"
 
 
-def _write_tools(conversation: Conversation, out: dict[str, Json]) -> None:
-    if conversation.empty_tools and not conversation.tools:
-        out["tools"] = b"[]"
+def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
+    """The tools, and older ones in the member that they came in."""
     groups: dict[str, list[Json]] = {}
-    for tool in conversation.tools:
+    for tool in tools:
         groups.setdefault(
             "functions" if isinstance(tool, Tool) and tool.wrapper == "functions" else "tools", []
         ).append(write_tool(tool))
-    for key, written in groups.items():
-        out[key] = b"[" + b",".join(written) + b"]"
+    return {key: b"[" + b",".join(written) + b"]" for key, written in groups.items()}
+
+
+_write_tools = Remembered(_grouped)
 
 
 def write_tool(tool: Tool | NativeTool) -> Json:
