@@ -82,6 +82,6 @@ def run(command: list[str], home: Path, seconds: float = 120, cwd: Path | None =
     return done.stdout
 
 
-def told(command: list[str], home: Path) -> Any:
-    """The line of JSON that a client script ends with."""
-    return json.loads(run(command, home).strip().splitlines()[-1])
+def told(command: list[str], home: Path) -> list[Any]:
+    """The lines of JSON that a client script writes."""
+    return [json.loads(line) for line in run(command, home).splitlines() if line.startswith("{")]

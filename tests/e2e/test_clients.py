@@ -12,7 +12,7 @@ from tests.gateway.stage import Stage
 
 pytestmark = asked_for
 TEXT = "Take an umbrella, Köln is wet."
-LOOK = {"reasoning": "Clouds.", "text": "Let me look.", "calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}
+LOOK = {"text": "Let me look.", "calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}
 FOREIGN = {
     "chat": ("claude", "gemini", "thinker"),
     "responses": ("claude", "gemini", "deepseek"),
@@ -36,34 +36,40 @@ def scripts(npm: Path) -> Path:
     return npm / "clients"
 
 
-def hold(world: Stage, command: list[str], model: str, home: Path) -> None:
-    """The tool loop: the client's own words, the tool that it ran, and no request refused."""
-    thinks = {} if model in ("gpt", "mistral") else {"reasoning": LOOK["reasoning"]}
-    world.script(model, {**{key: LOOK[key] for key in ("text", "calls")}, **thinks}, TEXT)
+def hold(world: Stage, command: list[str], model: str, home: Path, times: int = 1) -> list[bool]:
+    """The tool loop: the client's own words, the tool that it ran, and no request refused. Which were streams?"""
+    thinks = {} if model in ("gpt", "mistral") else {"reasoning": "Clouds."}
+    world.script(model, *[{**LOOK, **thinks}, TEXT] * times)
     heard = told(command, home)
-    assert heard["text"].endswith(TEXT)
-    assert heard["asked"] == ["Köln"]
-    asked = world.check(model, at_least=2)
-    assert len(asked) == 2
-    assert "It pours in Köln." in json.dumps(asked[1].body, ensure_ascii=False)
+    assert len(heard) == times
+    for one in heard:
+        assert one["text"].endswith(TEXT)
+        assert one["asked"] == ["Köln"]
+    asked = world.check(model)
+    assert len(asked) == 2 * times
+    assert all("It pours in K" in json.dumps(one.body) for one in asked[1::2])
+    return [one.stream for one in asked]
 
 
 @pairs
 @each_way
 def test_npm_sdks(world: Stage, scripts: Path, tmp_path: Path, kind: str, model: str, way: str) -> None:
-    hold(world, ["node", str(scripts / NPM[kind]), world.url, model, way], model, tmp_path)
+    streamed = hold(world, ["node", str(scripts / NPM[kind]), world.url, model, way], model, tmp_path)
+    assert streamed == [way == "streamed"] * 2
 
 
 @pairs
 @each_way
 def test_vercel_ai_sdk(world: Stage, scripts: Path, tmp_path: Path, kind: str, model: str, way: str) -> None:
-    hold(world, ["node", str(scripts / "vercel.mjs"), world.url, model, way, kind], model, tmp_path)
+    streamed = hold(world, ["node", str(scripts / "vercel.mjs"), world.url, model, way, kind], model, tmp_path)
+    assert streamed == [way == "streamed"] * 2
 
 
 @pytest.mark.parametrize("framework", ["with_langchain.py", "with_pydantic_ai.py"])
-@pairs
-@each_way
+@pytest.mark.parametrize(("kind", "model"), [(kind, model) for kind, them in FOREIGN.items() for model in them[:2]])
 def test_python_frameworks(
-    world: Stage, frameworks: Path, tmp_path: Path, framework: str, kind: str, model: str, way: str
+    world: Stage, frameworks: Path, tmp_path: Path, framework: str, kind: str, model: str
 ) -> None:
-    hold(world, [str(frameworks), str(CLIENTS / framework), world.url, model, way, kind], model, tmp_path)
+    """Both ways in one process: these are slow to load."""
+    command = [str(frameworks), str(CLIENTS / framework), world.url, model, "whole+streamed", kind]
+    assert hold(world, command, model, tmp_path, times=2) == [False, False, True, True]

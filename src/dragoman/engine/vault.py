@@ -47,13 +47,45 @@ def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Messa
     found = [kept[key] for key in _keys_of(message) if key in kept]
     if not found:
         return message
-    parts = tuple([_signed(part, kept, found, facts) for part in message.parts])
+    parts = tuple([_signed(part, kept, found, facts) for part in _mended(message.parts, found)])
     if not any(type(part) is Reasoning for part in parts):
         parts = (*_thinking(found, facts), *parts)
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
     )
     return message if same else message.but(parts=parts)
+
+
+def _mended(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
+    """Thinking whose proof came back without its words gets them again.
+
+    Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
+    """
+    whole = {
+        part.state.json: part
+        for one in found
+        for part in one
+        if isinstance(part, Reasoning) and part.state is not None and part.text is not None
+    }
+    if not any(_is_hollow(part, whole) for part in parts):
+        return parts
+    words = "".join(part.text.text for part in whole.values() if part.text is not None)
+    mended = [_whole(part, whole) for part in parts if not _is_scrap(part, words)]
+    return tuple(mended)
+
+
+def _is_hollow(part: Part, whole: Mapping[bytes, Reasoning]) -> bool:
+    return isinstance(part, Reasoning) and part.text is None and part.state is not None and part.state.json in whole
+
+
+def _whole(part: Part, whole: Mapping[bytes, Reasoning]) -> Part:
+    if not isinstance(part, Reasoning) or part.state is None or part.text is not None:
+        return part
+    return whole.get(part.state.json, part)
+
+
+def _is_scrap(part: Part, words: str) -> bool:
+    return isinstance(part, Reasoning) and part.state is None and part.text is not None and part.text.text in words
 
 
 def _thinking(found: list[Kept], facts: Facts) -> list[Reasoning]:

@@ -1,4 +1,4 @@
-"""LangChain. Arguments: BASE MODEL whole|streamed chat|responses|anthropic|google"""
+"""LangChain. Arguments: BASE MODEL whole+streamed chat|responses|anthropic|google"""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from langchain_core.tools import tool
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 
-BASE, MODEL, WAY, KIND = sys.argv[1:]
+BASE, MODEL, WAYS, KIND = sys.argv[1:]
 asked: list[str] = []
 
 
@@ -30,8 +30,8 @@ def model() -> Any:
     return ChatOpenAI(model=MODEL, base_url=f"{BASE}/v1", api_key="any", max_retries=0, use_responses_api=responses)
 
 
-def turn(bound: Any, messages: list[Any]) -> Any:
-    if WAY == "whole":
+def turn(bound: Any, messages: list[Any], way: str) -> Any:
+    if way == "whole":
         return bound.invoke(messages)
     pieces = list(bound.stream(messages))
     whole = pieces[0]
@@ -40,12 +40,17 @@ def turn(bound: Any, messages: list[Any]) -> Any:
     return whole
 
 
-bound = model().bind_tools([weather])
-messages: list[Any] = [SystemMessage("Be brief."), HumanMessage("Does it rain in Köln?")]
-while True:
-    said = turn(bound, messages)
-    messages.append(said)
-    if not said.tool_calls:
-        break
-    messages += [ToolMessage(weather.invoke(call["args"]), tool_call_id=call["id"]) for call in said.tool_calls]
-print(json.dumps({"text": said.text if isinstance(said.text, str) else said.text(), "asked": asked}))
+def answer(way: str) -> str:
+    bound = model().bind_tools([weather])
+    messages: list[Any] = [SystemMessage("Be brief."), HumanMessage("Does it rain in Köln?")]
+    while True:
+        said = turn(bound, messages, way)
+        messages.append(said)
+        if not said.tool_calls:
+            return str(said.text)
+        messages += [ToolMessage(weather.invoke(call["args"]), tool_call_id=call["id"]) for call in said.tool_calls]
+
+
+for way in WAYS.split("+"):
+    print(json.dumps({"text": answer(way), "asked": asked}))
+    asked.clear()

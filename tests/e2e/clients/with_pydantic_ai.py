@@ -1,4 +1,4 @@
-"""pydantic-ai. Arguments: BASE MODEL whole|streamed chat|responses|anthropic|google"""
+"""pydantic-ai. Arguments: BASE MODEL whole+streamed chat|responses|anthropic|google"""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
-BASE, MODEL, WAY, KIND = sys.argv[1:]
+BASE, MODEL, WAYS, KIND = sys.argv[1:]
 asked: list[str] = []
 
 
@@ -32,12 +32,19 @@ def model() -> Any:
     return made(MODEL, provider=OpenAIProvider(base_url=f"{BASE}/v1", api_key="any"))
 
 
-async def main() -> str:
+async def heard(context: Any, events: Any) -> None:
+    """With somebody to hear the events, every request is streamed."""
+    async for _ in events:
+        pass
+
+
+async def main(way: str) -> str:
     agent = Agent(model(), system_prompt="Be brief.", tools=[weather])
-    if WAY == "whole":
+    if way == "whole":
         return (await agent.run("Does it rain in Köln?")).output
-    async with agent.run_stream("Does it rain in Köln?") as result:
-        return await result.get_output()
+    return (await agent.run("Does it rain in Köln?", event_stream_handler=heard)).output
 
 
-print(json.dumps({"text": asyncio.run(main()), "asked": asked}))
+for way in WAYS.split("+"):
+    print(json.dumps({"text": asyncio.run(main(way)), "asked": asked}))
+    asked.clear()
