@@ -395,6 +395,6 @@ def test_an_image_by_url_reaches_no_private_address(
                 "2130706433",
             ):
                 assert with_image(running, f"http://{host}:{port}/cat.png").status_code == 200
-            for url in ("file:///etc/passwd", "ftp://127.0.0.1/x", "http:///x", "gopher://127.0.0.1"):
+            for url in ("file:///etc/passwd", "ftp://127.0.0.1/x", "http:///x", "http://[", "gopher://127.0.0.1"):
                 assert with_image(running, url).status_code in (200, 400)
             assert asked == []

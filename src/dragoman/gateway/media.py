@@ -32,12 +32,12 @@ class MediaFetcher:
         return {url: content for url, content in zip(urls, found, strict=False) if content is not None}
 
     async def _one(self, url: str) -> bytes | None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        host = _host(url)
+        if not host:
             return None
         patience = Timeouts(connect=5, first_byte=self._config.timeout, idle=5, total=self._config.timeout)
         try:
-            incoming = await self._transport(parts.hostname).send(Outgoing("GET", url), patience)
+            incoming = await self._transport(host).send(Outgoing("GET", url), patience)
             async with incoming:
                 return await incoming.read(self._config.max_bytes) if incoming.status == 200 else None
         except TransportFailure:
@@ -57,6 +57,15 @@ class MediaFetcher:
         for transport in (self._public, self._allowed):
             if transport is not None:
                 await transport.close()
+
+
+def _host(url: str) -> str:
+    """The host of a URL that may be fetched; nothing where it may not, or is none."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "" if parts.scheme in ("http", "https") else ""
+    except ValueError:
+        return ""
 
 
 def _within(host: str, network: str) -> bool:

@@ -263,14 +263,21 @@ def _source(raw: bytes) -> Inline | Remote | Stored | Plain | None:
     plain: dict[str, Any] = {key: bytes(value) for key, value in wire.items()}
     match plain:
         case {"type": b'"base64"', "media_type": media_type, "data": data, **rest} if not rest:
-            return Inline(unquote(media_type), data)
+            return Inline(unquote(media_type), _literal(data))
         case {"type": b'"url"', "url": url, **rest} if not rest:
             return Remote(unquote(url))
         case {"type": b'"file"', "file_id": file_id, **rest} if not rest:
             return Stored(unquote(file_id), DIALECT)
         case {"type": b'"text"', "data": data, **rest} if not rest.keys() - {"media_type"}:
-            return Plain(data)
+            return Plain(_literal(data))
     return None
+
+
+def _literal(raw: bytes) -> bytes:
+    """The literal of a text that may be many megabytes long: it is not opened to see that it is one."""
+    if raw[:1] != b'"':
+        raise MalformedRequest("the data of a source is not a text")
+    return raw
 
 
 READERS: dict[str, Callable[[WireBlock, str, CacheHint | None, Extras | None], Part | None]] = {

@@ -37,7 +37,7 @@ from dragoman.conversation.parts import (
 from dragoman.dialects.openai_chat.plain import read_arguments
 from dragoman.dialects.reading import OPENAI_FILES, extras_of, kind_of, link, made_id, state
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json import items, members, salvage
+from dragoman.wire.json import items, members, salvage, write_object
 
 DIALECT = "openai-chat"
 ORIGIN = Origin(DIALECT)
@@ -318,10 +318,22 @@ class Reader:
             elif value is None:
                 continue
             else:
-                text = msgspec.json.encode(value)
+                text = _written(value)
             if text not in _NOTHING and text != b"[]":
                 fields[name] = text
         return extras_of(DIALECT, fields)
+
+
+def _written(value: Any) -> bytes:
+    """A field that was read, as JSON again; members that were not there stay away."""
+    if isinstance(value, list):
+        return b"[" + b",".join([_written(item) for item in value]) + b"]"
+    if not isinstance(value, msgspec.Struct):
+        return bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
+    found = {name: getattr(value, name) for name in value.__struct_fields__}
+    return write_object(
+        {name: _written(item) for name, item in found.items() if item is not None and item is not _NONE}
+    )
 
 
 def _with_empty_asides(wire: WireMessage, extras: ExtraFields) -> ExtraFields:
