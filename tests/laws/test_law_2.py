@@ -98,7 +98,7 @@ def test_where_only_the_model_differs_every_other_member_is_the_same_text(target
         if adapted.changes:
             continue
         before, after = members(body), members(adapted.body)
-        assert [key for key in after] == [key for key in before]
+        assert list(after) == list(before)
         assert {key: bytes(value) for key, value in after.items() if key != "model"} == {
             key: bytes(value) for key, value in before.items() if key != "model"
         }
