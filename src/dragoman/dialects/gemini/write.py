@@ -7,6 +7,7 @@ missing for that target.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -51,65 +52,67 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
     while index < stop:
         message = messages[index]
         parts = message.parts
-        if len(parts) == 1 and _write_short(messages, index, stop, parts[0], out):
-            index += 1
-            continue
-        named = _Names(messages, index) if message.role in _ANSWERING else _NO_NAMES
+        role = message.role
+        if len(parts) == 1 and _is_unmarked(message, parts[0]):
+            # Most are one bare text, call or result: written here, without a writer's call, at two thirds of the cost.
+            part: Any = parts[0]
+            kind = type(part)
+            if kind is Text and part.signature is None and (role is USER or role is ASSISTANT):
+                out += (_SAYING[role], part.literal, b"}]}")
+                index += 1
+                continue
+            if kind is Call and role is ASSISTANT and part.signature is None and _has_object(part):
+                out += (_CALLING, quote(part.name), b',"args":', part.arguments, b',"id":', quote(part.id), b"}}]}")
+                index += 1
+                continue
+            if kind is Result and _is_short(part, messages, index, stop):
+                name = messages[index - 1].parts[-1].name  # type: ignore[attr-defined]
+                out += (_ANSWERING, quote(name), b',"id":', quote(part.call_id), b',"response":{"output":')
+                out += (part.parts[0].literal, b"}}}]}")
+                index += 1
+                continue
+        named = _Names(messages, index) if role in _ANSWERERS else _NO_NAMES
         index += 1
-        if message.role is TOOL and index < stop and _goes_on(message, messages[index]):
+        if role is TOOL and index < stop and _goes_on(message, messages[index]):
             parts += messages[index].parts
             index += 1
         _write_content(message, parts, named, out)
 
 
-_SHORT = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
+_SAYING = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
+_CALLING = b',{"role":"model","parts":[{"functionCall":{"name":'
+_ANSWERING = b',{"role":"user","parts":[{"functionResponse":{"name":'
+_BRACE = ord("{")
 
 
-def _write_short(messages: Sequence[Message], index: int, stop: int, part: Part, out: Pieces) -> bool:
-    """A content of one bare text, call or result, as most are. False where it is more than that."""
-    message = messages[index]
-    if message.role_text or message.extras is not None or message.name is not None or message.hint is not None:
-        return False
-    if part.extras is not None or part.hint is not None:
-        return False
-    kind = type(part)
-    if kind is Text:
-        head = _SHORT.get(message.role)
-        if head is None or part.signature is not None:  # type: ignore[attr-defined]
-            return False
-        out += (head, part.literal, b"}]}")  # type: ignore[attr-defined]
-        return True
-    if kind is Call and message.role is ASSISTANT:
-        out.append(b',{"role":"model","parts":[')
-        _write_call(part, out)  # type: ignore[arg-type]
-        out.append(b"]}")
-        return True
-    return kind is Result and _write_short_result(messages, index, stop, part, out)  # type: ignore[arg-type]
-
-
-def _write_short_result(messages: Sequence[Message], index: int, stop: int, part: Result, out: Pieces) -> bool:
-    """The result of the call right before it, of one bare text, with no words of the user's after it."""
-    parts = part.parts
-    if index == 0 or len(parts) != 1 or type(parts[0]) is not Text or part.is_error or part.custom:
-        return False
-    if parts[0].hint is not None or parts[0].extras is not None or parts[0].signature is not None:
-        return False
-    if index + 1 < stop and messages[index + 1].role is USER:
-        return False
-    call = messages[index - 1].parts[-1]
-    literal = parts[0].literal
-    if type(call) is not Call or call.id != part.call_id or literal[1:2] == b"{" or part.spelled == NO_ID:
-        return False
-    out += (
-        b',{"role":"user","parts":[{"functionResponse":{"name":',
-        quote(call.name),
-        b',"id":',
-        quote(part.call_id),
-        b',"response":{"output":',
-        literal,
-        b"}}}]}",
+def _is_unmarked(message: Message, part: Part) -> bool:
+    """Nothing stands beside the part and its content."""
+    return (
+        part.extras is None
+        and part.hint is None
+        and message.extras is None
+        and message.name is None
+        and message.hint is None
+        and not message.role_text
     )
-    return True
+
+
+def _has_object(call: Call) -> bool:
+    return call.arguments[0] == _BRACE and not call.custom and call.spelled != NO_ID
+
+
+def _is_short(result: Result, messages: Sequence[Message], index: int, stop: int) -> bool:
+    """The result of the call right before it, of one bare text, with no words of the user's after it."""
+    parts = result.parts
+    if index == 0 or len(parts) != 1 or type(parts[0]) is not Text or result.is_error or result.custom:
+        return False
+    only = parts[0]
+    if only.hint is not None or only.extras is not None or only.signature is not None or only.literal[1] == _BRACE:
+        return False
+    if (index + 1 < stop and messages[index + 1].role is USER) or result.spelled == NO_ID:
+        return False
+    call = messages[index - 1].parts[-1] if messages[index - 1].parts else None
+    return type(call) is Call and call.id == result.call_id
 
 
 def _opening(messages: Sequence[Message]) -> int:
@@ -182,7 +185,7 @@ class _Names:
 
 
 _NO_NAMES = _Names((), 0)
-_ANSWERING = (TOOL, ASSISTANT)
+_ANSWERERS = (TOOL, ASSISTANT)
 """Roles that may hold results: a model's content is kept with a response in it."""
 
 
