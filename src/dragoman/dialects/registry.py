@@ -23,7 +23,9 @@ PACKAGES = {
 
 
 class Requests(Protocol):
-    """The module `request` of a dialect."""
+    """The module `request` of a dialect. `STREAM_IN_BODY`: its body says whether a stream is wanted."""
+
+    STREAM_IN_BODY: bool
 
     def parse_request(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask: ...
 

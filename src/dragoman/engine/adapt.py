@@ -115,8 +115,9 @@ def read(
     """A request as an Ask. Raises MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
     dialect = recognise(members(readable(body)[0])) if source == "auto" else source
-    ask = requests(dialect).parse_request(body, headers=headers)
-    if stream is not None and ask.dialect == "gemini":
+    codec = requests(dialect)
+    ask = codec.parse_request(body, headers=headers)
+    if stream is not None and not codec.STREAM_IN_BODY:
         ask = msgspec.structs.replace(ask, stream=stream)
     return ask
 

@@ -87,24 +87,19 @@ def _fixed(**patch: Any) -> Callable[[Said], Patch | None]:
     return teach
 
 
-_WRAPPERS = ("", "function_declarations", "functionDeclarations")
-
-
 def _next_wrapper(said: Said) -> Patch | None:
-    """OpenAI's shape, then Google's in both spellings. Google's own API knows its own shape."""
-    if said.facts.dialect == "gemini":
-        return None
-    here = _WRAPPERS.index(said.facts.tool_wrapper) if said.facts.tool_wrapper in _WRAPPERS else 0
-    return {"tool_wrapper": _WRAPPERS[here + 1]} if here + 1 < len(_WRAPPERS) else None
+    """The next shape of the target's ladder."""
+    ladder = said.facts.tool_ladder
+    here = ladder.index(said.facts.tool_wrapper) if said.facts.tool_wrapper in ladder else -1
+    return {"tool_wrapper": ladder[here + 1]} if here + 1 < len(ladder) else None
 
 
 def _last_resort(said: Said) -> Patch | None:
     """No tools, where a tool has just answered and the client left the choice of tools open."""
     conversation = said.conversation
     last = conversation.messages[-1].role if conversation.messages else None
-    if said.facts.dialect == "gemini" or last is not Role.TOOL or conversation.settings.tool_choice is not None:
-        return None
-    return _without_tools(said)
+    open_choice = conversation.settings.tool_choice is None
+    return _without_tools(said) if said.facts.tools_last_resort and last is Role.TOOL and open_choice else None
 
 
 def _without_tools(said: Said) -> Patch | None:

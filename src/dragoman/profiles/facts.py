@@ -80,7 +80,8 @@ class ThinkingForm(StrEnum):
 class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
 
-    `default` is its own default value, which may be said even where the setting is refused.
+    `default` is its own default value, which may be said even where the setting is refused. `without` names another
+    setting that it may not stand beside.
     """
 
     support: Stance = ACCEPTS
@@ -90,6 +91,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default: float | None = None
     values: tuple[str, ...] = ()
     thinking: Stance = ACCEPTS
+    without: str = ""
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,7 +156,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # fields
     unknown_fields: Annotated[Stance, Meta(description="message fields that the dialect does not know")] = UNKNOWN
     message_fields: Annotated[
-        Mapping[str, tuple[str, ...]], Meta(description="extra message fields it takes, per role, `calls`, `tools` or `*`")
+        Mapping[str, tuple[str, ...]],
+        Meta(description="extra message fields it takes, per role, `calls`, `tools` or `*`"),
     ] = {}
     message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
@@ -174,7 +177,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     orphan_result: Annotated[Stance, Meta(description="a result whose call is not there")] = REFUSES
     missing_result: Annotated[Stance, Meta(description="a call whose result is not there")] = REFUSES
     late_result: Annotated[Stance, Meta(description="something between a call and its result")] = REFUSES
-    calls_apart: Annotated[Stance, Meta(description="calls of one turn in several messages, answered after them")] = REFUSES
+    calls_apart: Annotated[Stance, Meta(description="calls of one turn in several messages, answered after them")] = (
+        REFUSES
+    )
     repeated_result: Annotated[Stance, Meta(description="two results of one call")] = REFUSES
     result_order: Annotated[Stance, Meta(description="results in another order than their calls")] = ACCEPTS
     result_error: Annotated[Stance, Meta(description="a result marked as an error")] = ACCEPTS
@@ -198,6 +203,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # tools
     tools: Annotated[Stance, Meta(description="tools at all")] = ACCEPTS
     tool_wrapper: Annotated[str, Meta(description="shape of a tool entry, where not the dialect's own")] = ""
+    tool_ladder: Annotated[
+        tuple[str, ...], Meta(description="shapes to try one after the other where a tool's shape is refused")
+    ] = ()
+    tools_last_resort: Annotated[
+        bool, Meta(description="as the last resort on a tool's answer, ask again without tools")
+    ] = False
     tool_wrappers: Annotated[tuple[str, ...], Meta(description="further shapes that it takes")] = ()
     schema_form: Annotated[str, Meta(description="the schema dialect of tool arguments")] = "json-schema"
     format_schema_form: Annotated[str, Meta(description="the schema dialect of structured output")] = "json-schema"

@@ -18,6 +18,7 @@ from dragoman.wire.json import members, readable, refuse_duplicates
 
 LIST = "messages"
 PATH = "/v1/messages"
+STREAM_IN_BODY = True
 
 
 @reading

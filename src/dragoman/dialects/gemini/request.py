@@ -23,6 +23,8 @@ from dragoman.wire.json import items, members, readable, refuse_duplicates, writ
 
 LIST = "contents"
 PATH = "/v1beta/models/"
+STREAM_IN_BODY = False
+"""Model and stream are said by the path."""
 
 
 @reading

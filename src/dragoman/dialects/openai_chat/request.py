@@ -19,6 +19,7 @@ from dragoman.wire.json import members, readable, refuse_duplicates
 
 LIST = "messages"
 PATH = "/chat/completions"
+STREAM_IN_BODY = True
 
 
 @reading

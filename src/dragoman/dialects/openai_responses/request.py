@@ -21,6 +21,7 @@ from dragoman.wire.json import members, readable, refuse_duplicates
 
 LIST = "input"
 PATH = "/responses"
+STREAM_IN_BODY = True
 _STORED = ("previous_response_id", "conversation", "prompt")
 """Members beside which there need not be any input."""
 
