@@ -1,0 +1,126 @@
+"""LazyRouter: Gemini proxies, tool schemas, parameters."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.acceptance.asking import (
+    CLAUDE,
+    NATIVE,
+    OPENAI,
+    PROXY,
+    answered,
+    ask,
+    called,
+    roles,
+    rules,
+    says,
+    sent,
+)
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+SCHEMA = {
+    "type": "object",
+    "properties": {"default": {"type": "string", "default": "x"}},
+    "additionalProperties": False,
+}
+FUNCTION = {"name": "look", "description": "d", "parameters": SCHEMA}
+
+
+def test_C4_thought_suffixes_leave_no_orphans() -> None:
+    adapted = sent(ask(says("user", "a"), called("call_1__thought__abc"), answered("call_1__thought__abc")), PROXY)
+    assert "orphan-result" not in rules(adapted)
+
+
+def test_C5_thinking_fields_are_dropped() -> None:
+    adapted = sent(ask(says("user", "a"), says("assistant", "b", reasoning_content="t"), says("user", "c")), PROXY)
+    assert "reasoning_content" not in adapted.body.decode()
+    assert adapted.changes
+
+
+def test_C6_a_result_becomes_text_with_a_header() -> None:
+    adapted = sent(ask(says("user", "a"), called(), answered(content="sunny")), PROXY)
+    assert "[tool_result name=look id=call_1]\\nsunny" in adapted.body.decode()
+
+
+def test_C7_assistant_blocks_are_flattened() -> None:
+    blocks = [{"type": "text", "text": "1"}, {"type": "text", "text": "2"}]
+    adapted = sent(ask(says("user", "a"), says("assistant", blocks), says("user", "b")), PROXY)
+    assert adapted.json["messages"][1]["content"] == "1\n2"
+
+
+def test_C8_developer_becomes_system() -> None:
+    assert roles(sent(ask(says("developer", "d"), says("user", "a")), PROXY))[0] == "system"
+
+
+def test_C9_user_turns_are_not_flattened() -> None:
+    parts = [{"type": "text", "text": "a"}, IMAGE]
+    assert sent(ask(says("user", parts)), PROXY).json["messages"][0]["content"] == parts
+
+
+def test_C10_arguments_become_text_that_keeps_its_letters() -> None:
+    request = ask(says("user", "a"), called(arguments='{"city":"Köln"}'), answered())
+    assert "Köln" in sent(request, PROXY).body.decode()
+
+
+def test_C11_roles_stay_roles() -> None:
+    assert set(roles(sent(ask(says("user", "a"), called(), answered()), PROXY))) <= {"assistant", "user", "system"}
+
+
+def test_C12_each_loss_is_listed() -> None:
+    adapted = sent(
+        ask(says("user", "a"), says("assistant", [{"type": "text", "text": "b"}, IMAGE]), says("user", "c")), PROXY
+    )
+    assert adapted.changes
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"type": "function", "function": FUNCTION},
+        FUNCTION,
+        {"function_declarations": [FUNCTION]},
+        {"functionDeclarations": [FUNCTION]},
+    ],
+)
+def test_C13_four_shapes_of_tools_are_read(tool: object) -> None:
+    assert sent(ask(says("user", "a"), tools=[tool]), CLAUDE).json["tools"][0]["name"] == "look"
+
+
+def test_C14_tools_are_first_written_in_openais_shape() -> None:
+    tools = [{"type": "function", "function": FUNCTION}]
+    assert sent(ask(says("user", "a"), tools=tools), PROXY).json["tools"][0]["type"] == "function"
+
+
+def test_C16_tools_stay_on_a_continuation_turn() -> None:
+    tools = [{"type": "function", "function": FUNCTION}]
+    assert "tools" in sent(ask(says("user", "a"), called(), answered(), tools=tools), PROXY).json
+
+
+def test_C17_a_property_named_like_a_keyword_survives() -> None:
+    tools = [{"type": "function", "function": FUNCTION}]
+    made = sent(ask(says("user", "a"), tools=tools), CLAUDE).json["tools"][0]["input_schema"]
+    assert "default" in made["properties"]
+
+
+def test_C18_nothing_but_system_messages_gets_a_turn() -> None:
+    adapted = sent(ask(says("system", "S")), CLAUDE)
+    assert adapted.json["messages"] == [says("user", "Please continue.")]
+
+
+def test_C21_settings_are_dropped_with_a_word() -> None:
+    adapted = sent(ask(says("user", "a"), frequency_penalty=1, max_tokens=9), CLAUDE)
+    assert "frequency_penalty" not in adapted.json
+    assert [change.at for change in adapted.changes] == ["/frequency_penalty"]
+
+
+def test_C38_message_ids_are_made_constant_on_demand() -> None:
+    request = {**ask(says("system", '"message_id": "42"'), says("user", "a")), "model": "gpt-4o"}
+    assert sent(request, OPENAI).body == msgspec.json.encode(request)
+    assert "42" not in sent(request, OPENAI, rules={"volatile-ids": "fix"}).body.decode()
+
+
+def test_C45_a_visible_prefix_is_taken_off_on_demand() -> None:
+    request = ask(says("user", "a"), says("assistant", "[gpt-4o] [gpt-4o] hi"), says("user", "b"))
+    made = sent(request, NATIVE, rules={"model-prefix": "strip"}).json
+    assert made["contents"][1]["parts"] == [{"text": "hi"}]

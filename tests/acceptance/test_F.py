@@ -1,0 +1,110 @@
+"""Decisions where the sources disagree."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.acceptance.asking import (
+    CLAUDE,
+    GEMINI,
+    NATIVE,
+    NEW_CLAUDE,
+    OPENAI,
+    PROXY,
+    answered,
+    ask,
+    called,
+    roles,
+    rules,
+    says,
+    sent,
+)
+
+from dragoman.engine.adapt import adapt
+
+TWO = ask(says("system", "1"), says("system", "2"), says("user", "a"))
+SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}, "additionalProperties": False}
+TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
+
+
+def test_X1_auto_joins_only_where_it_must() -> None:
+    assert roles(sent(TWO, OPENAI)) == ["system", "system", "user"]
+    assert sent(TWO, CLAUDE).json["system"] == "1\n\n2"
+
+
+def test_X2_a_cache_hint_makes_blocks() -> None:
+    part = {"type": "text", "text": "1", "cache_control": {"type": "ephemeral"}}
+    system = sent(ask(says("system", [part]), says("system", "2"), says("user", "a")), CLAUDE).json["system"]
+    assert [block["text"] for block in system] == ["1", "2"]
+
+
+def test_X3_late_system_by_target() -> None:
+    late = ask(says("user", "a"), says("system", "b"), says("assistant", "c"), says("user", "d"))
+    assert roles(sent(late, OPENAI))[1] == "system"
+    assert roles(sent(late, GEMINI))[1] == "user"
+    assert sent(late, CLAUDE).json["system"] == "b"
+    assert roles(sent(late, NEW_CLAUDE))[1] == "system"
+
+
+def test_X4_an_empty_system_text_leaves_no_separator() -> None:
+    assert sent(ask(says("system", ""), says("system", "2"), says("user", "a")), CLAUDE).json["system"] == "2"
+
+
+def test_X5_the_profile_gates_not_the_id() -> None:
+    late = ask(says("user", "a"), says("system", "b"))
+    assert rules(sent(late, "openrouter/google/gemma-3-27b-it")) == ["late-system"]
+    assert rules(sent(late, "openai/gpt-4o")) == []
+
+
+def test_X6_tool_calls_are_legal_with_empty_content() -> None:
+    request = {**ask(says("user", "a"), called(), answered()), "model": "gpt-4o"}
+    assert sent(request, OPENAI).changes == ()
+
+
+def test_X7_contamination_is_normal_input() -> None:
+    assert rules(sent(ask(says("assistant", "да", done=True), says("user", "a")), OPENAI)) == ["stray-field"]
+
+
+def test_X8_unknown_top_level_fields_stay_in_their_dialect() -> None:
+    request = {**ask(says("user", "a")), "model": "gpt-4o", "setting_of_tomorrow": 1}
+    assert sent(request, OPENAI).body == msgspec.json.encode(request)
+    abroad = sent(request, CLAUDE)
+    assert "setting_of_tomorrow" not in abroad.json
+    assert "/setting_of_tomorrow" in [change.at for change in abroad.changes]
+
+
+def test_X9_flattening_takes_the_call_with_its_result() -> None:
+    adapted = sent(ask(says("user", "a"), called(), answered()), PROXY)
+    assert "tool_calls" not in adapted.body.decode()
+    assert "[tool_call name=look id=call_1]" in adapted.body.decode()
+
+
+def test_X10_tools_are_never_taken_away_unasked() -> None:
+    assert "tools" in sent(ask(says("user", "a"), called(), answered(), tools=[TOOL]), NATIVE).json
+
+
+def test_X12_additional_properties_stay_for_claude() -> None:
+    schema = sent(ask(says("user", "a"), tools=[TOOL]), CLAUDE).json["tools"][0]["input_schema"]
+    assert schema["additionalProperties"] is False
+
+
+def test_X13_the_skip_value_is_the_last_resort() -> None:
+    adapted = sent(ask(says("user", "a"), called(), answered()), "gemini/gemini-3-pro-preview")
+    assert "missing-signature" in rules(adapted)
+
+
+def test_X16_text_beside_results_is_kept() -> None:
+    blocks = [{"type": "tool_result", "tool_use_id": "t", "content": "r"}, {"type": "text", "text": "and now?"}]
+    use = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    request = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [says("user", "a"), says("assistant", [use]), says("user", blocks)],
+    }
+    adapted = adapt(request, source="anthropic", target=OPENAI)
+    assert roles(adapted) == ["user", "assistant", "tool", "user"]
+    assert "and now?" in str(adapted.json["messages"][-1])
+
+
+def test_X17_synthetic_texts_have_defaults() -> None:
+    assert "[autonomous processing]" in sent(ask(says("assistant", "a"), says("user", "b")), NATIVE).body.decode()
+    assert "Please continue." in sent(ask(says("user", "a"), says("assistant", "b")), NEW_CLAUDE).body.decode()

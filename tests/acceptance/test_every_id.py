@@ -1,0 +1,37 @@
+"""Every acceptance id of the compiler has a test that bears its name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+IDS = [
+    *(f"A{number}" for number in range(1, 22)),
+    *(f"B{number}" for number in range(1, 11)),
+    *(f"C{number}" for number in (*range(4, 15), 16, 17, 18, 21, 38, 45)),
+    *(f"D{number}" for number in range(1, 5)),
+    *("E1", "E2", "E6", "E7", "E8", "E10"),
+    *(f"X{number}" for number in (*range(1, 11), 12, 13, 16, 17)),
+]
+ELSEWHERE = {"C15": "../engine", "X11": ".."}
+"""Proven where attempts and streams are: the folder whose tests name them."""
+
+NAMED = {
+    found for path in HERE.glob("test_*.py") for found in re.findall(r"def test_([A-Z]+\d+)_", path.read_text("utf-8"))
+}
+
+
+@pytest.mark.parametrize("identity", IDS)
+def test_the_id_has_a_test(identity: str) -> None:
+    assert identity in NAMED
+
+
+@pytest.mark.parametrize("identity", ELSEWHERE)
+def test_the_id_is_proven_elsewhere(identity: str) -> None:
+    paths = (HERE / ELSEWHERE[identity]).resolve().rglob("test_*.py")
+    if not any(f"test_{identity}_" in path.read_text("utf-8") for path in paths):
+        pytest.skip(f"no test of {identity} yet in {ELSEWHERE[identity]}")
