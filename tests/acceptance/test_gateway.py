@@ -119,7 +119,9 @@ def test_B14_a_routing_block_goes_to_the_router(tmp_path: Path) -> None:
 
 def test_C19_the_old_stream_is_closed_before_a_new_one_opens(tmp_path: Path) -> None:
     with emulator("openai") as one, ExitStack() as stack:
-        config = {"providers": {"p": provider("openai", one.base_url)}, "models": {"m": {"target": "p/gpt-4o"}}}
+        impatient = {"connect": 1, "first_byte": 0.3, "idle": 0.3, "total": 5}
+        served_by = provider("openai", one.base_url, timeouts=impatient)
+        config = {"providers": {"p": served_by}, "models": {"m": {"target": "p/gpt-4o"}}}
         running = stack.enter_context(gateway(config, tmp_path))
         one.script({"fault": "stream-error;after=0"}, {"fault": "stall;after=0;seconds=9"}, "Hello")
         chunks = running.openai().chat.completions.create(model="m", messages=PLAIN, stream=True)

@@ -138,8 +138,9 @@ def test_a_spoilt_key_gives_way_to_the_next(tmp_path: Path, status: int) -> None
         with gateway(config, tmp_path) as running:
             assert text(ask(running)) == "Good."
             assert text(ask(running)) == "Good."
+            running.post("/v1/embeddings", {"model": "m", "input": "x"})
             used = [one.headers["authorization"].split()[1] for one in behind.seen]
-            assert used == ["first-key-000", "second-key-00", "second-key-00"]
+            assert used == ["first-key-000", "second-key-00", "second-key-00", "second-key-00"]
 
 
 def test_a_target_that_keeps_failing_is_left_alone_and_tried_again(tmp_path: Path) -> None:

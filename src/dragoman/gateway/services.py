@@ -140,6 +140,11 @@ class Services:
         if self.spans is not None:
             self.spans.close()
 
+    def signed(self, destination: Destination) -> tuple[tuple[str, str], ...]:
+        """The headers for a destination, with a key of its pool that is not left alone."""
+        key = self.health.key(destination, time.perf_counter()) if len(destination.keys) > 1 else 0
+        return destination.signed(key)
+
     def transport(self, destination: Destination) -> Transport:
         """The connections for a destination: those of one trust and one bound are shared."""
         key = (destination.ca_file, destination.connections)

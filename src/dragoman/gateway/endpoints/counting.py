@@ -67,7 +67,7 @@ async def _counted(services: Services, destination: Destination, body: bytes) ->
         outgoing = Outgoing(
             "POST",
             destination.url(_PATHS[dialect].format(model=model)),
-            (*adapted.headers.items(), *destination.signed(0)),
+            (*adapted.headers.items(), *services.signed(destination)),
             _countable(dialect, model, adapted.body),
         )
         incoming = await services.transport(destination).send(outgoing, destination.timeouts)

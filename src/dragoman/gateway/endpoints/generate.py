@@ -52,7 +52,7 @@ async def generate(
         question.status = GONE
         question.failure = question.failure or Failure(FailureKind.NETWORK, "the client has gone", GONE)
         raise
-    except Exception:
+    except BaseException:
         question.status = 500
         raise
     finally:

@@ -53,7 +53,7 @@ async def _passed(
 ) -> Failure | None:
     """The provider's answer as it is, or its refusal as it may be told."""
     named = [header(b"x-dragoman-model", destination.name)]
-    headers = (("content-type", sent[0]), *destination.signed(0))
+    headers = (("content-type", sent[0]), *services.signed(destination))
     outgoing = Outgoing("POST", destination.url(path), headers, sent[1])
     try:
         incoming: Incoming = await services.transport(destination).send(outgoing, destination.timeouts)
