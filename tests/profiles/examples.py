@@ -24,7 +24,19 @@ CLAUDE += ("claude-fable-5", "claude-mythos", "claude-opus-4.8", "claude-opus-4-
 CLAUDE += tuple(
     f"claude-{family}-{version}"
     for family in ("opus", "sonnet", "haiku")
-    for version in ("3", "3.5", "4", "4:thinking", "4@20250514", "4-latest", "4-20250514", "4-5-20250929", "4.6", "4-7")
+    for version in (
+        "3",
+        "3.5",
+        "4",
+        "4:thinking",
+        "4@20250514",
+        "4-latest",
+        "4-0",
+        "4-20250514",
+        "4-5-20250929",
+        "4.6",
+        "4-7",
+    )
 )
 
 GPT: tuple[str, ...] = (

@@ -45,6 +45,7 @@ _NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FO
     when=lambda facts: True,
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.METADATA,
+    top=True,
 )
 def refused_setting(conversation: Conversation, facts: Facts) -> Rewrite:
     notes: list[Note] = []
@@ -54,7 +55,10 @@ def refused_setting(conversation: Conversation, facts: Facts) -> Rewrite:
     thinking = thinks(settings, facts)
     for name in _NAMES:
         value = getattr(settings, name)
-        if value == getattr(_EMPTY, name) or not _refused(facts.setting(name), value, thinking):
+        if value == getattr(_EMPTY, name):
+            continue
+        fact = facts.setting(name)
+        if not _refused(fact, value, thinking) and not _crowded(fact, settings, changes):
             continue
         changes[name] = getattr(_EMPTY, name)
         notes.append(Note(f"left out {name}", key=_key(name, settings), before=value))
@@ -79,6 +83,12 @@ def _refused(fact: Setting, value: Any, thinking: bool) -> bool:
     if fact.only is not None:
         return bool(value != fact.only)
     return bool(fact.values) and isinstance(value, str) and value not in fact.values
+
+
+def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool:
+    """Does the other one stand there, of two that may not stand together?"""
+    other = fact.without
+    return bool(other) and changes.get(other, getattr(settings, other)) != getattr(_EMPTY, other)
 
 
 def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
