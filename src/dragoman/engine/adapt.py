@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.traits import Trait, observe_messages, observe_rest
+from dragoman.conversation.traits import Trait, observe_messages
 from dragoman.dialects.registry import PACKAGES, recognise, requests
 from dragoman.dialects.writing import Wanted
 from dragoman.engine.plan import Plan, plan
@@ -167,15 +167,17 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     if not ask.conversation.messages and not _is_held_elsewhere(ask):
         raise MalformedRequest("the conversation is empty", hint="say something")
     steps = plan(target, same)
-    facts = msgspec.structs.replace(steps.facts, fetched=options.media) if options.media else steps.facts
+    if options.media:
+        steps = msgspec.structs.replace(steps, facts=msgspec.structs.replace(steps.facts, fetched=options.media))
+    facts = steps.facts
     conversation = ask.conversation
     if options.kept:
         conversation = restored(conversation, options.kept, facts)
-    changes = mended(ask)
+    changes = mended(ask) if ask.repairs else []
     known = ask.traits if conversation is ask.conversation else None
     seen = observe_messages(conversation.messages) if known is None else known
     wants = wanted(conversation, facts) if seen & _MEDIA and remote_media in steps.rules else ()
-    conversation, undo = _repair(conversation, seen, ask, Plan(facts, steps.rules, steps.steps), options, changes)
+    conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     stream = ask.stream if options.stream is None else options.stream
     writing = Wanted(target.model, stream, _usage(ask, stream, same, facts, options))
     codec = requests(dialect)
@@ -207,23 +209,25 @@ def _repair(
 ) -> tuple[Conversation, Undo]:
     """All rules that the target calls for and the conversation has a defect for. `seen`: traits of the messages."""
     undo = NOTHING_TO_UNDO
-    traits = seen | observe_rest(conversation)
-    for sought, rule in steps.steps:
-        if not sought & traits:
+    top = steps.tops.of(conversation)
+    traits = seen | top.traits
+    for sought, rule, bit in steps.until(options.stop_after) if options.stop_after else steps.steps:
+        if not sought & traits or top.idle & bit:
             continue
         done = rule.repair(conversation, steps.facts)
-        if done.conversation is not conversation:
-            if done.conversation.messages is not conversation.messages:
-                seen = observe_messages(done.conversation.messages)
-            conversation = done.conversation
-            traits = seen | observe_rest(conversation)
-            notes = told(rule, done.notes, ask.dialect == steps.facts.dialect)
-            if notes:
-                _allow(rule, notes, ask, steps.facts, options)
-                changes += entries(rule, notes, ask)
-            undo = undo.then(done.undo)
-        if rule.name == options.stop_after:
-            break
+        if done.conversation is conversation:
+            top.idle |= bit
+            continue
+        if done.conversation.messages is not conversation.messages:
+            seen = observe_messages(done.conversation.messages)
+        conversation = done.conversation
+        top = steps.tops.of(conversation)
+        traits = seen | top.traits
+        notes = told(rule, done.notes, ask.dialect == steps.facts.dialect)
+        if notes:
+            _allow(rule, notes, ask, steps.facts, options)
+            changes += entries(rule, notes, ask)
+        undo = undo.then(done.undo)
     return conversation, undo
 
 

@@ -6,18 +6,29 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from dragoman.engine.tops import Tops
 from dragoman.profiles.facts import Facts, settled
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
 from dragoman.rules.rule import KEEP, Rule
 
+Step = tuple[int, Rule, int]
+"""The traits that a rule seeks, the rule, and its bit among those that look at the top level alone (else 0)."""
+
 
 class Plan(msgspec.Struct, frozen=True):
-    """The facts with every doubt decided, and the rules that they trigger, in order, each with the traits it seeks."""
+    """The facts with every doubt decided, the rules that they trigger, in order, and what these made of each top."""
 
     facts: Facts
     rules: tuple[Rule, ...]
-    steps: tuple[tuple[int, Rule], ...] = ()
+    steps: tuple[Step, ...]
+    tops: Tops
+
+    def until(self, name: str) -> tuple[Step, ...]:
+        """The steps up to a rule, whether that one is among them or not."""
+        names = [rule.name for rule in ORDER]
+        last = names.index(name) if name in names else len(names)
+        return tuple(step for step in self.steps if names.index(step[1].name) <= last)
 
 
 _plans: WeakKeyDictionary[Target, dict[bool, Plan]] = WeakKeyDictionary()
@@ -36,7 +47,8 @@ def plan(target: Target, same_dialect: bool) -> Plan:
 
 def plan_for(facts: Facts) -> Plan:
     rules = rules_for(facts)
-    return Plan(facts, rules, tuple((rule.sought(facts), rule) for rule in rules))
+    steps = tuple((rule.sought(facts), rule, 1 << place if rule.top else 0) for place, rule in enumerate(rules))
+    return Plan(facts, rules, steps, Tops())
 
 
 def rules_for(facts: Facts) -> tuple[Rule, ...]:

@@ -25,7 +25,9 @@ from dragoman.rules.rule import rule
 NAMESPACE = "namespace"
 
 
-@rule("native-tool", when=lambda facts: True, looks_for=Trait.NATIVE_TOOLS | Trait.SETTINGS, loses=Loss.CONTENT)
+@rule(
+    "native-tool", when=lambda facts: True, looks_for=Trait.NATIVE_TOOLS | Trait.SETTINGS, loses=Loss.CONTENT, top=True
+)
 def native_tool(conversation: Conversation, facts: Facts) -> Rewrite:
     notes: list[Note] = []
     tools: list[Tool | NativeTool] = []

@@ -18,6 +18,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: facts.limit_required,
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,
+    top=True,
 )
 def required_setting(conversation: Conversation, facts: Facts) -> Rewrite:
     if conversation.settings.max_tokens is not None:

@@ -38,6 +38,7 @@ class Rule(msgspec.Struct, frozen=True):
     free: bool = False
     spelling: bool = False
     narrows: Callable[[Facts], int | None] | None = None
+    top: bool = False
 
     @property
     def default(self) -> str:
@@ -65,17 +66,19 @@ def rule(
     free: bool = False,
     spelling: bool = False,
     narrows: Callable[[Facts], int | None] | None = None,
+    top: bool = False,
 ) -> Callable[[Repair], Rule]:
     """Make a function a rule. Its module's docstring is its page in the docs.
 
     `optional`: off unless asked for. `free`: an option may be any text, not only those listed. `spelling`: it may
     change how something is written and not what it says; from another dialect that is translation and no change.
-    `narrows`: rarer traits to look for instead, where the facts allow it.
+    `narrows`: rarer traits to look for instead, where the facts allow it. `top`: whether there is something to do is
+    told by tools, settings and extras alone, so that the same ones need not be looked at again.
     """
 
     def made(repair: Repair) -> Rule:
         module = inspect.getmodule(repair)
         text = inspect.cleandoc(module.__doc__ or "") if module else ""
-        return Rule(name, when, int(looks_for), loses, options, repair, text, optional, free, spelling, narrows)
+        return Rule(name, when, int(looks_for), loses, options, repair, text, optional, free, spelling, narrows, top)
 
     return made

@@ -30,6 +30,7 @@ _EMPTY = b'{"type":"object","properties":{}}'
     when=lambda facts: True,
     looks_for=Trait.TOOLS | Trait.SETTINGS,
     loses=Loss.CONTENT,
+    top=True,
 )
 def schema_keyword(conversation: Conversation, facts: Facts) -> Rewrite:
     notes: list[Note] = []

@@ -29,6 +29,7 @@ ALIASES = {name: names for names in (_LIMITS, _SEEDS, _THINKING) for name in nam
     when=lambda facts: bool(facts.limit_name or facts.seed_name or facts.thinking_as),
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.NOTHING,
+    top=True,
 )
 def setting_name(conversation: Conversation, facts: Facts) -> Rewrite:
     settings = conversation.settings

@@ -30,7 +30,7 @@ _NUMBERS = (
 )
 
 
-@rule("setting-range", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA)
+@rule("setting-range", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA, top=True)
 def setting_range(conversation: Conversation, facts: Facts) -> Rewrite:
     notes: list[Note] = []
     changes: dict[str, Any] = {}

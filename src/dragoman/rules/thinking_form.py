@@ -28,6 +28,7 @@ _DECIDES = (ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
     when=lambda facts: True,
     looks_for=Trait.THINKING,
     loses=Loss.METADATA,
+    top=True,
 )
 def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
     settings = conversation.settings

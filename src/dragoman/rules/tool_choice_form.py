@@ -23,7 +23,7 @@ from dragoman.rules.rule import rule
 _FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
 
 
-@rule("tool-choice-form", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA)
+@rule("tool-choice-form", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA, top=True)
 def tool_choice_form(conversation: Conversation, facts: Facts) -> Rewrite:
     settings = conversation.settings
     choice = settings.tool_choice

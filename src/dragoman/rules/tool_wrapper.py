@@ -19,7 +19,7 @@ from dragoman.rules.rule import rule
 LEGACY = "functions"
 
 
-@rule("tool-wrapper", spelling=True, when=lambda facts: True, looks_for=Trait.TOOLS, loses=Loss.NOTHING)
+@rule("tool-wrapper", spelling=True, when=lambda facts: True, looks_for=Trait.TOOLS, loses=Loss.NOTHING, top=True)
 def tool_wrapper(conversation: Conversation, facts: Facts) -> Rewrite:
     notes: list[Note] = []
     tools = tuple([_wrapped(tool, facts, notes) for tool in conversation.tools])
