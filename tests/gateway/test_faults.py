@@ -83,7 +83,7 @@ def nothing_is_left(stage: Stage) -> Iterator[None]:
 REFUSED = {
     "401": {401},
     "404": {404},
-    "413": {400, 413},  # Google says it with a 400
+    "413": {413},
     "429;retry-after=0": {429},
     "500": {500, 502},
     "502": {500, 502},

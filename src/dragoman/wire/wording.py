@@ -183,7 +183,10 @@ SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
     ),
     (_words(r"\boverloaded\b", r"at capacity", r"no (?:healthy|available) (?:upstream|provider)"), Kind.OVERLOADED),
     (_words(r"(?:image|audio|video) input is not supported"), Kind.BAD_REQUEST),
-    (_words(r"request (?:entity |body )?(?:is )?too large", r"payload too large"), Kind.TOO_LARGE),
+    (
+        _words(r"request (?:entity |body )?(?:is )?too large", r"payload too large", r"payload size exceeds the limit"),
+        Kind.TOO_LARGE,
+    ),
     (_words(r"\btimed? ?out\b"), Kind.TIMEOUT),
 )
 """Sentences in the order in which they are tried."""
