@@ -11,11 +11,23 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.engine.keeping import text_key
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Need, Scope
 from dragoman.rules.reasoning import fits
 
 Kept = tuple[Part, ...]
 """What was kept for one call or one answer: thinking, and the state of the call or text itself."""
+
+
+def keeps(facts: Facts, dialect: str) -> bool:
+    """Whether a client of this dialect may fail to bring back what the target wants back."""
+    if dialect == facts.dialect:
+        return facts.reasoning_required is Need.TOOL_TURNS
+    return bool(facts.reasoning_states or facts.reasoning_field)
+
+
+def scope(facts: Facts) -> str:
+    """How far state of this target may travel, as the store's key."""
+    return facts.model if facts.reasoning_scope is Scope.MODEL else ""
 
 
 def keys(conversation: Conversation) -> Iterator[str]:

@@ -19,13 +19,13 @@ from dragoman.conversation.parts import Part
 from dragoman.engine.adapt import Adapted
 from dragoman.engine.keeping import Keep
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.vault import Kept, keys, pack, unpack
+from dragoman.engine.vault import Kept, keeps, keys, pack, scope, unpack
 from dragoman.errors import DragomanError
 from dragoman.gateway.logging import Lines
 from dragoman.gateway.media import MediaFetcher
 from dragoman.gateway.metrics import Metrics
 from dragoman.gateway.spans import open_spans
-from dragoman.profiles.facts import TEXTS, Facts, Need, Scope
+from dragoman.profiles.facts import TEXTS, Facts
 from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
 from dragoman.rules import ORDER
 from dragoman.rules.rule import FAIL, KEEP
@@ -203,18 +203,6 @@ class Services:
     def _failed(self, wish: Wish, destination: Destination, adapted: Adapted, failure: Failure) -> None:
         self.metrics.failed(destination.name, failure.kind.value)
         self.failures.write(_line(wish.answering.id, destination, wish.ask, adapted, failure))
-
-
-def keeps(facts: Facts, dialect: str) -> bool:
-    """Whether a client of this dialect may fail to bring back what the target wants back."""
-    if dialect == facts.dialect:
-        return facts.reasoning_required is Need.TOOL_TURNS
-    return bool(facts.reasoning_states or facts.reasoning_field)
-
-
-def scope(facts: Facts) -> str:
-    """How far state of this target may travel, as the vault's key."""
-    return facts.model if facts.reasoning_scope is Scope.MODEL else ""
 
 
 def _line(request_id: str, destination: Destination, ask: Ask, adapted: Adapted, failure: Failure) -> FailureLine:

@@ -29,9 +29,9 @@ from dragoman.engine.spoken import spoken
 from dragoman.engine.summary import summary
 from dragoman.engine.tokens import estimate
 from dragoman.engine.translate import Translation
-from dragoman.engine.vault import Kept, keys, pack, unpack
+from dragoman.engine.vault import Kept, keeps, keys, pack, scope, unpack
 from dragoman.errors import DragomanError, RequestError
-from dragoman.profiles.facts import Facts, Need, Scope
+from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.store import MemoryStore
 from dragoman.upstream.destinations import Destination, Routes
@@ -179,20 +179,20 @@ class Interpreter:
             dialect,
             adapted.undo,
             sending.answering,
-            keep=self._keep(facts) if _keeps(facts, dialect) else None,
+            keep=self._keep(facts) if keeps(facts, dialect) else None,
             think_tags=facts.think_tags,
             origin=Origin(adapted.dialect, facts.family or facts.provider, sending.target.model),
         )
 
     def _fetch(self, ask: Ask, facts: Facts) -> Mapping[str, Kept]:
-        if not _keeps(facts, ask.dialect):
+        if not keeps(facts, ask.dialect):
             return {}
-        held = self._store.fetch("", facts.provider, _scope(facts), keys(ask.conversation))
+        held = self._store.fetch("", facts.provider, scope(facts), keys(ask.conversation))
         return {key: unpack(kept.value) for key, kept in held.items()}
 
     def _keep(self, facts: Facts) -> Any:
         def put(key: str, parts: tuple[Part, ...]) -> None:
-            self._store.keep("", facts.provider, _scope(facts), key, pack(parts), "reasoning")
+            self._store.keep("", facts.provider, scope(facts), key, pack(parts), "reasoning")
 
         return put
 
@@ -248,17 +248,6 @@ def _provider(name: str, settings: Settings, profiles: Profiles) -> Provider:
         max_loss=MaxLoss(settings.max_loss) if settings.max_loss is not None else None,
         synthetic=Synthetic.ALLOW if settings.synthetic else Synthetic.REFUSE,
     )
-
-
-def _keeps(facts: Facts, dialect: str) -> bool:
-    """Whether an SDK of this dialect may fail to bring back what the target wants back."""
-    if dialect == facts.dialect:
-        return facts.reasoning_required is Need.TOOL_TURNS
-    return bool(facts.reasoning_states or facts.reasoning_field)
-
-
-def _scope(facts: Facts) -> str:
-    return facts.model if facts.reasoning_scope is Scope.MODEL else ""
 
 
 def _counted(dialect: str, body: bytes) -> bytes:
