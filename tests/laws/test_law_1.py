@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.corpus import exchanges, sampled
+from tests.corpus import FULL, exchanges, sampled
 from tests.judges import judge
 from tests.strategies import SHAPES, conversations, request
 from tests.targets import EXAMPLES, FOUR, SEEDS, TARGETS, signer, split
@@ -33,7 +33,7 @@ def test_generated_requests_are_accepted(target: str) -> None:
             assert refusal(request(source, seed, hand).body, source, target) is None, (source, seed)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, derandomize=not FULL, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_what_hypothesis_finds_is_accepted(data: st.DataObject) -> None:
     target = data.draw(st.sampled_from(TARGETS))

@@ -1,6 +1,6 @@
 """Which result answers which call.
 
-A result answers the latest call before it that bears its id and has no answer yet.
+A result answers the latest turn before it that has a call of its id without an answer; in that turn, the first one.
 """
 
 from __future__ import annotations
@@ -40,10 +40,18 @@ def pair(messages: Sequence[Message]) -> Pairs:
             elif type(part) is Result:
                 waiting = open_calls.get(part.call_id)
                 if waiting:
-                    answers[waiting.pop()] = (at, index)
+                    answers[_taken(waiting)] = (at, index)
                 elif part.call_id in known:
                     repeats.append((at, index))
                 else:
                     orphans.append((at, index))
     unanswered = sorted(spot for spots in open_calls.values() for spot in spots)
     return Pairs(answers, orphans, repeats, unanswered)
+
+
+def _taken(waiting: list[Spot]) -> Spot:
+    """The first call of the latest turn."""
+    place = len(waiting) - 1
+    while place and waiting[place - 1][0] == waiting[-1][0]:
+        place -= 1
+    return waiting.pop(place)
