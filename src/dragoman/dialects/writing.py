@@ -65,6 +65,30 @@ def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) ->
     if conversation is before and wanted.model == ask.model and wanted.stream == ask.stream and not wanted.usage:
         return ask.source
     members: dict[str, bytes | Raw] = dict(ask.members)
+    if _is_renamed(ask, conversation, wanted):
+        members["model"] = _encode(wanted.model)
+        return write_object(members)
+    _amend_top(codec, ask, conversation, wanted, members)
+    if conversation.messages is not before.messages:
+        members[codec.LIST] = _amend_list(codec, ask, conversation)
+    return write_object(members)
+
+
+def _is_renamed(ask: Ask, conversation: Conversation, wanted: Wanted) -> bool:
+    """Whether nothing changes but the model's name, and that stands in the body."""
+    return (
+        conversation is ask.conversation
+        and wanted.stream == ask.stream
+        and not wanted.usage
+        and "model" in ask.members
+        and ask.dialect != "gemini"
+    )
+
+
+def _amend_top(
+    codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted, members: dict[str, bytes | Raw]
+) -> None:
+    before = ask.conversation
     old = codec.write_members(before, Wanted(ask.model or "", ask.stream, ask.include_usage))
     new = codec.write_members(conversation, Wanted(wanted.model, wanted.stream, wanted.usage or ask.include_usage))
     for key in old:
@@ -77,9 +101,6 @@ def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) ->
         members.pop(key, None)
     if before.empty_tools and not conversation.empty_tools and not conversation.tools:
         members.pop("tools", None)
-    if conversation.messages is not before.messages:
-        members[codec.LIST] = _amend_list(codec, ask, conversation)
-    return write_object(members)
 
 
 def _amend_list(codec: Codec, ask: Ask, conversation: Conversation) -> bytes:
