@@ -10,7 +10,9 @@
     ├── OptionError             an option or its value is not known (rules, facts, arguments)
     ├── ProfileError            a profile file is wrong
     ├── ConfigError             a configuration file is wrong
+    ├── StoreError              the file of the store cannot be used (`dragoman.store`)
     └── UpstreamError           the provider refused, failed or could not be reached
+        └── TransportFailure    no answer, or half of one (`dragoman.upstream.transport`)
 
 Each says what is wrong, where (`at`: a JSON pointer, or file and key) and what to do (`hint`).
 """

@@ -20,6 +20,8 @@ Each names the place (an origin, never a path or a query, which may hold a key),
 from enum import StrEnum
 from typing import ClassVar
 
+from dragoman.errors import UpstreamError
+
 
 class Phase(StrEnum):
     """The stretches of an exchange that have a patience of their own."""
@@ -32,16 +34,19 @@ class Phase(StrEnum):
     TOTAL = "total"
 
 
-class TransportFailure(Exception):
+class TransportFailure(UpstreamError):
     """An exchange that gave no usable answer."""
 
     sent: bool = True
 
     def __init__(self, where: str, what: str, advice: str) -> None:
-        super().__init__(f"{where}: {what}. {advice}")
+        super().__init__(what, at=where, hint=advice)
         self.where = where
         self.what = what
         self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}. {self.advice}"
 
 
 class Unsendable(TransportFailure):
