@@ -189,16 +189,18 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
 COMMON_ID = "[a-zA-Z0-9_-]{1,40}"
 COMMON_NAME = "[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
 """Ids and names that every target takes but those with a form of their own."""
-_common_ids = re.compile(rf"(?:{COMMON_ID}\n)*").fullmatch
 _is_common_name = re.compile(COMMON_NAME).fullmatch
 
 
 def observe_ids(ids: list[str]) -> int:
-    """What the ids of calls tell, all at once."""
+    """What the ids of calls tell, all at once: are they `COMMON_ID`? A regular expression takes twice as long."""
     if not ids:
         return 0
-    found = 0 if len(set(ids)) == len(ids) else _DUPLICATE_ID
-    return found if _common_ids("\n".join(ids) + "\n") is not None else found | _ODD_IDS
+    several = set(ids)
+    found = 0 if len(several) == len(ids) else _DUPLICATE_ID
+    letters = "".join(several)
+    common = letters.isascii() and letters.replace("_", "a").replace("-", "a").isalnum()
+    return found if common and "" not in several and max(map(len, several)) <= 40 else found | _ODD_IDS
 
 
 @lru_cache(maxsize=1024)
@@ -211,7 +213,7 @@ CODES = {SYSTEM: "s", DEVELOPER: "d", USER: "u", ASSISTANT: "a", TOOL: "t"}
 CALLING = "c"
 """One letter a message; an assistant that calls has its own."""
 
-_REPEATED = re.compile("uu|[ac][ac]|tt|ss|dd")
+_REPEATED = ("uu", "aa", "ac", "ca", "cc", "tt", "ss", "dd")
 
 
 def observe_roles(codes: str) -> int:
@@ -230,8 +232,10 @@ def observe_roles(codes: str) -> int:
         found |= _LEADING_ASSISTANT
     if turns[-1] in "ac":
         found |= _TRAILING_ASSISTANT
-    if _REPEATED.search(turns) is not None:
-        found |= _REPEATED_ROLE
+    for pair in _REPEATED:
+        if pair in turns:
+            found |= _REPEATED_ROLE
+            break
     if "tu" in turns:
         found |= _USER_AFTER_TOOL
     answered = turns.count("ct")

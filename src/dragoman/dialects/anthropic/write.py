@@ -51,20 +51,26 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
         role = message.role
         parts = message.parts
         if len(parts) == 1 and not message.listed:
-            # Most are one bare text, call or result: written here, without a call of our own, at two thirds of the cost.
-            part: Any = parts[0]
-            kind = type(part)
-            if part.hint is not None or part.extras is not None or message.role_text:
-                pass
-            elif kind is Text and (role is USER or role is ASSISTANT):
-                out += (_HEADS[role], part.literal, b"}")
-                continue
-            elif kind is Call and role is ASSISTANT and part.arguments[0] == _BRACE:
-                out += (_CALLING, quote(part.id), b',"name":', quote(part.name), b',"input":', part.arguments, b"}]}")
-                continue
-            elif kind is Result and (index == stop or messages[index].role is not USER) and _is_bare(part):
-                out += (_ANSWERING, quote(part.call_id), b',"content":', part.parts[0].literal, b"}]}")
-                continue
+            # Most are one bare text, call or result: written here, without a call of our own, at half the cost. Each
+            # attribute is read of one class only in its place: the interpreter is fast at that, and slow at mixtures.
+            only = parts[0]
+            kind = type(only)
+            if kind is Text and (role is USER or role is ASSISTANT):
+                text: Any = only
+                if text.hint is None and text.extras is None and not message.role_text:
+                    out += (_HEADS[role], text.literal, b"}")
+                    continue
+            elif kind is Call and role is ASSISTANT:
+                call: Any = only
+                if call.hint is None and call.extras is None and call.arguments[0] == _BRACE:
+                    out += (_CALLING, quote(call.id), b',"name":', quote(call.name), b',"input":', call.arguments)
+                    out.append(b"}]}")
+                    continue
+            elif kind is Result and (index == stop or messages[index].role is not USER):
+                result: Any = only
+                if _is_bare(result):
+                    out += (_ANSWERING, quote(result.call_id), b',"content":', result.parts[0].literal, b"}]}")
+                    continue
         if role is DEVELOPER:
             raise Unrepresentable("a developer message in an Anthropic request", at=f"/messages/{message.at}")
         if role is SYSTEM and _in_field(messages, index - 1):
@@ -87,9 +93,9 @@ def _write_message(message: Message, parts: Sequence[Part], out: Pieces) -> None
 
 
 def _is_bare(result: Result) -> bool:
-    """One plain text, and no mark of an error."""
+    """One plain text, and nothing besides."""
     parts = result.parts
-    if len(parts) != 1 or result.is_error or result.listed:
+    if len(parts) != 1 or result.is_error or result.listed or result.hint is not None or result.extras is not None:
         return False
     only = parts[0]
     return type(only) is Text and only.hint is None and only.extras is None
