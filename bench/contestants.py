@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import machine
 import mock
@@ -141,7 +141,7 @@ class Contestant:
         raise RuntimeError(f"{self.name} did not start: {fault}\n{told}")
 
     def stop(self) -> None:
-        if self.process is None:
+        if self.process is None or self.process.poll() is not None:
             return
         os.killpg(self.process.pid, signal.SIGTERM)
         try:
@@ -287,7 +287,7 @@ class Portkey(Contestant):
     """Its open gateway on Node; it is told where to go by the headers of each request."""
 
     name = "Portkey"
-    _HOSTS = {"openai-chat": "openai", "anthropic": "anthropic", "gemini": "google"}
+    _HOSTS: ClassVar = {"openai-chat": "openai", "anthropic": "anthropic", "gemini": "google"}
 
     def installed(self) -> bool:
         return self.program().exists()

@@ -121,7 +121,8 @@ def summary(found: Found) -> str:
     spread = noise(found)
     kind = "make bench-quick" if found["quick"] else "make bench"
     said = (
-        f"Measured on {found['when']} with `{kind}`: {found['rounds']} interleaved rounds on {found['machine']}. {versions}. "
+        f"Measured on {found['when']} with `{kind}`: {found['rounds']} interleaved rounds on {found['machine']}. "
+        f"{versions}. "
         f"The same measurement differs by {spread:.1f}× between rounds (median), so ratios are paired within a round; "
         f"believe none below {max(1.3, spread):.1f}."
     )
@@ -133,8 +134,8 @@ def page(found: Found) -> str:
         "# Results of the gateway benchmark",
         summary(found),
         "## CPU",
-        "Median over the rounds, in microseconds. `burst` streams 400 events as fast as they are read, `paced` 100 events "
-        "5 ms apart, so that each costs its own system calls. The number after the size is that of connections.",
+        "Median over the rounds, in microseconds. `burst` streams 400 events as fast as they are read, `paced` 100 "
+        "events 5 ms apart, so that each costs its own system calls. The number after the size is that of connections.",
         table(found),
         "## Latency at one connection",
         latency(found),

@@ -29,7 +29,7 @@ import machine
 import stage
 import uvloop
 from contestants import Cell, Contestant, Direct, Dragoman, LiteLLM, Nginx, Portkey, TwoWorkers
-from load import Run, ask, asked
+from load import Run, ask
 
 RESULTS = Path(__file__).resolve().parent / "results"
 ALL: tuple[type[Contestant], ...] = (Direct, Nginx, Dragoman, TwoWorkers, Portkey, LiteLLM)

@@ -119,4 +119,4 @@ def answering(port: int) -> str:
 
 if __name__ == "__main__":
     given = [int(word) for word in sys.argv[1:]]
-    uvloop.run(serve(given[0], (given + [EVENTS])[1]))
+    uvloop.run(serve(given[0], [*given, EVENTS][1]))

@@ -19,9 +19,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-import conversation
 import questions
 
+import conversation
 from dragoman.conversation.changes import Undo
 from dragoman.dialects.answering import Answering
 from dragoman.engine.adapt import adapt

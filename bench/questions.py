@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import conversation
-
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage

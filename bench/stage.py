@@ -17,20 +17,26 @@ from load import ask, http_post
 
 
 @contextmanager
-def providers() -> Iterator[tuple[Path, Ports]]:
-    """The mock providers, and a folder for what the contestants leave behind."""
+def folder() -> Iterator[Path]:
+    """A place for configurations and logs; from now on this process and what it starts stay on the load's core."""
     machine.pin(machine.LOAD_CORE)
     with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as name:
-        folder = Path(name)
+        yield Path(name)
+
+
+@contextmanager
+def providers() -> Iterator[tuple[Path, Ports]]:
+    """The mock providers, and a folder for what the contestants leave behind."""
+    with folder() as kept:
         ports = Ports(free_port(), free_port())
         commands = [
-            mock.nginx(folder / "mock", mock.answering(ports.whole)),
+            mock.nginx(kept / "mock", mock.answering(ports.whole)),
             [sys.executable, str(Path(mock.__file__)), str(ports.streams)],
         ]
-        running = [subprocess.Popen(command, cwd=folder) for command in commands]
+        running = [subprocess.Popen(command, cwd=kept) for command in commands]
         try:
             _wait(ports)
-            yield folder, ports
+            yield kept, ports
         finally:
             for process in running:
                 process.terminate()

@@ -1,0 +1,285 @@
+"""A long run with faults: memory flat, open files flat, nothing left behind.
+
+    python bench/soak.py [--quick]
+
+100,000 requests and 5,000 streams (a tenth with `--quick`) go through one gateway, from clients of which some leave in
+the middle of an answer, to a provider of which one answer in twenty is a fault: refusals, closed connections, broken
+JSON, streams that end early or carry an error. Memory and open files are noted all along and drawn into
+`bench/results/soak.png`. It fails where memory grows after the first third, where files or requests stay open, or where
+the gateway fails itself. However slow the machine, it ends after forty minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import machine
+import mock
+import questions
+import stage
+import uvloop
+from contestants import Cell, Dragoman, Ports, free_port
+
+RESULTS = Path(__file__).resolve().parent / "results"
+LIMIT_SECONDS = 2400
+WORKERS = 24
+GROWTH = 1.10
+"""Memory of the last third over that of the second: above it something is kept."""
+
+
+class Sample(NamedTuple):
+    second: float
+    done: int
+    memory: float
+    files: int
+
+
+class Faulty(mock.Streams):
+    """The mock provider, which fails one time in twenty in one of these ways."""
+
+    def answer(self, line: bytes) -> None:
+        mark = next(mark for mark, found in MARKS.items() if found in line)
+        whole = b" /whole/" in line
+        if random.random() < 0.05:
+            random.choice((self.refuse, self.hang_up, self.garble, self.break_off))(mark, whole)
+        elif whole:
+            self.transport.write(WHOLE[mark])
+        else:
+            self.transport.write(self.burst[mark])
+
+    def refuse(self, mark: bytes, whole: bool) -> None:
+        status, kind = random.choice(((429, "rate_limit_error"), (500, "server_error"), (400, "invalid_request_error")))
+        body = json.dumps({"error": {"type": kind, "message": "so it is", "code": None, "param": None}}).encode()
+        self.transport.write(_http(body, b"%d Refused" % status))
+
+    def hang_up(self, mark: bytes, whole: bool) -> None:
+        self.transport.close()
+
+    def garble(self, mark: bytes, whole: bool) -> None:
+        self.transport.write(
+            _http(b'{"choices": [{"mess') if whole else mock._HEAD + b"9\r\ndata: {]}\r\n" + mock._LAST
+        )
+
+    def break_off(self, mark: bytes, whole: bool) -> None:
+        self.transport.write((WHOLE if whole else self.burst)[mark][:900])
+        self.transport.close()
+
+
+def _http(body: bytes, status: bytes = b"200 OK") -> bytes:
+    head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+WHOLE: dict[bytes, bytes] = {mark: _http(questions.whole(name)) for name, mark in mock._MARKS.items()}
+MARKS = {mark: mark.removeprefix(b"streamG") for mark in WHOLE}
+"""Gemini's paths for whole and streamed answers end alike."""
+
+
+class Soaked(Dragoman):
+    """Ours, with little patience for a provider that fails on purpose."""
+
+    name = "soaked"
+
+    def config(self) -> str:
+        told = json.loads(super().config())
+        for provider in told["providers"].values():
+            provider |= {"retries": {"attempts": 2, "base": 0.01}, "cooldown": {"failures": 1_000_000}}
+        told["log"] = {"provider_errors": {"path": None}}
+        return json.dumps(told)
+
+
+class Clients:
+    """So many clients, each asking one question after the other in any dialect, and sometimes leaving early."""
+
+    def __init__(self, one: Soaked, requests: int, streams: int) -> None:
+        self._port = one.port
+        pairs = [
+            (client, upstream) for client in questions.PATHS for upstream in ("openai-chat", "anthropic", "gemini")
+        ]
+        self._whole = [one.request(Cell(*pair, size)) for pair in pairs for size in ("short", "tools")]
+        self._streamed = [one.request(Cell(*pair, "short", "burst")) for pair in pairs]
+        self._left = [requests, streams]
+        self.done = 0
+        self.statuses: dict[str, int] = {}
+
+    def _turn(self) -> bytes | None:
+        requests, streams = self._left
+        if not requests + streams:
+            return None
+        streamed = random.random() * (requests + streams) < streams
+        self._left[int(streamed)] -= 1
+        return random.choice(self._streamed if streamed else self._whole)
+
+    async def run(self) -> None:
+        await asyncio.gather(*(self._ask_on() for _ in range(WORKERS)))
+
+    async def _ask_on(self) -> None:
+        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        while (request := self._turn()) is not None:
+            if connection is None:
+                connection = await asyncio.open_connection("127.0.0.1", self._port)
+            kept = await self._ask(*connection, request, leave=random.random() < 0.02)
+            self.done += 1
+            if not kept:
+                connection[1].close()
+                connection = None
+        if connection is not None:
+            connection[1].close()
+
+    async def _ask(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes, leave: bool
+    ) -> bool:
+        """One question; True where the connection can be used again."""
+        writer.write(request)
+        if leave:
+            await asyncio.sleep(random.random() * 0.01)
+            self._count("left")
+            return False
+        try:
+            head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)).lower()
+            length = re.search(rb"content-length: (\d+)", head)
+            if length is not None:
+                await asyncio.wait_for(reader.readexactly(int(length[1])), 60)
+            else:
+                while (size := int(await asyncio.wait_for(reader.readline(), 60), 16)) > 0:
+                    await reader.readexactly(size + 2)
+                await reader.readexactly(2)
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+            self._count("broken")
+            return False
+        self._count(head[9:12].decode())
+        return b"connection: close" not in head
+
+    def _count(self, what: str) -> None:
+        self.statuses[what] = self.statuses.get(what, 0) + 1
+
+
+async def soaked(one: Soaked, clients: Clients) -> list[Sample]:
+    """All requests; a sample every second."""
+    began = time.monotonic()
+    samples: list[Sample] = []
+
+    def look() -> None:
+        samples.append(
+            Sample(time.monotonic() - began, clients.done, machine.memory_mb(one.pid), machine.open_files(one.pid))
+        )
+
+    work = asyncio.ensure_future(clients.run())
+    while not work.done() and time.monotonic() - began < LIMIT_SECONDS:
+        look()
+        await asyncio.wait({work}, timeout=1.0)
+    work.cancel()
+    with suppress(asyncio.CancelledError):
+        await work
+    await asyncio.sleep(3)
+    look()
+    return samples
+
+
+def stopped_cleanly(one: Soaked) -> bool:
+    """Told to end, it waits for what is under way: with nothing left it ends at once, and well."""
+    assert one.process is not None
+    one.process.terminate()
+    try:
+        return one.process.wait(5) == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def verdict(samples: list[Sample], rest: Sample, log: str) -> list[str]:
+    """What is wrong; nothing where all is well."""
+    third = len(samples) // 3
+    middle = max(sample.memory for sample in samples[third : 2 * third] or samples)
+    last = max(sample.memory for sample in samples[2 * third : -1] or samples)
+    end = samples[-1]
+    wrong = []
+    if last > middle * GROWTH:
+        wrong.append(f"memory grows: {middle:.0f} MB in the second third, {last:.0f} MB in the last")
+    if end.files > rest.files + 2 * WORKERS:
+        wrong.append(f"{end.files} files are open at the end, {rest.files} were at the start")
+    if '"event":"crash"' in log or "Traceback" in log:
+        at = max(log.find('"event":"crash"'), log.find("Traceback"))
+        wrong.append(f"the gateway failed itself: {log[at : at + 1500]}")
+    return wrong
+
+
+def plot(samples: list[Sample], file: Path) -> None:
+    try:
+        import matplotlib
+    except ImportError:
+        return
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(9, 5))
+    done = [sample.done for sample in samples]
+    above.plot(done, [sample.memory for sample in samples])
+    above.set_ylabel("memory, MB")
+    above.set_ylim(bottom=0)
+    below.plot(done, [sample.files for sample in samples], color="tab:orange")
+    below.set_ylabel("open files")
+    below.set_ylim(bottom=0)
+    below.set_xlabel("requests and streams answered")
+    figure.tight_layout()
+    figure.savefig(file, dpi=130)
+
+
+async def serve_faults(port: int) -> None:
+    mock.Streams.burst = {
+        mark: mock._HEAD + b"".join(mock.chunks(name, 40)) + mock._LAST for name, mark in mock._MARKS.items()
+    }
+    server = await asyncio.get_running_loop().create_server(Faulty, "127.0.0.1", port, backlog=2048)
+    await server.serve_forever()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--provider", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.provider:
+        uvloop.run(serve_faults(given.provider))
+        return 0
+    return run(10_000 if given.quick else 100_000, 500 if given.quick else 5_000)
+
+
+def run(requests: int, streams: int) -> int:
+    port = free_port()
+    provider = subprocess.Popen([sys.executable, __file__, "--provider", str(port)])
+    try:
+        with stage.folder() as folder:
+            one = Soaked(folder, Ports(port, port))
+            with stage.running([one]):
+                clients = Clients(one, requests, streams)
+                rest = Sample(0, 0, machine.memory_mb(one.pid), machine.open_files(one.pid))
+                samples = uvloop.run(soaked(one, clients))
+                ended = stopped_cleanly(one)
+            wrong = verdict(samples, rest, (one.folder / "log").read_text(errors="replace"))
+    finally:
+        provider.terminate()
+        provider.wait(10)
+    if clients.done < requests + streams:
+        wrong.append(f"only {clients.done} of {requests + streams} were asked in {LIMIT_SECONDS} s")
+    if not ended:
+        wrong.append("it did not end within five seconds of being told: something was still under way")
+    RESULTS.mkdir(exist_ok=True)
+    plot(samples, RESULTS / "soak.png")
+    end = samples[-1]
+    print(f"{clients.done:,} answers in {end.second:.0f} s: {clients.statuses}")
+    print(f"memory {rest.memory:.0f} MB at first, {end.memory:.0f} MB at the end; files {rest.files} and {end.files}")
+    print("\n".join(wrong) or "memory flat, files flat, nothing left")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
