@@ -1,4 +1,4 @@
-"""Command-line agents, each with a home of its own: they run a command because a model of another house told them to."""
+"""Command-line agents, each with a home of its own: they run a command because another house's model says so."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ class Wishes:
     tools: bool = False
     thinking: bool = False
     schema: Mapping[str, Any] | None = None
+    limit: int = 0  # tokens; an answer may end there, which the SDKs' own stream helpers take for an error
 
 
 class Speaker(ABC):
@@ -119,6 +120,9 @@ class Chat(Speaker):
     async def _turn(self) -> Heard:
         asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
         completions = self.client.chat.completions
+        if self.wishes.stream and self.wishes.limit:
+            chunks = each(await settled(completions.create(**asked, stream=True)))
+            return self._read([chunk async for chunk in chunks])
         if self.wishes.stream:
             helper = completions.stream(**asked, stream_options={"include_usage": True})
             completion = await final(helper, "get_final_completion")
@@ -133,7 +137,7 @@ class Chat(Speaker):
         return Heard(message.content or "", calls, reasoning, completion.usage.completion_tokens)
 
     def _settings(self) -> dict[str, Any]:
-        told: dict[str, Any] = {}
+        told: dict[str, Any] = {"max_tokens": self.wishes.limit} if self.wishes.limit else {}
         if self.wishes.tools:
             told["tools"] = [
                 {"type": "function", "function": {"name": "weather", "parameters": WEATHER, "strict": True}}
@@ -144,6 +148,13 @@ class Chat(Speaker):
             named = {"name": "answer", "schema": self.wishes.schema, "strict": True}
             told["response_format"] = {"type": "json_schema", "json_schema": named}
         return told
+
+    def _read(self, chunks: list[Any]) -> Heard:
+        """A stream without the helper: words alone."""
+        deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+        text = "".join(delta.content or "" for delta in deltas)
+        self.history.append({"role": "assistant", "content": text})
+        return Heard(text, tokens=len(deltas))
 
 
 class Responses(Speaker):
@@ -167,7 +178,10 @@ class Responses(Speaker):
 
     async def _turn(self) -> Heard:
         asked: dict[str, Any] = {"model": self.model, "input": self.history, "store": False, **self._settings()}
-        if self.wishes.stream:
+        if self.wishes.stream and self.wishes.limit:
+            events = [event async for event in each(await settled(self.client.responses.create(**asked, stream=True)))]
+            response = events[-1].response
+        elif self.wishes.stream:
             response = await final(self.client.responses.stream(**asked), "get_final_response")
         else:
             response = await settled(self.client.responses.create(**asked))
@@ -182,7 +196,7 @@ class Responses(Speaker):
         return Heard(response.output_text, calls, reasoning, response.usage.output_tokens)
 
     def _settings(self) -> dict[str, Any]:
-        told: dict[str, Any] = {}
+        told: dict[str, Any] = {"max_output_tokens": self.wishes.limit} if self.wishes.limit else {}
         if self.wishes.tools:
             told["tools"] = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}]
         if self.wishes.thinking:
@@ -213,7 +227,7 @@ class Claude(Speaker):
         self.history.append({"role": "user", "content": blocks})
 
     async def _turn(self) -> Heard:
-        asked: dict[str, Any] = {"model": self.model, "messages": self.history, "max_tokens": 4096, **self._settings()}
+        asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
         if self.wishes.stream:
             message = await final(self.client.messages.stream(**asked), "get_final_message")
         else:
@@ -225,7 +239,7 @@ class Claude(Speaker):
         return Heard(text, calls, reasoning, message.usage.output_tokens)
 
     def _settings(self) -> dict[str, Any]:
-        told: dict[str, Any] = {}
+        told: dict[str, Any] = {"max_tokens": self.wishes.limit or 4096}
         if self.wishes.tools:
             told["tools"] = [{"name": "weather", "input_schema": WEATHER}]
         if self.wishes.thinking:
@@ -271,6 +285,7 @@ class Gemini(Speaker):
 
     def _settings(self) -> types.GenerateContentConfig:
         config = types.GenerateContentConfig(system_instruction=self.system)
+        config.max_output_tokens = self.wishes.limit or None
         if self.wishes.tools:
             declared = types.FunctionDeclaration(name="weather", parameters_json_schema=WEATHER)
             config.tools = [types.Tool(function_declarations=[declared])]

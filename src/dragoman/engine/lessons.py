@@ -178,6 +178,8 @@ def _lesson(name: str, says: str, teaches: Callable[[Said], Patch | None], **mor
 
 _TOOL_TYPE = r"(?=.*generatecontentrequest|.*tools\[\d+\])(?=.*tool_type)(?=.*one_?of)"
 
+_ALTERNATE = r"roles must alternate|should alternate with assistant|requests alternate between user and model"
+
 LESSONS: tuple[Lesson, ...] = (
     _lesson("tool-wrapper", _TOOL_TYPE, _next_wrapper),
     _lesson("tools-dropped", _TOOL_TYPE, _last_resort, lasting=False),
@@ -219,10 +221,10 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "alternation-demanded",
-        r"roles must alternate|should alternate with assistant|requests alternate between user and model|"
-        r"unexpected role 'user' after role 'tool'",
+        rf"{_ALTERNATE}|unexpected role 'user' after role 'tool'",
         _fixed(repeated_roles=_REFUSES, user_after_tool=_REFUSES, first_turn="user"),
     ),
+    _lesson("systems-break-alternation", _ALTERNATE, _next_system),  # they alternate already: a system stands between
     _lesson(
         "first-turn-demanded",
         r"function call turn comes immediately after a user turn|first message must use the .?user",
