@@ -189,6 +189,8 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
 COMMON_ID = "[a-zA-Z0-9_-]{1,40}"
 COMMON_NAME = "[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
 """Ids and names that every target takes but those with a form of their own."""
+THOUGHT_MARK = "__thought__"
+"""What some proxies put between a call's id and a thought signature that they hang on it."""
 _is_common_name = re.compile(COMMON_NAME).fullmatch
 
 
@@ -199,7 +201,7 @@ def observe_ids(ids: list[str]) -> int:
     several = set(ids)
     found = 0 if len(several) == len(ids) else _DUPLICATE_ID
     letters = "".join(several)
-    common = letters.isascii() and letters.replace("_", "a").replace("-", "a").isalnum()
+    common = letters.isascii() and letters.replace("_", "a").replace("-", "a").isalnum() and THOUGHT_MARK not in letters
     return found if common and "" not in several and max(map(len, several)) <= 40 else found | _ODD_IDS
 
 

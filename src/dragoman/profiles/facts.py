@@ -168,6 +168,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # calls and results
     call_id_pattern: Annotated[str, Meta(description="form of a tool call's id (regular expression; empty: any)")] = ""
     odd_call_id: Annotated[Stance, Meta(description="an id of another form")] = REFUSES
+    thought_in_id: Annotated[Stance, Meta(description="a thought signature in the tail of a call's id")] = UNKNOWN
     call_id_length: Annotated[int, Meta(description="length of the ids we make where one does not fit")] = 24
     tool_name_pattern: Annotated[str, Meta(description="form of a tool's name (regular expression; empty: any)")] = ""
     tool_name_length: Annotated[int, Meta(description="greatest length of a tool's name")] = 64

@@ -54,6 +54,7 @@ from dragoman.rules.setting_range import setting_range
 from dragoman.rules.stray_field import stray_field
 from dragoman.rules.system_parts import system_parts
 from dragoman.rules.thinking_form import thinking_form
+from dragoman.rules.thought_in_id import thought_in_id
 from dragoman.rules.tool_choice_form import tool_choice_form
 from dragoman.rules.tool_name_form import tool_name_form
 from dragoman.rules.tool_wrapper import tool_wrapper
@@ -78,7 +79,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         empty_content,
         null_content,
     ),
-    "pair": (duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
+    "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
     "reason": (foreign_reasoning, refused_reasoning, missing_signature, missing_reasoning),
     "place": (inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
     "media": (remote_media, refused_part, error_mark, flat_tools),

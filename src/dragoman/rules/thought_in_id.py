@@ -1,0 +1,42 @@
+"""A call id that carries a thought signature in its tail, as some proxies hand them out (`call_1__thought__…`).
+
+The tail goes from the call and from every result that names it. The answer's ids are mapped back.
+
+Loses metadata: whoever made the id could have read its tail.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.traits import THOUGHT_MARK, Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "thought-in-id",
+    when=lambda facts: facts.thought_in_id is Stance.REFUSES,
+    looks_for=Trait.ODD_IDS | Trait.UNPAIRED,
+    loses=Loss.METADATA,
+)
+def thought_in_id(conversation: Conversation, facts: Facts) -> Rewrite:
+    undo: dict[str, str] = {}
+
+    def bare(message: Message, part: Part) -> Swap | None:
+        if type(part) is Call and THOUGHT_MARK in part.id:
+            short = part.id.partition(THOUGHT_MARK)[0]
+            undo[short] = part.id
+            return Swap((but(part, id=short),), "took a thought signature off its id")
+        if type(part) is Result and THOUGHT_MARK in part.call_id:
+            return Swap(
+                (but(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), "took a thought signature off its id"
+            )
+        return None
+
+    done = rewrite_parts(conversation, bare)
+    notes: tuple[Note, ...] = done.notes
+    return Rewrite(done.conversation, notes, Undo(ids=undo)) if notes else done
