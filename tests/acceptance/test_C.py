@@ -27,9 +27,17 @@ SCHEMA = {
 FUNCTION = {"name": "look", "description": "d", "parameters": SCHEMA}
 
 
-def test_C4_thought_suffixes_leave_no_orphans() -> None:
-    adapted = sent(ask(says("user", "a"), called("call_1__thought__abc"), answered("call_1__thought__abc")), PROXY)
+@pytest.mark.parametrize("target", [PROXY, NATIVE])
+def test_C4_thought_suffixes_are_stripped_from_calls_and_results(target: str) -> None:
+    adapted = sent(ask(says("user", "a"), called("call_1__thought__abc"), answered("call_1__thought__abc")), target)
+    assert "__thought__" not in adapted.body.decode()
+    assert "call_1" in adapted.body.decode()
     assert "orphan-result" not in rules(adapted)
+    assert adapted.undo.ids["call_1"] == "call_1__thought__abc"
+    assert [change.at for change in adapted.changes if change.rule == "thought-in-id"] == [
+        "/messages/1/tool_calls/0",
+        "/messages/2",
+    ]
 
 
 def test_C5_thinking_fields_are_dropped() -> None:

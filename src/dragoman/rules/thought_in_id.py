@@ -16,6 +16,8 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
+DID = "took a thought signature off its id"
+
 
 @rule(
     "thought-in-id",
@@ -30,11 +32,9 @@ def thought_in_id(conversation: Conversation, facts: Facts) -> Rewrite:
         if type(part) is Call and THOUGHT_MARK in part.id:
             short = part.id.partition(THOUGHT_MARK)[0]
             undo[short] = part.id
-            return Swap((but(part, id=short),), "took a thought signature off its id")
+            return Swap((but(part, id=short),), DID)
         if type(part) is Result and THOUGHT_MARK in part.call_id:
-            return Swap(
-                (but(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), "took a thought signature off its id"
-            )
+            return Swap((but(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), DID)
         return None
 
     done = rewrite_parts(conversation, bare)
