@@ -110,10 +110,35 @@ def test_A15_an_empty_list_of_calls_is_none() -> None:
 def test_A16_a_repeated_call_id_is_repaired_only_where_it_is_refused() -> None:
     twice = ask(says("user", "a"), called(), answered(), called(), answered(), says("user", "b"))
     assert "duplicate-call-id" not in rules(sent(twice, NATIVE))
+    repaired = sent(twice, "mistral/mistral-large-latest")
+    ids = [call["id"] for message in repaired.json["messages"] for call in message.get("tool_calls", ())]
+    named = [message["tool_call_id"] for message in repaired.json["messages"] if message["role"] == "tool"]
+    assert len(set(ids)) == len(ids) or "duplicate-call-id" not in rules(repaired)
+    assert named == ids
+
+
+def test_A16_a_repeated_call_id_can_be_an_error() -> None:
+    in_one_turn = says("assistant", None, tool_calls=[*called()["tool_calls"], *called()["tool_calls"]])
+    request = ask(says("user", "a"), in_one_turn, answered(), answered())
+    with pytest.raises(RepairRefused, match="duplicate-call-id"):
+        sent(request, CLAUDE, rules={"duplicate-call-id": "fail"})
+    made = sent(request, CLAUDE)
+    uses = [block["id"] for block in made.json["messages"][1]["content"]]
+    assert len(set(uses)) == 2
+    assert [block["tool_use_id"] for block in made.json["messages"][2]["content"]] == uses
+
+
+def test_A16_an_orphan_result_only_warns() -> None:
+    assert rules(sent(ask(says("user", "a"), answered(), says("user", "b")), NATIVE)).count("orphan-result") == 1
 
 
 def test_A17_the_report_counts() -> None:
-    assert rules(sent(LATE, GEMINI)).count("late-system") == 1
+    counted = rules(sent(LATE, GEMINI))
+    assert counted.count("late-system") == 1
+    several = ask(says("system", "1"), says("system", "2"), says("system", "3"), says("user", "a"))
+    assert rules(sent(several, CLAUDE)).count("many-systems") == 2
+    started = ask(says("assistant", "a"), says("user", "b"))
+    assert rules(sent(started, GEMINI)).count("leading-assistant") == 1
 
 
 def test_A18_cache_marks_are_put_on_demand() -> None:

@@ -76,10 +76,13 @@ def test_C11_roles_stay_roles() -> None:
 
 
 def test_C12_each_loss_is_listed() -> None:
-    adapted = sent(
-        ask(says("user", "a"), says("assistant", [{"type": "text", "text": "b"}, IMAGE]), says("user", "c")), PROXY
-    )
-    assert adapted.changes
+    hinted = {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}}
+    adapted = sent(ask(says("user", "a"), says("assistant", [hinted, IMAGE]), says("user", "c")), PROXY)
+    lost = {(change.at, change.loses) for change in adapted.changes}
+    assert ("/messages/1/content/0", "metadata") in lost
+    assert ("/messages/1/content/1", "content") in lost
+    assert "cache_control" not in adapted.body.decode()
+    assert "iVBORw0KGgo" not in adapted.body.decode()
 
 
 @pytest.mark.parametrize(
