@@ -117,8 +117,10 @@ async def _held(one: Contestant, request: bytes, count: int) -> float:
 
 
 def memory(one: Contestant, count: int) -> dict[str, float]:
-    """At rest after its first answer, and with many streams open."""
+    """At rest after its first answer, and with so many streams open, if any."""
     rest = machine.memory_mb(one.pid)
+    if not count:
+        return {"rest": rest}
     cell = Cell("openai-chat", "openai-chat", "short", "hold", count)
     try:
         return {"rest": rest, "open": uvloop.run(_held(one, one.request(cell), count))}
@@ -152,7 +154,7 @@ def run(quick: bool, count: int, only: list[str]) -> dict[str, Any]:
     with stage.providers() as (folder, ports), chosen(only, folder, ports, quick) as contestants:
         with stage.running(contestants) as starts:
             kept = [one for one in contestants if not isinstance(one, Direct)]
-            memories = {one.name: memory(one, 200 if quick and one.name == "LiteLLM" else OPEN_STREAMS) for one in kept}
+            memories = {one.name: memory(one, 0 if quick and one.name == "LiteLLM" else OPEN_STREAMS) for one in kept}
             found = rounds(contestants, cells, count, 0.5 if quick else 1.0)
             after = {one.name: machine.memory_mb(one.pid) for one in kept}
         again = {one.name: min(started(one), starts[one.name]) for one in kept if one.name != "LiteLLM"}
