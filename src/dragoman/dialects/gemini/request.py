@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from urllib.parse import quote as escape
 
 import msgspec
@@ -95,7 +96,12 @@ def render_request(conversation: Conversation, wanted: Wanted, ask: Ask | None =
 def path(wanted: Wanted) -> str:
     """Where the request goes: the model and the streaming stand here."""
     verb = "streamGenerateContent?alt=sse" if wanted.stream else "generateContent"
-    return f"{PATH}{escape(wanted.model.removeprefix('models/'), safe='/@:._-')}:{verb}"
+    return f"{PATH}{_escaped(wanted.model)}:{verb}"
+
+
+@lru_cache(maxsize=256)
+def _escaped(model: str) -> str:
+    return escape(model.removeprefix("models/"), safe="/@:._-")
 
 
 def locate(message: Message, part: int | None) -> str:

@@ -53,27 +53,33 @@ def write_items(messages: Sequence[Message], start: int, stop: int, out: Pieces)
         message = messages[index]
         parts = message.parts
         role = message.role
-        if len(parts) == 1 and _is_unmarked(message):
-            # Most are one bare text, call or result: written here, without a writer's call, at half the cost. Each
+        marked = message.extras is not None or message.hint is not None or message.name is not None or message.role_text
+        if len(parts) == 1 and not marked:
+            # Most are one bare text, call or result: written here, without a call of our own, at half the cost. Each
             # attribute is read of one class only in its place: the interpreter is fast at that, and slow at mixtures.
-            only: Any = parts[0]
+            only = parts[0]
             kind = type(only)
             if kind is Text and (role is USER or role is ASSISTANT):
-                if _is_bare(only):
-                    out += (_SAYING[role], only.literal, b"}]}")
+                text: Any = only
+                if text.signature is None and text.extras is None and text.hint is None:
+                    out += (_SAYING[role], text.literal, b"}]}")
                     index += 1
                     continue
             elif kind is Call and role is ASSISTANT:
-                if _is_bare_call(only):
-                    out += (_CALLING, quote(only.name), b',"args":', only.arguments, b',"id":', quote(only.id), b"}}]}")
+                call: Any = only
+                if _is_bare_call(call):
+                    out += (_CALLING, quote(call.name), b',"args":', call.arguments, b',"id":', quote(call.id), b"}}]}")
                     index += 1
                     continue
-            elif kind is Result and _is_short(only, messages, index, stop):
-                call: Any = messages[index - 1].parts[-1]
-                out += (_ANSWERING, quote(call.name), b',"id":', quote(call.id), b',"response":{"output":')
-                out += (only.parts[0].literal, b"}}}]}")
-                index += 1
-                continue
+            elif kind is Result and index and (index + 1 == stop or messages[index + 1].role is not USER):
+                result: Any = only
+                before = messages[index - 1].parts
+                asked: Any = before[-1] if before else None
+                if type(asked) is Call and asked.id == result.call_id and _is_bare_result(result):
+                    out += (_ANSWERING, quote(asked.name), b',"id":', quote(asked.id), b',"response":{"output":')
+                    out += (result.parts[0].literal, b"}}}]}")
+                    index += 1
+                    continue
         named = _Names(messages, index) if role in _ANSWERERS else _NO_NAMES
         index += 1
         if role is TOOL and index < stop and _goes_on(message, messages[index]):
@@ -88,35 +94,21 @@ _ANSWERING = b',{"role":"user","parts":[{"functionResponse":{"name":'
 _BRACE = ord("{")
 
 
-def _is_unmarked(message: Message) -> bool:
-    """Nothing stands beside the parts."""
-    return message.extras is None and message.name is None and message.hint is None and not message.role_text
-
-
-def _is_bare(text: Text) -> bool:
-    return text.signature is None and text.extras is None and text.hint is None
-
-
 def _is_bare_call(call: Call) -> bool:
     if call.signature is not None or call.extras is not None or call.hint is not None:
         return False
     return call.arguments[0] == _BRACE and not call.custom and call.spelled != NO_ID
 
 
-def _is_short(result: Result, messages: Sequence[Message], index: int, stop: int) -> bool:
-    """The result of the call right before it, of one bare text, with no words of the user's after it."""
+def _is_bare_result(result: Result) -> bool:
+    """One bare text that is no object, and nothing besides."""
     parts = result.parts
-    if index == 0 or len(parts) != 1 or type(parts[0]) is not Text or result.is_error or result.custom:
+    if len(parts) != 1 or type(parts[0]) is not Text or result.is_error or result.custom or result.spelled == NO_ID:
         return False
-    if result.extras is not None or result.hint is not None or result.spelled == NO_ID:
+    if result.extras is not None or result.hint is not None:
         return False
-    if not _is_bare(parts[0]) or parts[0].literal[1] == _BRACE:
-        return False
-    if index + 1 < stop and messages[index + 1].role is USER:
-        return False
-    before = messages[index - 1].parts
-    call = before[-1] if before else None
-    return type(call) is Call and call.id == result.call_id
+    only = parts[0]
+    return only.literal[1] != _BRACE and only.hint is None and only.extras is None and only.signature is None
 
 
 def _opening(messages: Sequence[Message]) -> int:

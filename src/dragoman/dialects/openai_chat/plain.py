@@ -77,11 +77,13 @@ def read_plain(raw: bytes | Raw) -> Plain | None:
         role = message.role
         content = bytes(message.content)
         spoken = content[0] == _QUOTE
-        if spoken and (content[1] <= _QUOTE or content[1] == _BACKSLASH) and blank(content):
-            if content != EMPTY or not message.tool_calls:
-                return None
-            spoken, content = False, b"null"
         calls = message.tool_calls
+        if spoken:
+            second = content[1]
+            if (second <= _QUOTE or second == _BACKSLASH) and blank(content):
+                if content != EMPTY or not calls:
+                    return None
+                spoken, content = False, b"null"
         identity = message.tool_call_id
         if role is TOOL:
             if not spoken or not identity or calls is not None:

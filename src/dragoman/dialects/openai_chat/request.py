@@ -34,7 +34,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     top = read_top(found)
     plain = read_plain(raw)
     messages = plain.messages if plain is not None else read_messages(raw)
-    conversation = Conversation(messages, top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
+    conversation = Conversation(messages, top.tools, top.settings, top.extras, None, top.empty_tools)
     return Ask(
         DIALECT,
         read_model(found),
