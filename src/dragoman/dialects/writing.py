@@ -7,6 +7,7 @@ identity: it hands on the same object for what it leaves alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -45,11 +46,10 @@ class Codec(Protocol):
 
 def render(codec: Codec, conversation: Conversation, wanted: Wanted) -> bytes:
     """A request written anew."""
-    members = codec.write_members(conversation, wanted)
     out: Pieces = []
-    for key, value in members.items():
-        out += (b',"%b":' % key.encode(), value)
-    out += (b',"%b":[' % codec.LIST.encode(),)
+    for key, value in codec.write_members(conversation, wanted).items():
+        out += (_head(key), value)
+    out += (_head(codec.LIST), b"[")
     head = len(out)
     codec.write_items(conversation.messages, 0, len(conversation.messages), out)
     if len(out) > head:
@@ -57,6 +57,11 @@ def render(codec: Codec, conversation: Conversation, wanted: Wanted) -> bytes:
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"]}")
     return b"".join(out)
+
+
+@lru_cache(maxsize=256)
+def _head(key: str) -> bytes:
+    return b"," + quote(key) + b":"
 
 
 def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) -> bytes:
