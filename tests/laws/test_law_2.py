@@ -51,6 +51,8 @@ def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str])
         model = _model(asked)
         if exchange["response"]["status"] >= 300 or not model or exchange["id"] in INLINED:
             continue
+        if asked["body"].get("model", model) is None:
+            continue  # the path names the model: writing it into the body is what the client asked for
         seen[name] += 1
         body = orjson.dumps(asked["body"])
         stream = "streamGenerateContent" in asked["path"] if exchange["dialect"] == "gemini" else None
