@@ -7,7 +7,7 @@ in a shuffled order; every request is answered before the next measurement begin
 gateway within a round, and of the rounds the median: machines change their speed for minutes at a time.
 
 Results go to `bench/results/`, and their summary to `bench/results/README.md`; `--figures` writes it into the README
-and the guide too. Without options it takes about half an hour, with `--quick` two minutes.
+and the guide too. Without options it takes about half an hour (an estimate), with `--quick` two minutes.
 """
 
 from __future__ import annotations
