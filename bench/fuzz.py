@@ -188,7 +188,9 @@ class Fuzzer:
             case 2 if isinstance(holder, list):
                 holder.insert(self.random.randint(0, len(holder)), copy.deepcopy(holder[key]))
             case _ if isinstance(holder, dict):
-                holder[self.random.choice(["done", "name", "type", "role", "content", "x"])] = copy.deepcopy(self.random.choice(ODD))
+                holder[self.random.choice(["done", "name", "type", "role", "content", "x"])] = copy.deepcopy(
+                    self.random.choice(ODD)
+                )
             case _:
                 holder[key] = {"type": self.random.choice(["text", "tool_use", "zzz"])}
 

@@ -173,7 +173,10 @@ CONTENT: list[tuple[dict[str, Any], Part]] = [
         {"type": "input_image", "image_url": "data:image/png;base64,AA"},
         Media(MediaKind.IMAGE, Inline("image/png", b'"AA"')),
     ),
-    ({"type": "input_image", "image_url": None, "file_id": "file_1"}, Media(MediaKind.IMAGE, Stored("file_1", "openai"))),
+    (
+        {"type": "input_image", "image_url": None, "file_id": "file_1"},
+        Media(MediaKind.IMAGE, Stored("file_1", "openai")),
+    ),
     (
         {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"},
         Media(MediaKind.DOCUMENT, Inline("application/pdf", b'"AA"'), title="a.pdf"),

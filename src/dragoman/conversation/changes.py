@@ -57,9 +57,7 @@ class Undo(msgspec.Struct, frozen=True):
         """What both undo: the later one first."""
         if not later:
             return self
-        return Undo(
-            _through(self.names, later.names), _through(self.ids, later.ids), _through(self.keys, later.keys)
-        )
+        return Undo(_through(self.names, later.names), _through(self.ids, later.ids), _through(self.keys, later.keys))
 
 
 def _through(first: Mapping[str, str], later: Mapping[str, str]) -> Mapping[str, str]:

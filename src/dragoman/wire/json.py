@@ -21,6 +21,13 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?$", re.DOTALL)
 _AT = re.compile(r"^(.*?) - at `(.*)`$", re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Halves that are left over, and escaped backslashes that only look like the beginning of an escape. Whole pairs, as
+# every emoji is one, are passed over at the speed of C; only where one of these is found is the text walked through.
+_SUSPECTS = (
+    re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"),
+    re.compile(rb"\\u[dD][c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F])"),
+    re.compile(rb"\\\\u[dD]"),
+)
 
 _FAULT = re.compile(r"^JSON is malformed: ")
 
@@ -37,7 +44,7 @@ def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
         body = body[3:]
     if not body.isascii():
         _check_utf8(body)
-    if _SURROGATE.search(body) is None:
+    if _SURROGATE.search(body) is None or not any(suspect.search(body) for suspect in _SUSPECTS):
         return body, ()
     mended = mend_surrogates(body)
     return (body, ()) if mended == body else (mended, ("replaced half of a surrogate pair by U+FFFD",))
