@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 import conversation
-
 from dragoman.engine.adapt import adapt
 
 TARGETS = {"anthropic": "anthropic/claude-sonnet-4-5", "gemini": "gemini/gemini-2.5-flash"}
@@ -123,13 +122,17 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     import litellm  # its import takes seconds: not in the measurement
 
-    print(f"LiteLLM {getattr(litellm, '__version__', '') or _version('litellm')}, {rounds} interleaved rounds, CPU time")
+    print(
+        f"LiteLLM {getattr(litellm, '__version__', '') or _version('litellm')}, {rounds} interleaved rounds, CPU time"
+    )
     print(f"{'to':10} {'messages':>8} {'ours µs':>9} {'LiteLLM µs':>11} {'times faster':>13} {'wanted':>7}")
     for provider in TARGETS:
         for count, goal in GOALS.items():
             mine, theirs, ratio = compare(provider, count, rounds)
             print(f"{provider:10} {count:8} {mine * 1e6:9.1f} {theirs * 1e6:11.1f} {ratio:13.1f} {goal:7.0f}")
-        print(f"{provider:10} time per message, 4,000 over 400 messages: {linearity(provider):.2f} (wanted: at most 1.5)")
+        print(
+            f"{provider:10} time per message, 4,000 over 400 messages: {linearity(provider):.2f} (wanted: at most 1.5)"
+        )
 
 
 def _version(name: str) -> str:
