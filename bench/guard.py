@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "guard.json"
@@ -91,11 +92,12 @@ def main() -> int:
     names = given.paths or list(PATHS)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         counts = dict(zip(names, pool.map(counted, names), strict=True))
-    known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {"instructions": {}, "for": surroundings()}
+    known: dict[str, Any] = (
+        json.loads(BASELINE.read_text()) if BASELINE.exists() else {"instructions": {}, "for": surroundings()}
+    )
     if given.write:
-        told = {"for": surroundings(), "instructions": known["instructions"] | counts}
-        BASELINE.write_text(json.dumps(told, indent=2) + "\n")
-        known = told
+        known = {"for": surroundings(), "instructions": known["instructions"] | counts}
+        BASELINE.write_text(json.dumps(known, indent=2) + "\n")
     elsewhere = given.ratios or known["for"] != surroundings()
     if elsewhere:
         print(f"The baseline holds for {known['for']}: only relations between the paths are compared.\n")
