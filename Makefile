@@ -61,11 +61,8 @@ snapshots: $(VENV)/ready ## Rewrite the snapshots; review the diff
 serve: $(VENV)/ready ## Run the gateway
 	$(BIN)/dragoman serve
 
-.venv-bench/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-bench
-	$(BENCH)/python -m pip install --quiet --upgrade pip
-	$(BENCH)/python -m pip install --quiet 'litellm[proxy]' matplotlib py-spy
-	$(BENCH)/python -m pip install --quiet --editable '.[sdk,emulators]'
+.venv-bench/ready: pyproject.toml bench/environment.sh
+	sh bench/environment.sh all
 	@touch $@
 
 bench-adapt: .venv-bench/ready ## Compiling a request, beside LiteLLM's transformation
@@ -74,17 +71,17 @@ bench-adapt: .venv-bench/ready ## Compiling a request, beside LiteLLM's transfor
 bench-stream: .venv-bench/ready ## Translating a stream, beside LiteLLM's
 	cd bench && ../$(BENCH)/python stream.py
 
-bench: .venv-bench/ready ## The gateway beside nginx, LiteLLM and Portkey
-	cd bench && ../$(BENCH)/python gateway.py
+bench: .venv-bench/ready ## The gateway beside nginx, LiteLLM and Portkey; writes the figures of the README
+	$(BENCH)/python bench/gateway.py --figures
 
-bench-quick: .venv-bench/ready ## The same in two minutes
-	cd bench && ../$(BENCH)/python gateway.py --quick
+bench-quick: .venv-bench/ready ## The cells with a target, in two minutes
+	$(BENCH)/python bench/gateway.py --quick
 
 soak: .venv-bench/ready ## 100,000 requests and 5,000 streams with faults
-	cd bench && ../$(BENCH)/python soak.py
+	$(BENCH)/python bench/soak.py
 
-guard: $(VENV)/ready ## Has anything on the hot paths become dearer?
-	cd bench && ../$(BIN)/python guard.py
+guard: $(VENV)/ready ## Has anything on the hot paths become dearer? (valgrind)
+	$(BIN)/python bench/guard.py
 
 clean: ## Remove what was made
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
