@@ -99,7 +99,12 @@ def serving(folder: Path, *arguments: str, env: Mapping[str, str] | None = None)
         stderr=subprocess.PIPE,
         text=True,
     )
-    served = Served(process)
+    try:
+        served = Served(process)
+    except BaseException:
+        process.kill()  # it never said that it listens: nobody else would end it
+        process.wait()
+        raise
     try:
         yield served
     finally:
