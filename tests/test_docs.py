@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -31,8 +33,11 @@ def pages(generate: ModuleType) -> dict[str, str]:
     return found
 
 
-def test_the_reference_is_not_stale(generate: ModuleType, pages: dict[str, str]) -> None:
-    assert generate.check(pages) == 0
+def test_the_reference_is_not_stale() -> None:
+    """In a process of its own, as `make docs` runs it: click's help depends on what else a process has loaded."""
+    script = Path(__file__).parent.parent / "docs" / "generate.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_stale_page_is_named(generate: ModuleType, pages: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
