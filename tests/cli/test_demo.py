@@ -57,7 +57,7 @@ def test_on_a_terminal_it_keeps_serving() -> None:
         [url] = re.findall(r"Serving at (http://\S+)", plain)
         assert urllib.request.urlopen(f"{url}/health").status == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(90) == 0
     finally:
         process.kill()
         os.close(master)
