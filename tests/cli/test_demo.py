@@ -17,6 +17,7 @@ from dragoman.cli.conversations import SHOWN, Shown
 from dragoman.cli.judging import judged
 
 COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
+IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
 
 
 @pytest.mark.parametrize("one", SHOWN, ids=lambda one: one.dialect)
@@ -42,9 +43,11 @@ def test_in_a_pipe_it_shows_and_ends() -> None:
     assert "\x1b[" not in done.stdout
 
 
-def test_on_a_terminal_it_keeps_serving() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_on_a_terminal_it_keeps_serving(number: signal.Signals) -> None:
+    """Until it is told to end, even as a shell's background job, which starts with SIGINT ignored."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(COMMAND, stdout=slave, stderr=slave)
+    process = subprocess.Popen(IN_BACKGROUND, stdout=slave, stderr=slave)
     os.close(slave)
     try:
         seen = ""
@@ -56,8 +59,8 @@ def test_on_a_terminal_it_keeps_serving() -> None:
             assert words in plain
         [url] = re.findall(r"Serving at (http://\S+)", plain)
         assert urllib.request.urlopen(f"{url}/health").status == 200
-        process.send_signal(signal.SIGINT)
-        assert process.wait(90) == 0
+        process.send_signal(number)
+        assert process.wait(60) == 0
     finally:
         process.kill()
         os.close(master)

@@ -189,8 +189,10 @@ def _one_line(text: str) -> str:
 
 
 def _stay(out: Console, url: str) -> None:
+    from dragoman.cli.stopping import until_told
     from dragoman.gateway.banner import show_clients
 
+    until_told()
     try:
         show_clients(out, url, "claude-sonnet-4-5")
         out.print(f"\nServing at {url} until Ctrl-C. Reports: {url}/dragoman/requests/ID; metrics: {url}/metrics")

@@ -11,6 +11,7 @@ from typing import IO, Any
 import click
 import orjson
 
+from dragoman.cli.stopping import until_told
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
 from dragoman.emulators.desk import Desk, Record
 from dragoman.emulators.faults import BadFaultError, Fault, fault
@@ -76,6 +77,7 @@ def emulate(
     except OSError as error:
         raise click.ClickException(f"{log_file}: cannot be written: {error.strerror}") from error
     desks = [_desk(one, script, standing, log) for one, script in zip(made, scripts, strict=True)]
+    until_told()
     try:
         asyncio.run(_serve(desks, host, port, Limits(body=max_body, cut=cut)))
     except KeyboardInterrupt:
