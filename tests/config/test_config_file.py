@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.config import ConfigError, Environment, Known, Loaded, load, parse
-from dragoman.config.schema import Jitter, MaxLoss, StoreKind
+from dragoman.config.schema import Growth, Jitter, MaxLoss, StoreKind
 
 KNOWN = Known(
     profiles=frozenset({"anthropic", "openrouter", "gemini", "groq", "openai", "openai-compatible", "strict-template"}),
@@ -187,12 +187,13 @@ def test_A22_E14_other_retry_habits_can_be_configured() -> None:
     text = """
     providers:
       groq:
-        retries: {attempts: 4, base: 1, factor: 1, cap: 30, jitter: none}
+        retries: {attempts: 4, base: 1, growth: linear, cap: 30, jitter: none}
         timeouts: {total: 180}
         cooldown: {failures: 3, seconds: 60}
     """
     provider = read(text).config.providers["groq"]
     assert (provider.retries.attempts, provider.timeouts.total, provider.cooldown.seconds) == (4, 180.0, 60.0)
+    assert provider.retries.growth is Growth.LINEAR
 
 
 def test_A12_a_transcript_policy_is_a_profile_with_facts_and_rules() -> None:

@@ -110,6 +110,12 @@ def test_B13_D10_the_defaults() -> None:
     assert Policy() == Policy(attempts=3, base=1.0, factor=2.0, cap=30.0, jitter=True)
 
 
+def test_A22_waits_can_grow_by_the_same_each_time() -> None:
+    policy = Policy(attempts=9, base=1.0, cap=4.0, jitter=False, linear=True)
+    waits = [next_step(History(tries=n), failed(Kind.SERVER), policy, 0.0, None) for n in range(1, 6)]
+    assert waits == [Retry(1), Retry(2), Retry(3), Retry(4), Retry(4)]
+
+
 def test_A22_four_attempts_can_be_asked_for() -> None:
     policy = Policy(attempts=4, base=1.0, factor=1.0, jitter=False)
     steps = [next_step(History(tries=n), failed(Kind.TIMEOUT), policy, 0.0, None) for n in range(1, 5)]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,14 +90,17 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """`dragoman serve` in a folder, on a free port."""
+def serving(
+    folder: Path, *arguments: str, env: Mapping[str, str] | None = None, before: Callable[[], None] | None = None
+) -> Iterator[Served]:
+    """`dragoman serve` in a folder, on a free port; `before` runs in its process first."""
     process = subprocess.Popen(
         [*DRAGOMAN, "serve", "--port", "0", *arguments],
         cwd=folder,
         env=dict(env if env is not None else clean_environment()),
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=before,
     )
     try:
         served = Served(process)

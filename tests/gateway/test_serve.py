@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pty
@@ -19,6 +20,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.gateway.running import wait_for
 from tests.gateway.serving import CLIENT, DRAGOMAN, Served, clean_environment, refused, serving
 
 from dragoman.gateway.standin import MODELS
@@ -279,11 +281,62 @@ def test_workers_share_the_port_and_the_dead_are_replaced(tmp_path: Path) -> Non
         with serving(tmp_path, "--workers", "2") as served:
             first = two_workers(served.process.pid)
             assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
+            wait_for(lambda: entries(tmp_path) == 8)  # what is not written yet dies with a worker that is killed
             os.kill(min(first), signal.SIGKILL)
             two_workers(served.process.pid, gone=min(first))
             assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
             assert served.stop() == 0
         assert entries(tmp_path) == 16
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for the workers in /proc")
+def test_a_worker_that_dies_beside_a_bad_file_is_replaced_with_the_last_good_one(tmp_path: Path) -> None:
+    with emulator("anthropic") as one:
+        path = shared(tmp_path, one.base_url)
+        with serving(tmp_path, "--workers", "2") as served:
+            two_workers(served.process.pid)
+            path.write_text(path.read_text().replace("models: {m:", "models: {n:"))
+            served.wait("config-reloaded")
+            time.sleep(1.5)  # the first process looks once a second
+            path.write_text("modles: {}\n")
+            served.wait("config-refused")
+            for gone in workers_of(served.process.pid):
+                os.kill(gone, signal.SIGKILL)
+                two_workers(served.process.pid, gone=gone)
+            assert [served.chat("n").status_code for _ in range(4)] == [200] * 4
+            assert served.chat("m").status_code == 404
+
+
+def test_a_reload_does_not_open_what_a_start_would_refuse(tmp_path: Path) -> None:
+    key = f"keys: {{ci: {{sha256: '{hashlib.sha256(b'dm-key').hexdigest()}'}}}}\n"
+    path = config(tmp_path, "store: {kind: sqlite}\n" + key)
+    with serving(tmp_path, "--host", "0.0.0.0") as served:
+        path.write_text("store: {kind: sqlite}\n")
+        assert "anyone could spend your money" in served.wait("config-refused")["error"]
+        assert served.chat("gpt-4o").status_code == 401
+
+
+def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
+    path = config(tmp_path, "server: {max_body: 2048}\n")
+    with serving(tmp_path) as served:
+        path.write_text("server: {host: 0.0.0.0, workers: 4, max_body: 4096}\nstore: {kind: sqlite}\n")
+        told = " ".join(served.wait("config-reloaded")["warnings"])
+        assert "server.host stays 127.0.0.1 until the next start; the file says 0.0.0.0" in told
+        assert "server.workers stays 1" in told
+        assert "store.kind stays memory" in told
+        assert served.chat("gpt-4o", user="x" * 3000).status_code == 200
+
+
+def test_a_low_limit_of_open_files_is_raised_or_told(tmp_path: Path) -> None:
+    import resource
+
+    def lower() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 600))
+
+    with serving(tmp_path, before=lower) as served:
+        warning = served.wait("config")["warning"]
+        assert warning.startswith("600 open files are allowed, enough for about 236 requests at a time")
+        assert served.chat("gpt-4o").status_code == 200
 
 
 def entries(folder: Path) -> int:

@@ -38,6 +38,11 @@ class Jitter(StrEnum):
     NONE = "none"
 
 
+class Growth(StrEnum):
+    EXPONENTIAL = "exponential"
+    LINEAR = "linear"
+
+
 class Auth(StrEnum):
     BEARER = "bearer"
     X_API_KEY = "x-api-key"
@@ -77,7 +82,13 @@ class Retries(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     attempts: Annotated[int, Meta(ge=1, le=20, description="Attempts on one target, the first included.")] = 3
     base: Annotated[float, Meta(ge=0, description="Seconds before the second attempt.")] = 1.0
-    factor: Annotated[float, Meta(ge=1, description="Each further wait is this many times longer.")] = 2.0
+    growth: Annotated[
+        Growth,
+        Meta(description="`exponential`: each further wait is `factor` times longer; `linear`: by one `base` longer."),
+    ] = Growth.EXPONENTIAL
+    factor: Annotated[
+        float, Meta(ge=1, description="Each further wait is this many times longer, where they grow so.")
+    ] = 2.0
     cap: Annotated[float, Meta(ge=0, description="The longest wait in seconds.")] = 30.0
     jitter: Annotated[Jitter, Meta(description="`full`: a random part of the wait; `none`: the whole wait.")] = (
         Jitter.FULL
@@ -140,7 +151,9 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeouts: Annotated[Timeouts, Meta(description="How long to wait.")] = Timeouts()
     retries: Annotated[Retries, Meta(description="How a failed attempt is tried again.")] = Retries()
     cooldown: Annotated[Cooldown, Meta(description="When it is left alone for a while.")] = Cooldown()
-    max_connections: Annotated[int, Meta(ge=1, description="Connections to this origin; further requests queue.")] = 256
+    max_connections: Annotated[
+        int, Meta(ge=1, description="Connections to this origin, per worker; further requests queue for a minute.")
+    ] = 2048
     ca_file: Annotated[str | None, Meta(description="A PEM file of authorities trusted besides the system's.")] = None
     facts: Annotated[
         dict[str, Any],

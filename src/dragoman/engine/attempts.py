@@ -22,13 +22,14 @@ FINAL = frozenset({Kind.BAD_REQUEST, Kind.TOO_LARGE})
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """How often and how long to wait, for one target."""
+    """How often and how long to wait, for one target. `linear`: each wait is one `base` longer than the one before."""
 
     attempts: int = 3
     base: float = 1.0
     factor: float = 2.0
     cap: float = 30.0
     jitter: bool = True
+    linear: bool = False
 
 
 class History(msgspec.Struct):
@@ -103,5 +104,6 @@ def _delay(tries: int, failure: Failure, policy: Policy, chance: float) -> float
     """What the provider asks for, else growing waits with full jitter."""
     if failure.retry_after is not None:
         return failure.retry_after
-    wait = min(policy.base * policy.factor ** (tries - 1), policy.cap)
+    growth = float(tries) if policy.linear else policy.factor ** (tries - 1)
+    wait = min(policy.base * growth, policy.cap)
     return wait * chance if policy.jitter else wait

@@ -21,10 +21,11 @@ import uvicorn
 from dragoman.config import Config, ConfigFile, Loaded, public_bind_refusal
 from dragoman.config.schema import Log, LogLevel
 from dragoman.errors import DragomanError
-from dragoman.gateway import banner
+from dragoman.gateway import banner, descriptors
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.logging import Lines
 from dragoman.gateway.protocol import bounded, drop_slow_heads
+from dragoman.gateway.restarting import Newest
 from dragoman.gateway.services import Services, known_names
 from dragoman.profiles.profile import Profiles
 from dragoman.store import workers_need_sqlite
@@ -81,7 +82,9 @@ def run(plan: Plan) -> int:
     from dragoman.gateway.workers import Workers
 
     announce(told, loaded.config.log, at_once=True)  # a thread would not survive the fork
-    return Workers(server.workers, partial(_work, file, profiles, listening, plan)).run()
+    newest = Newest(file, loaded, check)
+    work = partial(_work, newest, profiles, listening, plan)
+    return Workers(server.workers, work, newest.look, watch=plan.watch).run()
 
 
 def check(config: Config) -> None:
@@ -127,9 +130,9 @@ def _stood_in(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     return emulators.completed(loaded), NOTICE
 
 
-def _work(file: ServedFile, profiles: Profiles, listening: socket.socket, plan: Plan) -> int:
+def _work(newest: Newest, profiles: Profiles, listening: socket.socket, plan: Plan) -> int:
     """One of several workers: it opens its own state after the fork."""
-    return _serve(file.load(), file, profiles, listening, plan, None, os.getppid())
+    return _serve(newest.loaded, newest.file, profiles, listening, plan, None, os.getppid())
 
 
 def _serve(
@@ -141,9 +144,10 @@ def _serve(
     started: Callable[[], None] | None,
     parent: int | None = None,
 ) -> int:
-    services = Services(loaded, file, profiles)
+    services = Services(loaded, file, profiles, check)
     _relay_log(services)
-    for warning in loaded.warnings:
+    shortage = descriptors.shortage(descriptors.raise_limit(), loaded.config.server.max_concurrent)
+    for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
         services.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     server = Server(services, Gateway(services, watch=plan.watch), started, parent)
     server.run(sockets=[listening])

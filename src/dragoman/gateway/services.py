@@ -6,7 +6,7 @@ import os
 import random
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.logging import Lines
 from dragoman.gateway.media import MediaFetcher
 from dragoman.gateway.metrics import Metrics
+from dragoman.gateway.restarting import pinned
 from dragoman.gateway.spans import open_spans
 from dragoman.profiles.facts import TEXTS, Facts
 from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
@@ -59,9 +60,17 @@ def known_names(profiles: Profiles) -> Known:
 class Services:
     """One gateway's state. `reload` replaces the configuration as a whole, or leaves everything as it was."""
 
-    def __init__(self, loaded: Loaded, file: ConfigFile | None = None, profiles: Profiles | None = None) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        file: ConfigFile | None = None,
+        profiles: Profiles | None = None,
+        check: Callable[[Config], None] | None = None,
+    ) -> None:
+        """`check` raises where a configuration is good in itself and yet not for this server."""
         self.profiles = profiles or Profiles()
         self.file = file
+        self._check = check
         self.config: Config = loaded.config
         self.clients = Clients(self.config.keys)
         self.routes = Routes(self.config, self.profiles)
@@ -90,10 +99,12 @@ class Services:
         return f"req_{self._prefix}{self._count:08x}"
 
     def reload(self) -> tuple[str, ...]:
-        """Take the file as it is now. Raises ConfigError, and then nothing has changed."""
+        """Take the file as it is now. Raises DragomanError, and then nothing has changed."""
         if self.file is None:
             return ()
-        loaded = self.file.load()
+        loaded = pinned(self.file.load(), self.config)
+        if self._check is not None:
+            self._check(loaded.config)
         self.adopt(loaded)
         return loaded.warnings
 

@@ -12,16 +12,22 @@ from typing import NoReturn
 
 QUICK = 1.0
 """A worker that ends within this many seconds did not start properly."""
+WATCH_SECONDS = 1.0
 PATIENCE = 3
 """So many in a row, and we give up."""
 
 
 class Workers:
-    """Forked workers. They inherit the listening socket and everything that was imported."""
+    """Forked workers. They inherit the listening socket and everything that was imported.
 
-    def __init__(self, count: int, work: Callable[[], int]) -> None:
+    `look` is called on SIGHUP, and every second with `watch`: what it finds is there for the next worker.
+    """
+
+    def __init__(self, count: int, work: Callable[[], int], look: Callable[[], None], watch: bool = True) -> None:
         self._count = count
         self._work = work
+        self._look = look
+        self._watch = watch
         self._started: dict[int, float] = {}
         self._stopping = False
         self._quick = 0
@@ -32,7 +38,10 @@ class Workers:
             self._fork()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        signal.signal(signal.SIGHUP, self._pass_on)
+        signal.signal(signal.SIGHUP, self._reload)
+        signal.signal(signal.SIGALRM, lambda *_: self._look())
+        if self._watch:
+            signal.setitimer(signal.ITIMER_REAL, WATCH_SECONDS, WATCH_SECONDS)
         while self._started:
             ended, status = os.wait()
             self._ended(ended, os.waitstatus_to_exitcode(status))
@@ -61,6 +70,10 @@ class Workers:
         self._stopping = True
         self._pass_on(number, None)
 
+    def _reload(self, number: int, _: FrameType | None) -> None:
+        self._look()
+        self._pass_on(number, None)
+
     def _pass_on(self, number: int, _: FrameType | None) -> None:
         for child in tuple(self._started):
             try:
@@ -71,7 +84,7 @@ class Workers:
 
 def _child(work: Callable[[], int]) -> NoReturn:
     """A worker's whole life. Nothing of the first process's clean-up runs in it."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     code = 1
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.config import Config, Place, Reason, fallbacks, place, treatment
-from dragoman.config.schema import Auth, Jitter, Provider, Synthetic
+from dragoman.config.schema import Auth, Growth, Jitter, Provider, Synthetic
 from dragoman.conversation.changes import Loss
 from dragoman.engine.attempts import Policy
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
@@ -154,4 +154,11 @@ def _auth(provider: Provider, profile: Profile) -> tuple[str, str] | None:
 
 def _policy(provider: Provider) -> Policy:
     retries = provider.retries
-    return Policy(retries.attempts, retries.base, retries.factor, retries.cap, retries.jitter is Jitter.FULL)
+    return Policy(
+        attempts=retries.attempts,
+        base=retries.base,
+        factor=retries.factor,
+        cap=retries.cap,
+        jitter=retries.jitter is Jitter.FULL,
+        linear=retries.growth is Growth.LINEAR,
+    )
