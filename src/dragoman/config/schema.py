@@ -312,7 +312,11 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     keep_requests: Annotated[int, Meta(ge=0, description="Requests in the ledger.")] = 10_000
     keep_days: Annotated[float, Meta(gt=0, description="Days after which a request leaves the ledger.")] = 30.0
     keep_bodies: Annotated[
-        bool, Meta(description="Keep request and answer bodies too: conversations then stand on disk.")
+        bool,
+        Meta(
+            description="Keep request and answer bodies too, of a streamed answer the first mebibyte: conversations "
+            "then stand on disk."
+        ),
     ] = False
     queue: Annotated[
         int, Meta(ge=1, description="Entries that may wait to be written; beyond it they are counted as dropped.")

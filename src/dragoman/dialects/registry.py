@@ -36,6 +36,23 @@ class Requests(Protocol):
     def locate(self, message: Message, part: int | None) -> str: ...
 
 
+class Counting(Protocol):
+    """The module `counting` of a dialect that can count tokens before a request is sent."""
+
+    PATH: str
+    FIGURE: str
+
+    def question(self, body: bytes) -> bytes: ...
+
+    def countable(self, body: bytes, model: str) -> bytes: ...
+
+
+@lru_cache(maxsize=8)
+def counting(dialect: str) -> Counting:
+    """How a dialect counts; only for those whose providers have an endpoint for it."""
+    return cast(Counting, import_module(PACKAGES[dialect] + ".counting"))
+
+
 @lru_cache(maxsize=8)
 def requests(dialect: str) -> Requests:
     """The request codec of a dialect."""

@@ -19,6 +19,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.answering import Answering, StreamParser
+from dragoman.engine.hush import Hush
 from dragoman.engine.keeping import Keep, Keeping
 from dragoman.engine.renaming import Renaming
 from dragoman.engine.spoken import spoken
@@ -32,16 +33,20 @@ class Translation:
 
     `started`: something has gone out to the client, so that nothing can be tried again. `skipped` counts frames that
     could not be read. `origin` says who made opaque state; by default only the upstream's dialect is known.
+    `told` is a failure as it may be shown; `hush` takes secrets out of bytes that are relayed: a provider may repeat
+    our key to us.
     """
 
     __slots__ = (
         "_answering",
         "_client",
+        "_hush",
         "_keeping",
         "_options",
         "_parser",
         "_renaming",
         "_renderer",
+        "_told",
         "_undo",
         "_upstream",
         "_watch",
@@ -60,6 +65,8 @@ class Translation:
         keep: Keep | None = None,
         think_tags: bool = False,
         origin: Origin | None = None,
+        told: Callable[[Failure], Failure] | None = None,
+        hush: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self._answering = answering or Answering()
         self._upstream = spoken(upstream)
@@ -72,6 +79,8 @@ class Translation:
         self._renderer = self._client.renderer(self._answering)
         relayed = upstream == client and not undo and not think_tags and not self._answering.array
         self._watch = Watch(self._new_parser) if relayed else None
+        self._told = told
+        self._hush = Hush(hush) if hush is not None else None
         self.usage: Usage | None = None
         self.stop: Stop | None = None
         self.failure: Failure | None = None
@@ -96,7 +105,7 @@ class Translation:
                 self._listen(self._keeping, data)
             self.failure = watch.failure
             self.started = True
-            return data
+            return data if self._hush is None else self._hush.feed(data)
         if self._parser is None:
             self._parser = self._new_parser()
         return self._written(self._parser.feed(data))
@@ -118,7 +127,7 @@ class Translation:
             return b""
         if self._watch is not None:
             self.failure = failure
-            return self._renderer.render([Failed(failure)])
+            return self._torn() + self._renderer.render([Failed(failure)])
         return self._written([Failed(failure)])
 
     def whole(self, body: bytes) -> bytes:
@@ -192,8 +201,14 @@ class Translation:
         return event
 
     def _failed(self, event: Failed) -> Failed:
+        if self._told is not None:
+            event = Failed(self._told(event.failure))
         self.failure = event.failure
         return event
+
+    def _torn(self) -> bytes:
+        """What must end a relayed frame before we may speak ourselves."""
+        return self._hush.drop() if self._hush is not None else b""
 
     def _close_watch(self, watch: Watch) -> bytes:
         """A relayed stream that broke off gets the error that its dialect has for this."""
@@ -204,9 +219,11 @@ class Translation:
         self.failure = self.failure or told
         spoken_of = told is not None and told.kind is not FailureKind.BROKEN_STREAM and watch.framed
         if proper or spoken_of:
-            return b""
+            return self._hush.close() if self._hush is not None else b""
         if not self.started:
             return self._renderer.close()
+        if self._hush is not None:
+            return self._torn() + self._renderer.close()
         return (b"\n\n" if watch.cut_short else b"") + self._renderer.close()
 
 

@@ -181,8 +181,9 @@ async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, kno
     known_path = path in POSTS or path in GETS or path in OPEN
     what = f"{method} is not for {path}" if known_path else f"there is nothing at {path}"
     services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path, "method": method})
-    kind = FailureKind.BAD_REQUEST if known_path else FailureKind.NOT_FOUND
-    raise Refused(Failure(kind, what, 405 if known_path else 404))
+    if known_path:
+        raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"))
+    raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))
 
 
 async def _broken(services: Services, outbound: Outbound, dialect: str, fault: Exception) -> None:

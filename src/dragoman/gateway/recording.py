@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncGenerator
 
 import msgspec
 
@@ -21,6 +22,8 @@ from dragoman.upstream.dispatch import Answer
 
 _encode = msgspec.json.Encoder().encode
 _NO_USAGE = Usage()
+KEPT = 1 << 20
+"""Bytes of a streamed answer that the ledger keeps where it keeps bodies."""
 GONE = 499
 """What is noted where the client did not wait for its answer."""
 
@@ -40,6 +43,21 @@ class Question(msgspec.Struct):
     first_byte: float = 0.0
     failure: Failure | None = None
     array: bool = False
+    said: list[bytes] | None = None
+
+
+async def held(pieces: AsyncGenerator[bytes], question: Question) -> AsyncGenerator[bytes]:
+    """The pieces of a streamed answer as they pass, the first of them held for the ledger."""
+    said = question.said = []
+    left = KEPT
+    try:
+        async for piece in pieces:
+            if left > 0:
+                said.append(piece[:left])
+                left -= len(piece)
+            yield piece
+    finally:
+        await pieces.aclose()
 
 
 def write_down(services: Services, question: Question) -> None:
@@ -88,8 +106,15 @@ def _entry(services: Services, question: Question) -> Entry:
         error=failure.message if failure is not None else None,
         request=ask.source if bodies and ask is not None else None,
         sent=adapted.body if bodies and adapted is not None else None,
-        answer=answer.whole if bodies and answer is not None else None,
+        answer=_said(question) if bodies else None,
     )
+
+
+def _said(question: Question) -> bytes | None:
+    """The answer's body, of a stream its beginning."""
+    if question.said:
+        return b"".join(question.said)
+    return question.answer.whole if question.answer is not None else None
 
 
 def _overhead(question: Question, now: float) -> int:

@@ -17,8 +17,6 @@ PINNED = (
     "server.max_headers",
     "store.kind",
     "store.path",
-    "store.keep_requests",
-    "store.keep_days",
     "store.queue",
     "store.vault.per_caller",
     "store.vault.entries",

@@ -124,6 +124,7 @@ class Services:
         if config.media != self.config.media:
             self._retired.append(self.media)
             self.media = MediaFetcher(config.media)
+        self.store.config = config.store
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
     def reload_if_changed(self) -> None:
@@ -176,6 +177,7 @@ class Services:
             reserved=self._reserved,
             failed=self._failed,
             told=self.told,
+            hush=self.redactor.known,
         )
 
     async def _fetch_media(self, urls: object) -> Mapping[str, bytes]:

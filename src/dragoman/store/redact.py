@@ -104,6 +104,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: frozenset[str] = frozenset()
         self._known: re.Pattern[str] | None = None
+        self._known_bytes: re.Pattern[bytes] | None = None
         self.know(secrets)
 
     @classmethod
@@ -115,7 +116,9 @@ class Redactor:
         """Further secrets, e.g. of a configuration that was read again; the old ones stay known."""
         self._secrets |= {secret for secret in secrets if len(secret) >= SHORTEST}
         longest_first = sorted(self._secrets, key=lambda secret: (-len(secret), secret))
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        known = "|".join(map(re.escape, longest_first))
+        self._known = re.compile(known) if known else None
+        self._known_bytes = re.compile(known.encode()) if known else None
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -124,6 +127,10 @@ class Redactor:
         for pattern, instead in PATTERNS:
             text = pattern.sub(instead, text)
         return text
+
+    def known(self, data: bytes) -> bytes:
+        """Bytes without the secrets that we know; what only looks like one may be a model's own words, and stays."""
+        return data if self._known_bytes is None else self._known_bytes.sub(REDACTED.encode(), data)
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """JSON data without secrets, at any depth."""

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from dragoman.config.schema import StoreConfig
 from dragoman.store.entry import By, Caller, Entry, Totals
 from dragoman.store.shelf import Shelf
 from dragoman.store.vault import Kept
@@ -29,7 +30,9 @@ class Health(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Memory and SQLite today; the same for replicas later."""
+    """Memory and SQLite today; the same for replicas later. `config` may be replaced while it is open."""
+
+    config: StoreConfig
 
     def record(self, entry: Entry) -> None:
         """Put a request into the ledger."""

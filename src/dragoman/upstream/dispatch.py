@@ -7,7 +7,7 @@ anything may be tried again; after it, a failure is the last event of the stream
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -52,7 +52,7 @@ class Hooks(msgspec.Struct, frozen=True):
     """What the loop asks of the world: clock, chance, memory, media, and who wants to know of failures.
 
     `reserved` are the destinations for one kind of failure. `told` is a failure as it may be shown: a provider may
-    have repeated a key of ours.
+    have repeated a key of ours; `hush` does the same for bytes.
     """
 
     clock: Callable[[], float]
@@ -65,6 +65,7 @@ class Hooks(msgspec.Struct, frozen=True):
     reserved: Callable[[Wish, Failure], tuple[Destination, ...]] | None = None
     failed: Callable[[Wish, Destination, Adapted, Failure], None] | None = None
     told: Callable[[Failure], Failure] | None = None
+    hush: Callable[[bytes], bytes] | None = None
 
 
 class Answer:
@@ -104,7 +105,7 @@ class Answer:
     def changes(self) -> tuple[Change, ...]:
         return self.adapted.changes if self.adapted is not None else ()
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def stream(self) -> AsyncGenerator[bytes]:
         """The client's bytes, as they come; the last of them say so if it went wrong."""
         incoming, translation = self._incoming, self.translation
         if incoming is None or translation is None:
@@ -305,6 +306,8 @@ class Dispatch:
             keep=self._hooks.keep(destination, wish) if self._hooks.keep is not None and needed else None,
             think_tags=facts.think_tags,
             origin=Origin(adapted.dialect, facts.family or facts.provider, target.model),
+            told=self._hooks.told,
+            hush=self._hooks.hush,
         )
 
     async def _read(self, incoming: Incoming, translation: Translation, answer: Answer) -> Failure | None:

@@ -31,6 +31,8 @@ KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
 the code tells them apart."""
 
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
+NO_MODEL = frozenset({"unknown_url", "unknown_request"})
+"""Codes for what is not found and is no model."""
 _TOO_LONG = "maximum context length"
 
 _encode = msgspec.json.Encoder().encode
@@ -67,7 +69,7 @@ def error_body(failure: Failure) -> bytes:
 
 def error_object(failure: Failure) -> dict[str, str | None]:
     _, kind, code = KINDS[failure.kind]
-    if failure.kind in _OWN_CODES:
+    if failure.kind in _OWN_CODES or failure.code in NO_MODEL:
         code = failure.code or code
     return {"message": message_of(failure), "type": kind, "param": failure.param or None, "code": code}
 

@@ -30,6 +30,8 @@ _KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
 """Kind → status, type, and the code where the provider gave none."""
 
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
+NO_MODEL = frozenset({"unknown_url", "unknown_request"})
+"""Codes for what is not found and is no model."""
 _TOO_LONG = "exceeds the context window"
 
 _encode = msgspec.json.Encoder().encode
@@ -58,7 +60,7 @@ def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str,
 def error_object(failure: Failure) -> dict[str, str | None]:
     """The error as it stands in a body and in the `error` event."""
     _, kind, code = _KINDS[failure.kind]
-    if failure.kind in _OWN_CODES:
+    if failure.kind in _OWN_CODES or failure.code in NO_MODEL:
         code = failure.code or code
     return {"type": kind, "code": code, "message": _message(failure), "param": failure.param or None}
 

@@ -22,7 +22,7 @@ from dragoman.gateway.ending import GOING_AWAY, is_ending
 from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow, ClientGone, Inbound
 from dragoman.gateway.outbound import JSON, SSE, Headers, Outbound, header
 from dragoman.gateway.presence import Presence
-from dragoman.gateway.recording import GONE, Question, write_down
+from dragoman.gateway.recording import GONE, Question, held, write_down
 from dragoman.gateway.refusals import as_failure
 from dragoman.gateway.services import Services
 from dragoman.upstream.dispatch import Answer, Wish
@@ -116,18 +116,21 @@ async def _answer(services: Services, outbound: Outbound, question: Question, wi
     if answer.whole is not None:
         await outbound.whole(200, answer.whole, _headers(question))
         return
-    await _stream(outbound, question, answer, services.config.server.write_timeout)
+    await _stream(services, outbound, question, answer)
 
 
-async def _stream(outbound: Outbound, question: Question, answer: Answer, patience: float) -> None:
+async def _stream(services: Services, outbound: Outbound, question: Question, answer: Answer) -> None:
     pieces = answer.stream()
+    if services.config.store.keep_bodies:
+        pieces = held(pieces, question)
+    patience = services.config.server.write_timeout
     try:
         await outbound.streamed(pieces, _headers(question), JSON if question.array else SSE, patience)
     except TimeoutError:
         question.failure = Failure(FailureKind.NETWORK, "the client did not read its answer", GONE)
         raise ClientGone from None
     finally:
-        await pieces.aclose()  # type: ignore[attr-defined]
+        await pieces.aclose()
         question.failure = question.failure or answer.failure
 
 

@@ -59,7 +59,8 @@ async def report(services: Services, inbound: Inbound, outbound: Outbound, known
     """The whole report of one request, for its owner."""
     entry = services.store.report(request_id, known.caller)
     if entry is None:
-        raise Refused(Failure(FailureKind.NOT_FOUND, f'there is no request "{request_id}" of yours', 404))
+        message = f'there is no request "{request_id}" of yours'
+        raise Refused(Failure(FailureKind.NOT_FOUND, message, 404, "unknown_request"))
     await outbound.whole(200, entry.report())
 
 
