@@ -106,6 +106,53 @@ def test_other_paths_say_so(running: Running, method: str, where: str, status: i
     assert answered.status_code == status
     assert answered.json()["error"]["message"]
     assert answered.headers["x-dragoman-request-id"]
+    assert ("allow" in answered.headers) == (status == 405)
+
+
+@pytest.mark.parametrize(
+    ("method", "where", "headers", "told"),
+    [
+        ("POST", "/v1/nothing", {}, {"type": "invalid_request_error", "code": "unknown_url"}),
+        ("GET", "/v1/nothing", {}, {"type": "invalid_request_error", "code": "unknown_url"}),
+        ("GET", "/dragoman/requests/req_0", {}, {"code": "unknown_request"}),
+        ("GET", "/v1/models/no-such", {}, {"code": "model_not_found"}),
+        ("PUT", "/v1/responses", {}, {"type": "invalid_request_error", "code": "method_not_allowed"}),
+        ("POST", "/v1/messages/batches", {"anthropic-version": "2023-06-01"}, {"type": "not_found_error"}),
+        ("GET", "/v1/messages", {}, {"type": "invalid_request_error"}),
+        ("POST", "/v1beta/models/gem:noSuchMethod", {}, {"status": "NOT_FOUND", "code": 404}),
+        ("POST", "/v1beta/cachedContents", {"x-goog-api-key": "k"}, {"status": "NOT_FOUND", "code": 404}),
+    ],
+)
+def test_nothing_is_found_in_the_clients_own_words(
+    running: Running, method: str, where: str, headers: dict[str, str], told: dict[str, Any]
+) -> None:
+    answered = httpx.request(method, running.url + where, headers=headers)
+    assert answered.json()["error"].items() >= told.items()
+
+
+def test_allowed_methods_are_named(running: Running) -> None:
+    assert httpx.get(running.url + "/v1/chat/completions").headers["allow"] == "POST"
+    assert httpx.options(running.url + "/v1/models").headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://evil.example", 403),
+        ("http://127.0.0.1.evil.example:8642", 403),
+        ("http://localhost:3000", 200),
+        ("http://127.0.0.1:8642", 200),
+        ("http://[::1]:8642", 200),
+        ("null", 403),
+        ("vscode-webview://0a1b", 200),
+    ],
+)
+def test_without_keys_no_strange_web_page_may_ask(running: Running, origin: str, status: int) -> None:
+    """A page needs nobody's leave to post plain text to this machine, and the money would be ours."""
+    asked = {"model": "gpt", "messages": [{"role": "user", "content": "Hi"}]}
+    headers = {"origin": origin, "content-type": "text/plain"}
+    answered = httpx.post(running.url + "/v1/chat/completions", content=json.dumps(asked), headers=headers)
+    assert answered.status_code == status
 
 
 def test_model_lists_in_each_shape(running: Running) -> None:

@@ -225,6 +225,41 @@ def test_E17_a_providers_key_is_in_no_answer_log_report_or_file(running: Running
     assert not [text for text in everything if SECRET in text]
 
 
+STREAMED = {"gemini": "/v1beta/models/cheap:streamGenerateContent?alt=sse"}
+"""Where the path says that a stream is wanted."""
+
+
+def sse(*chunks: Any) -> bytes:
+    return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_E17_a_key_repeated_in_the_middle_of_a_stream_is_taken_out(
+    running: Running, behind: Upstream, dialect: str
+) -> None:
+    """Relayed to a Chat client, translated for the others."""
+    said = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    text = said | {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Begun"}, "finish_reason": None}]}
+    failed = {"error": {"message": f"key {SECRET} was revoked while it ran", "type": "server_error", "code": 500}}
+    told_late = sse(failed)
+    at = told_late.index(SECRET.encode()) + 5  # cut within the key
+    behind.answer = lambda seen: (200, (sse(text), told_late[:at], told_late[at:]))
+    with running.http.stream(
+        "POST",
+        running.url + STREAMED.get(dialect, path(dialect, "cheap")),
+        json=body(dialect, "cheap") | ({"stream": True} if dialect not in STREAMED else {}),
+        headers={"authorization": "Bearer ann"},
+    ) as answer:
+        told = answer.read().decode()
+    assert "Begun" in told
+    assert "key [REDACTED] was revoked while it ran" in told
+    running.services.lines.flush()
+    running.services.failures.flush()
+    report = running.get(f"/dragoman/requests/{answer.headers['x-dragoman-request-id']}", key="ann")
+    everything = told + report.text + running.log.getvalue() + running.errors.read_text()
+    assert SECRET not in everything
+
+
 NASTY = ["p/a\r\nx-evil: 1", "p/a\nb", "p/../../admin", "p/x?y=1", "p/x#y", "p/a b", "p/%2e%2e/x", "p/", "p//x", "p/é"]
 
 

@@ -175,6 +175,16 @@ def test_C47_a_capture_is_the_ledger_with_bodies(tmp_path: Path) -> None:
             assert "heard:" in json.dumps(kept["answer"])
 
 
+def test_C47_streamed_answers_are_captured_too(tmp_path: Path) -> None:
+    config(tmp_path, "store: {keep_bodies: true}\n")
+    with serving(tmp_path) as served:
+        for model in ("deepseek-chat", "claude-sonnet-4-5"):  # relayed, and translated
+            answer = served.chat(model, stream=True)
+            identity = answer.headers["x-dragoman-request-id"]
+            kept = CLIENT.get(f"{served.url}/dragoman/requests/{identity}").json()
+            assert kept["answer"] == answer.text
+
+
 def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     """The first answer comes quickly because these stay on the disk."""
     late = ("rich", "httpx", "httpx2", "jinja2", "dragoman.emulators.desk", "opentelemetry", "multiprocessing.pool")

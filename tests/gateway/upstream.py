@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Answer = tuple[int, Any]
-"""A status, and a body: bytes, or what becomes JSON."""
+"""A status, and a body: bytes, what becomes JSON, or a tuple of bytes that are sent one after the other."""
 
 
 @dataclass
@@ -65,14 +66,27 @@ def upstream(answer: Callable[[Seen], Answer | None] = lambda seen: None) -> Ite
             seen = Seen(self.path, named, self.rfile.read(length))
             running.seen.append(seen)
             status, body = running.answer(seen) or (200, GOOD)
-            content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
+            if isinstance(body, tuple):
+                self._stream(body)
+                return
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))
             for name, value in running.headers.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
+
+        def _stream(self, pieces: tuple[bytes, ...]) -> None:
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("connection", "close")
+            self.end_headers()
+            self.close_connection = True
+            for piece in pieces:
+                self.wfile.write(piece)
+                self.wfile.flush()
+                time.sleep(0.05)
 
         def log_message(self, format: str, *args: Any) -> None:
             return

@@ -91,7 +91,9 @@ class Gateway:
             await endpoint(services, inbound, outbound, known)
         except ClientGone:
             return
-        except (Refused, DragomanError, BodyTooLarge, BodyTooSlow) as fault:
+        except Refused as fault:
+            await outbound.refusal(dialect, fault.failure, list(fault.headers))
+        except (DragomanError, BodyTooLarge, BodyTooSlow) as fault:
             await outbound.refusal(dialect, as_failure(fault))
         except Exception as fault:
             await _broken(services, outbound, dialect, fault)
@@ -137,15 +139,16 @@ async def _watch(services: Services) -> None:
 def _find(inbound: Inbound) -> tuple[Endpoint, str]:
     """Every path but the hot ones, and the dialect that its errors are told in."""
     path, method = inbound.path.rstrip("/") or "/", inbound.method
+    dialect = POSTS[path][1] if path in POSTS else listing.dialect_of(inbound)
     if method in ("GET", "HEAD"):
-        return _look(path, inbound), listing.dialect_of(inbound)
+        return _look(path, inbound), dialect
     if method == "POST":
         if path in POSTS:
             return POSTS[path]
         gemini = _gemini(path, inbound)
         if gemini is not None:
             return gemini, "gemini"
-    return partial(_nothing, path=path), "openai-chat"
+    return partial(_nothing, path=path), dialect
 
 
 def _look(path: str, inbound: Inbound) -> Endpoint:
@@ -178,11 +181,12 @@ def _gemini(path: str, inbound: Inbound) -> Endpoint | None:
 
 async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
     method = inbound.method
-    known_path = path in POSTS or path in GETS or path in OPEN
-    what = f"{method} is not for {path}" if known_path else f"there is nothing at {path}"
+    allowed = b"POST" if path in POSTS else b"GET, HEAD" if path in GETS or path in OPEN else b""
     services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path, "method": method})
-    if known_path:
-        raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"))
+    if allowed:
+        what = f"{method} is not for {path}; use {allowed.decode()}"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", allowed),))
+    what = f"there is nothing at {path}; GET /openapi.json lists what there is"
     raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import msgspec
 
 from dragoman.config import Client
+from dragoman.config.meaning import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
@@ -17,9 +19,10 @@ from dragoman.store import Limits as KeyLimits
 class Refused(Exception):
     """A request that goes no further, and what its client is told."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: Failure, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(failure.message)
         self.failure = failure
+        self.headers = headers
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -44,6 +47,8 @@ STRANGER = Known(Caller("", False))
 def identify(services: Services, inbound: Inbound) -> Known:
     """The caller behind a request. Raises Refused."""
     if not len(services.clients):
+        if (origin := inbound.headers.get("origin")) is not None:
+            _may_come_from(services, origin)
         return OWNER
     client = services.clients.who(inbound.key())
     if client is None:
@@ -53,6 +58,19 @@ def identify(services: Services, inbound: Inbound) -> Known:
     if not client.may_call(inbound.path):
         raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
     return Known(Caller(client.name, client.key.admin), client)
+
+
+def _may_come_from(services: Services, origin: str) -> None:
+    """Raise Refused for a web page of elsewhere: it may post to this machine unasked, and no key stops it."""
+    try:
+        parts = urlsplit(origin)
+        ours = parts.scheme not in ("http", "https", "") or is_loopback(parts.hostname or "")
+    except ValueError:
+        ours = False
+    if ours or services.config.server.allow_public_without_keys:
+        return
+    what = f"pages of {origin} may not use a gateway without keys; make one with: dragoman keys create NAME"
+    raise Refused(Failure(FailureKind.PERMISSION, what, 403))
 
 
 def recognise(services: Services, inbound: Inbound) -> Known:

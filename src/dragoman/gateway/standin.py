@@ -49,7 +49,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 }
 """Who stands in, each under its profile's name, and the short names of its models. `PROVIDER/MODEL` takes any."""
 
-NO_KEY = Secret("emulated")
+NO_KEY = Secret("no-key-is-needed")
 NOTICE = "no provider configured: the strict emulators stand in"
 
 

@@ -17,6 +17,7 @@ from dragoman.config.secret import is_secret_name
 
 REDACTED = "[REDACTED]"
 MAX_DEPTH = 200
+REAL = 16  # no vendor's key is shorter; what local servers are given in place of one often is
 SHORTEST = 6  # a shorter configured key would blacken ordinary words
 
 _NAMES = (
@@ -116,9 +117,9 @@ class Redactor:
         """Further secrets, e.g. of a configuration that was read again; the old ones stay known."""
         self._secrets |= {secret for secret in secrets if len(secret) >= SHORTEST}
         longest_first = sorted(self._secrets, key=lambda secret: (-len(secret), secret))
-        known = "|".join(map(re.escape, longest_first))
-        self._known = re.compile(known) if known else None
-        self._known_bytes = re.compile(known.encode()) if known else None
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        real = "|".join(re.escape(secret) for secret in longest_first if len(secret) >= REAL)
+        self._known_bytes = re.compile(real.encode()) if real else None
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -129,7 +130,8 @@ class Redactor:
         return text
 
     def known(self, data: bytes) -> bytes:
-        """Bytes without the secrets that we know; what only looks like one may be a model's own words, and stays."""
+        """Bytes without the keys that we know. What only looks like one may be a model's own words, and stays; so does
+        a key that is a word (`ollama`)."""
         return data if self._known_bytes is None else self._known_bytes.sub(REDACTED.encode(), data)
 
     def value(self, value: Any, depth: int = 0) -> Any:
