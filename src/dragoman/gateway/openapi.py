@@ -18,10 +18,8 @@ from dragoman.gateway.services import Services
 
 _ANY: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _TEXT = {"type": "string", "minLength": 1}
-_ERROR = {
-    "description": "An error in the words of the client's dialect.",
-    "content": {"application/json": {"schema": _ANY}},
-}
+_ARRAY: dict[str, Any] = {"type": "array", "items": _ANY}
+_ERROR = {"description": "An error in the words of the client's dialect."}
 _HEADERS = {
     "x-dragoman-request-id": {"description": "The request's id, for its report.", "schema": {"type": "string"}},
     "x-dragoman-model": {"description": "Who really answered.", "schema": {"type": "string"}},
@@ -67,14 +65,20 @@ _EMBEDDINGS = _request({"model": _TEXT, "input": _TEXT})
 
 
 def _operation(
-    says: str, *, body: dict[str, Any] | None = None, sorts: tuple[str, ...] = ("application/json",), **more: Any
+    says: str,
+    *,
+    body: dict[str, Any] | None = None,
+    sorts: tuple[str, ...] = ("application/json",),
+    shape: dict[str, Any] = _ANY,
+    **more: Any,
 ) -> dict[str, Any]:
     answer = {
         "description": "The answer.",
         "headers": _HEADERS,
-        "content": {sort: {"schema": _ANY if sort == "application/json" else {"type": "string"}} for sort in sorts},
+        "content": {sort: {"schema": shape if sort == "application/json" else {"type": "string"}} for sort in sorts},
     }
-    operation: dict[str, Any] = {"summary": says, "responses": {"200": answer, "4XX": _ERROR, "5XX": _ERROR}, **more}
+    error = {**_ERROR, "content": {"application/json": {"schema": shape}}}
+    operation: dict[str, Any] = {"summary": says, "responses": {"200": answer, "4XX": error, "5XX": error}, **more}
     return operation | ({"requestBody": body} if body is not None else {})
 
 
@@ -91,7 +95,9 @@ def _paths() -> dict[str, Any]:
         "/v1/messages": {"post": _operation("Anthropic Messages", body=_MESSAGES, sorts=_BOTH)},
         "/v1/messages/count_tokens": {"post": _operation("Tokens of Anthropic Messages", body=_COUNT)},
         "/v1beta/models/{model}:generateContent": {"post": _operation("Gemini", **gemini)},
-        "/v1beta/models/{model}:streamGenerateContent": {"post": _operation("Gemini, streamed", sorts=_BOTH, **gemini)},
+        "/v1beta/models/{model}:streamGenerateContent": {
+            "post": _operation("Gemini, streamed; a JSON array without `alt=sse`", sorts=_BOTH, shape=_ARRAY, **gemini)
+        },
         "/v1beta/models/{model}:countTokens": {"post": _operation("Tokens of a Gemini request", **gemini)},
         "/v1/embeddings": {"post": _operation("Embeddings, passed on", body=_EMBEDDINGS)},
         "/v1/models": {"get": _operation("Models, in the dialect of who asks")},
