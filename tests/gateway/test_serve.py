@@ -103,7 +103,13 @@ REFUSED = [
     (["--workers", "2"], "store: {kind: sqlite}", "the emulators stand in for one worker only"),
     ([], "providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),
     ([], "modles: {}", "modles is not a key"),
-    (["--config", "nothing.yaml"], "", "nothing.yaml: cannot be read"),
+    (["--config", "nothing.yaml"], "", "dragoman init nothing.yaml writes one"),
+    ([], "providers: {\n  p: {profile: openai, ca_file: no.pem}}", 'dragoman.yaml:2: providers.p.ca_file is "no.pem"'),
+    ([], "providers: [", "dragoman.yaml:1: is not YAML"),
+    ([], "server: {port: eighty}", "must be a whole number from 0 to 65535"),
+    ([], "models: {a: {target: openai/x}, a: {target: openai/y}}", "stands twice"),
+    ([], "store: {kind: sqlite, path: dragoman.yaml}", "cannot be used as a store"),
+    ([], "x: " + "y" * 2_000_000, "is larger than 2000000 bytes"),
 ]
 
 
@@ -335,6 +341,19 @@ def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
         assert "server.workers stays 1" in told
         assert "store.kind stays memory" in told
         assert served.chat("gpt-4o", user="x" * 3000).status_code == 200
+
+
+def test_what_cannot_be_written_down_is_told(tmp_path: Path) -> None:
+    config(
+        tmp_path,
+        "providers: {p: {profile: openai, base_url: 'http://127.0.0.1:1/v1', api_key: k, retries: {attempts: 1}}}\n"
+        "log: {provider_errors: {path: dragoman.yaml/errors.jsonl}}\n",
+    )
+    with serving(tmp_path) as served:
+        assert served.chat("p/x").status_code == 502
+        told = served.wait("not-written")
+        assert (told["what"], told["entries"]) == ("log.provider_errors", 1)
+        assert "dragoman.yaml" in told["error"]
 
 
 def test_a_low_limit_of_open_files_is_raised_or_told(tmp_path: Path) -> None:

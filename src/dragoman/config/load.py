@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.build import build_config
+from dragoman.config.build import build_config, child, shown
 from dragoman.config.discover import complete
 from dragoman.config.errors import ConfigError, Problem
 from dragoman.config.known import Known
@@ -45,6 +45,8 @@ def load(
     text = _read(path) if path is not None else ""
     name = path.name if path is not None else None
     loaded = parse(text, file=name or "environment", known=known, variables=variables)
+    if missing := list(_missing(loaded)):
+        raise ConfigError(missing)
     return msgspec.structs.replace(loaded, file=name, warnings=(*warnings, *loaded.warnings))
 
 
@@ -61,6 +63,17 @@ def parse(text: str, *, file: str = DEFAULT_FILE, known: Known, variables: Envir
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
     warnings = (*filled.warnings, *verdict.warnings)
     return Loaded(config=completed.config, origins=origins | completed.origins, warnings=warnings, file=file)
+
+
+def _missing(loaded: Loaded) -> Iterator[Problem]:
+    """Files that the configuration names and that cannot be read: found now rather than by the first request."""
+    for name, provider in loaded.config.providers.items():
+        if provider.ca_file is None or os.access(provider.ca_file, os.R_OK):
+            continue
+        path = f"{child('providers', name)}.ca_file"
+        file, _, line = loaded.origins.get(path, "").rpartition(":")
+        says = f"{path} is {shown(provider.ca_file)}, which cannot be read; name a file of PEM certificates"
+        yield Problem(says, file, int(line) if line.isdigit() else 0)
 
 
 def _origin(node: Node, file: str, variables: Environment) -> str:
@@ -98,4 +111,5 @@ def _read(path: Path) -> str:
 
 def _unreadable(path: Path, error: Exception) -> Problem:
     why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-    return Problem(f"cannot be read: {why}", path.name)
+    hint = f"; dragoman init {path} writes one to start from" if isinstance(error, FileNotFoundError) else ""
+    return Problem(f"cannot be read: {why}{hint}", path.name)

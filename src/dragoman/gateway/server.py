@@ -24,6 +24,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway import banner, descriptors
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.logging import Lines
+from dragoman.gateway.losses import Losses
 from dragoman.gateway.protocol import bounded, drop_slow_heads
 from dragoman.gateway.restarting import Newest
 from dragoman.gateway.services import Services, known_names
@@ -180,6 +181,7 @@ class Server(uvicorn.Server):
             )
         )
         self._services = services
+        self._losses = Losses(services)
         self._announce = started
         self._parent = parent
 
@@ -203,6 +205,7 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_PER_SECOND == 0:
             drop_slow_heads(self.server_state.connections, asyncio.get_running_loop().time())
+            self._losses.look()
             if self._parent is not None and os.getppid() != self._parent:  # whoever watched over us is gone
                 return True
         return await super().on_tick(counter)
