@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from tests.corpus import sampled
@@ -17,6 +18,7 @@ from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.openai_chat import stream
 from dragoman.dialects.openai_chat.reply import parse_reply, render_reply
+from dragoman.dialects.openai_chat.usage import count_usage, parse_usage
 
 NO_ANSWERS = {"aa1ca13508201a38": "an echo of the request, by a test server"}
 
@@ -513,3 +515,31 @@ def test_log_probabilities_come_through() -> None:
     assert orjson.loads(reply.choices[0].logprobs or b"") == tokens
     assert orjson.loads(render_reply(reply, ASKED))["choices"][0]["logprobs"]["content"] == tokens
     assert meaning(folded(parsed(stream, rendered(stream, tell(reply))))) == meaning(reply)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+        {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 9},
+        {"prompt_tokens": 3, "completion_tokens": 4},
+        {"prompt_tokens": -3, "completion_tokens": 4.0, "total_tokens": None},
+        {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13, "prompt_cache_hit_tokens": 5},
+        {
+            "prompt_tokens": 9,
+            "completion_tokens": 4,
+            "total_tokens": 13,
+            "prompt_tokens_details": {"cached_tokens": 5, "audio_tokens": 1, "cache_write_tokens": 2},
+            "completion_tokens_details": {"reasoning_tokens": 3, "accepted_prediction_tokens": 0},
+        },
+        {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13, "prompt_tokens_details": None},
+        {},
+        [],
+    ],
+)
+def test_tokens_are_counted_alike_with_and_without_the_rest(usage: object) -> None:
+    raw = msgspec.json.encode(usage)
+    whole, quick = parse_usage(raw), count_usage(raw)
+    assert (whole is None) == (quick is None)
+    if whole is not None and quick is not None:
+        assert msgspec.structs.replace(quick, extras=None) == msgspec.structs.replace(whole, extras=None)

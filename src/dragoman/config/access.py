@@ -42,7 +42,8 @@ class Clients:
     """All clients of a configuration."""
 
     def __init__(self, keys: Mapping[str, Key]) -> None:
-        self._by_hash = {bytes.fromhex(key.sha256): Client(name, key) for name, key in keys.items()}
+        clients = [(bytes.fromhex(key.sha256), Client(name, key)) for name, key in keys.items()]
+        self._by_hash = {digest: (digest, client) for digest, client in clients}
 
     def __len__(self) -> int:
         return len(self._by_hash)
@@ -51,9 +52,9 @@ class Clients:
         """The client that presents this key, or None."""
         digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
         found = self._by_hash.get(digest)
-        if found is None or not hmac.compare_digest(bytes.fromhex(found.key.sha256), digest):
+        if found is None or not hmac.compare_digest(found[0], digest):
             return None
-        return found
+        return found[1]
 
 
 def _matches(name: str, allowed: tuple[str, ...]) -> bool:

@@ -7,7 +7,6 @@ identity: it hands on the same object for what it leaves alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -17,7 +16,7 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json
-from dragoman.wire.json import items, write_object
+from dragoman.wire.json import items, member_head, write_object
 
 Pieces = list[bytes | Raw]
 """Fragments of JSON text, joined once at the end."""
@@ -48,8 +47,8 @@ def render(codec: Codec, conversation: Conversation, wanted: Wanted) -> bytes:
     """A request written anew."""
     out: Pieces = []
     for key, value in codec.write_members(conversation, wanted).items():
-        out += (_head(key), value)
-    out += (_head(codec.LIST), b"[")
+        out += (member_head(key), value)
+    out += (member_head(codec.LIST), b"[")
     head = len(out)
     codec.write_items(conversation.messages, 0, len(conversation.messages), out)
     if len(out) > head:
@@ -57,11 +56,6 @@ def render(codec: Codec, conversation: Conversation, wanted: Wanted) -> bytes:
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"]}")
     return b"".join(out)
-
-
-@lru_cache(maxsize=256)
-def _head(key: str) -> bytes:
-    return b"," + quote(key) + b":"
 
 
 def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) -> bytes:

@@ -12,6 +12,7 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
 from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.traits import Trait, observe_messages
 from dragoman.dialects.registry import PACKAGES, recognise, requests
 from dragoman.dialects.writing import Wanted
@@ -266,15 +267,22 @@ def _path(target: Target, writing: Wanted, path: str) -> str:
 
 
 _VERSION = {"anthropic": {"anthropic-version": "2023-06-01"}}
-_PASSED = ("anthropic-version", "anthropic-beta", "openai-beta")
+_PASSED = frozenset({"anthropic-version", "anthropic-beta", "openai-beta"})
 
 
 def _headers(ask: Ask, target: Target, same: bool) -> Mapping[str, str]:
     """Headers that belong to the request itself; keys are the sender's business."""
-    headers = {"content-type": "application/json", **_VERSION.get(target.dialect, {}), **target.profile.headers}
-    if same:
-        headers |= {name: ask.headers[name] for name in _PASSED if name in ask.headers}
+    headers = _fixed(target)
+    if same and not _PASSED.isdisjoint(ask.headers):
+        return headers | {name: ask.headers[name] for name in sorted(_PASSED) if name in ask.headers}
     return headers
+
+
+def _fixed_headers(target: Target) -> dict[str, str]:
+    return {"content-type": "application/json", **_VERSION.get(target.dialect, {}), **target.profile.headers}
+
+
+_fixed = Remembered(_fixed_headers, most=1024)
 
 
 __all__ = ["PACKAGES", "Adapted", "Options", "Request", "adapt", "choose", "compile_ask", "read"]

@@ -18,7 +18,7 @@ from dragoman.conversation.events import CallStarted, Event, Failed, Stopped, Te
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import Answering, StreamParser
+from dragoman.dialects.answering import Answering, StreamParser, StreamRenderer
 from dragoman.engine.hush import Hush
 from dragoman.engine.keeping import Keep, Keeping
 from dragoman.engine.renaming import Renaming
@@ -42,10 +42,11 @@ class Translation:
         "_client",
         "_hush",
         "_keeping",
-        "_options",
+        "_origin",
         "_parser",
         "_renaming",
-        "_renderer",
+        "_rendering",
+        "_think_tags",
         "_told",
         "_undo",
         "_upstream",
@@ -73,10 +74,11 @@ class Translation:
         self._client = spoken(client)
         self._undo = undo
         self._renaming = Renaming(undo.keys) if undo.keys else None
-        self._options = self._upstream.options(origin, self._answering.id, think_tags)
+        self._origin = origin
+        self._think_tags = think_tags
         self._keeping = Keeping(client, keep) if keep is not None else None
         self._parser: StreamParser | None = None
-        self._renderer = self._client.renderer(self._answering)
+        self._rendering: StreamRenderer | None = None
         relayed = upstream == client and not undo and not think_tags and not self._answering.array
         self._watch = Watch(self._new_parser) if relayed else None
         self._told = told
@@ -136,7 +138,7 @@ class Translation:
         if seen is not None:
             self.usage, self.stop = seen
             return body
-        events = self._upstream.parse_reply(body, **self._options)
+        events = self._upstream.parse_reply(body, **self._options())
         if self._renaming is not None:
             events = self._renaming.put(events)
         self._note(events)
@@ -157,8 +159,18 @@ class Translation:
         for event in self._parser.feed(data):
             keeping.add(event)
 
+    @property
+    def _renderer(self) -> StreamRenderer:
+        """Made when something is to be written: most whole answers go through as they are."""
+        if self._rendering is None:
+            self._rendering = self._client.renderer(self._answering)
+        return self._rendering
+
+    def _options(self) -> dict[str, object]:
+        return self._upstream.options(self._origin, self._answering.id, self._think_tags)
+
     def _new_parser(self) -> StreamParser:
-        return self._upstream.parser(**self._options)
+        return self._upstream.parser(**self._options())
 
     def _written(self, events: list[Event]) -> bytes:
         if not events or self.failure is not None:
@@ -169,7 +181,7 @@ class Translation:
             return b""
         if len(events) > 1 or type(events[0]) is not TextDelta or self._keeping is not None:
             self._note(events)
-        out = self._renderer.render(events)
+        out = (self._rendering or self._renderer).render(events)
         if out:
             self.started = True
         return out

@@ -10,6 +10,7 @@ import msgspec
 from dragoman.config import Client
 from dragoman.config.meaning import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.remembered import Remembered
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.store import Caller, Limited
@@ -30,6 +31,7 @@ class Known(msgspec.Struct, frozen=True):
 
     caller: Caller
     client: Client | None = None
+    limits: KeyLimits | None = None
 
     @property
     def name(self) -> str:
@@ -57,7 +59,15 @@ def identify(services: Services, inbound: Inbound) -> Known:
         raise Refused(Failure(FailureKind.AUTH, "the key has expired", 401))
     if not client.may_call(inbound.path):
         raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
-    return Known(Caller(client.name, client.key.admin), client)
+    return _known(client)
+
+
+def _met(client: Client) -> Known:
+    limits = KeyLimits.of(client.key) if client.key.limited() else None
+    return Known(Caller(client.name, client.key.admin), client, limits)
+
+
+_known = Remembered(_met, most=1024)
 
 
 def _may_come_from(services: Services, origin: str) -> None:
@@ -95,10 +105,9 @@ def may_look(known: Known, what: str) -> None:
 
 def admit(services: Services, known: Known, tokens: int, now: float) -> None:
     """Count a request against the caller's limits. Raises Refused with the seconds to wait."""
-    client = known.client
-    if client is None or not client.key.limited():
+    if known.limits is None:
         return
-    verdict = services.store.allow(client.name, KeyLimits.of(client.key), now, tokens)
+    verdict = services.store.allow(known.name, known.limits, now, tokens)
     if isinstance(verdict, Limited):
         message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"
         raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after))

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from dragoman.gateway.ticking import Ticker
+
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,45 +28,38 @@ class BodyTooSlow(Exception):
     """The body did not come in time."""
 
 
-class BodyPacked(Exception):
-    """The body is compressed in a way that we do not take."""
-
-
 class ClientGone(Exception):
     """The client left before its request was answered."""
 
 
 class Deadline:
-    """Cancels the task that made it when its time is up: what `asyncio.timeout` does, at half the price (on uvloop).
+    """Cancels the task that made it when its time is up. More time is noted, and looked at when the alarm rings."""
 
-    Every request reads a body. More time is only noted, and looked at when the alarm rings.
-    """
+    __slots__ = ("_alarm", "_allowed", "_rung", "_task", "_ticker", "_waited")
 
-    __slots__ = ("_alarm", "_begun", "_loop", "_rung", "_seconds", "_task")
-
-    def __init__(self, seconds: float) -> None:
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, ticker: Ticker, seconds: float) -> None:
+        self._ticker = ticker
         self._task = asyncio.current_task()
-        self._begun = self._loop.time()
-        self._seconds = seconds
+        self._allowed = self._waited = seconds
         self._rung = False
-        self._alarm = self._loop.call_later(seconds, self._ring)
+        self._alarm = ticker.after(seconds, self._ring)
 
     def allow(self, seconds: float) -> None:
         """So long in all, counted from the beginning."""
-        self._seconds = seconds
+        self._allowed = seconds
 
     def missed(self) -> bool:
         """Whether the cancellation just caught was this deadline's and nobody else's; then the task may go on."""
         return self._rung and (self._task is None or self._task.uncancel() == 0)
 
     def stop(self) -> None:
-        self._alarm.cancel()
+        self._alarm.stop()
 
     def _ring(self) -> None:
-        left = self._begun + self._seconds - self._loop.time()
+        left = self._allowed - self._waited
         if left > 0:
-            self._alarm = self._loop.call_later(left, self._ring)
+            self._waited = self._allowed
+            self._alarm = self._ticker.after(left, self._ring)
         elif self._task is not None:
             self._rung = True
             self._task.cancel("the body did not come in time")
@@ -73,12 +68,13 @@ class Deadline:
 class Inbound:
     """What the endpoints see of a request."""
 
-    __slots__ = ("headers", "method", "path", "receive", "scope")
+    __slots__ = ("headers", "method", "path", "receive", "scope", "ticker")
 
-    def __init__(self, scope: Scope, receive: Receive, path: str) -> None:
+    def __init__(self, scope: Scope, receive: Receive, path: str, ticker: Ticker) -> None:
         self.scope = scope
         self.receive = receive
         self.path = path
+        self.ticker = ticker
         self.method: str = scope["method"]
         self.headers: dict[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
@@ -100,21 +96,19 @@ class Inbound:
         return headers.get("x-api-key") or headers.get("x-goog-api-key") or self.query.get("key", "")
 
     async def body(self, limit: int) -> bytes:
-        """The whole body, unpacked. Raises BodyTooLarge, BodyTooSlow, BodyPacked or ClientGone."""
+        """The whole body. Raises BodyTooLarge, BodyTooSlow or ClientGone."""
         declared = self.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
             raise BodyTooLarge(f"the body has {declared} bytes; at most {limit} are taken")
-        deadline = Deadline(PATIENCE)
+        deadline = Deadline(self.ticker, PATIENCE)
         try:
-            body = await self._pieces(limit, deadline)
+            return await self._pieces(limit, deadline)
         except asyncio.CancelledError:
             if not deadline.missed():
                 raise
             raise BodyTooSlow("the body did not come in time") from None
         finally:
             deadline.stop()
-        encoding = self.headers.get("content-encoding")
-        return body if encoding is None else _plain(body, encoding, limit)
 
     async def _pieces(self, limit: int, deadline: Deadline) -> bytes:
         pieces: list[bytes] = []
@@ -131,15 +125,3 @@ class Inbound:
             if not message.get("more_body", False):
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
             deadline.allow(PATIENCE + size / PACE)
-
-
-def _plain(body: bytes, encoding: str, limit: int) -> bytes:
-    """Off the usual path: hardly a client compresses."""
-    from dragoman.gateway.unpacking import Bomb, Unpackable, unpacked
-
-    try:
-        return unpacked(body, encoding, limit)
-    except Bomb as fault:
-        raise BodyTooLarge(str(fault)) from None
-    except Unpackable as fault:
-        raise BodyPacked(str(fault)) from None

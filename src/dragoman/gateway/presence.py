@@ -13,14 +13,14 @@ _WATCH_AFTER = 0.5
 class Presence:
     """Cancels the request's task when its client leaves; `gone` tells such a cancellation from any other."""
 
-    __slots__ = ("_inbound", "_task", "_timer", "_waiting", "gone")
+    __slots__ = ("_alarm", "_inbound", "_task", "_waiting", "gone")
 
     def __init__(self, inbound: Inbound) -> None:
         self.gone = False
         self._inbound = inbound
         self._task = asyncio.current_task()
         self._waiting: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._start)
+        self._alarm = inbound.ticker.after(_WATCH_AFTER, self._start)
 
     def _start(self) -> None:
         self._waiting = asyncio.get_running_loop().create_task(self._watch())
@@ -33,7 +33,7 @@ class Presence:
             self._task.cancel("the client has gone")
 
     def stop(self) -> None:
-        self._timer.cancel()
+        self._alarm.stop()
         if self._waiting is not None:
             self._waiting.cancel()
 

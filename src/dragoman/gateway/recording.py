@@ -71,7 +71,7 @@ def write_down(services: Services, question: Question) -> None:
     _measure(services, entry, changes)
     level = LogLevel.INFO if question.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
-        services.lines.add(level, _line(entry, changes))
+        services.lines.put(_line(level, entry, changes))
 
 
 def _entry(services: Services, question: Question) -> Entry:
@@ -143,23 +143,47 @@ def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> N
         metrics.changed(change.rule)
 
 
-def _line(entry: Entry, changes: tuple[Change, ...]) -> dict[str, object]:
-    return {
-        "event": "request",
-        "id": entry.id,
-        "key": entry.caller,
-        "dialect": entry.client_dialect,
-        "upstream": entry.upstream_dialect,
-        "asked": entry.asked,
-        "target": entry.target,
-        "attempts": entry.attempts,
-        "changes": summary(changes).decode() if changes else "",
-        "lessons": entry.lessons,
-        "in": entry.input_tokens,
-        "out": entry.output_tokens,
-        "ttfb_ms": round(entry.ttfb * 1000, 1) if entry.ttfb else None,
-        "ms": round(entry.duration * 1000, 1),
-        "overhead_us": entry.overhead_us,
-        "status": entry.status,
-        "error": entry.error_kind,
-    }
+class _Line(msgspec.Struct, gc=False, rename={"input": "in", "output": "out"}):
+    """A request in the log."""
+
+    level: LogLevel
+    event: str
+    id: str
+    key: str
+    dialect: str
+    upstream: str
+    asked: str
+    target: str
+    attempts: int
+    changes: str
+    lessons: tuple[str, ...]
+    input: int
+    output: int
+    ttfb_ms: float | None
+    ms: float
+    overhead_us: int
+    status: int
+    error: str | None
+
+
+def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...]) -> _Line:
+    return _Line(
+        level,
+        "request",
+        entry.id,
+        entry.caller,
+        entry.client_dialect,
+        entry.upstream_dialect,
+        entry.asked,
+        entry.target,
+        entry.attempts,
+        summary(changes).decode() if changes else "",
+        entry.lessons,
+        entry.input_tokens,
+        entry.output_tokens,
+        round(entry.ttfb * 1000, 1) if entry.ttfb else None,
+        round(entry.duration * 1000, 1),
+        entry.overhead_us,
+        entry.status,
+        entry.error_kind,
+    )

@@ -26,6 +26,7 @@ from dragoman.gateway.media import MediaFetcher
 from dragoman.gateway.metrics import Metrics
 from dragoman.gateway.restarting import pinned
 from dragoman.gateway.spans import open_spans
+from dragoman.gateway.ticking import Ticker
 from dragoman.profiles.facts import TEXTS, Facts
 from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
 from dragoman.rules import ORDER
@@ -79,6 +80,7 @@ class Services:
         self.redactor = Redactor.of(self.config)
         self.failures = Failures(self.config.log.provider_errors, self.redactor)
         self.metrics = Metrics()
+        self.ticker = Ticker()
         self.spans = open_spans()
         self.health = Health()
         self.lessons = Lessons(self.store)

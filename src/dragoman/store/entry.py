@@ -19,7 +19,7 @@ class Caller(Struct, frozen=True):
         return self.admin or entry.caller == self.name
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds."""
 
     id: str

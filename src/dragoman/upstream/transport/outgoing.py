@@ -41,11 +41,23 @@ class Outgoing(msgspec.Struct, frozen=True):
 
 def compose(outgoing: Outgoing, address: Address, relay: str | None = None) -> bytes:
     """The head of a request. `relay` is the header block of a proxy that wants the whole URL in the request line."""
+    body = outgoing.body
+    head = _head(outgoing.method, address, outgoing.headers, relay)
+    if not isinstance(body, bytes):
+        return head + b"transfer-encoding: chunked\r\n\r\n"
+    if body or outgoing.method in _BODIED:
+        return b"%bcontent-length: %d\r\n\r\n" % (head, len(body))
+    return head + b"\r\n"
+
+
+@lru_cache(maxsize=256)
+def _head(method: str, address: Address, headers: tuple[tuple[str, str], ...], relay: str | None) -> bytes:
+    """All of the head but its last line. The same for every request to one place with one key, so written once."""
     target = address.target if relay is None else f"{address.origin}{address.target}"
-    _check_method(outgoing.method)
-    lines = [f"{outgoing.method} {target} HTTP/1.1"]
+    _check_method(method)
+    lines = [f"{method} {target} HTTP/1.1"]
     seen = 0
-    for name, value in outgoing.headers:
+    for name, value in headers:
         kind = _kind(name)
         if kind:
             if kind & seen & _HOST:
@@ -56,35 +68,25 @@ def compose(outgoing: Outgoing, address: Address, relay: str | None = None) -> b
         lines.append(f"host: {address.host}")
     if not seen & _ENCODING:
         lines.append("accept-encoding: identity")
-    _frame(outgoing, lines)
     if relay:
         lines.append(relay)
     return _written(lines)
 
 
-def _frame(outgoing: Outgoing, lines: list[str]) -> None:
-    body = outgoing.body
-    if not isinstance(body, bytes):
-        lines.append("transfer-encoding: chunked")
-    elif body or outgoing.method in _BODIED:
-        lines.append(f"content-length: {len(body)}")
-
-
 def _written(lines: list[str]) -> bytes:
     """Join the lines, and prove that the only line ends are our own: nothing in them can start another header."""
-    lines.append("\r\n")
+    lines.append("")
     try:
         head = "\r\n".join(lines).encode("latin-1")
     except UnicodeEncodeError:
         raise _refusal("a header value holds a letter beyond latin-1", "Percent-encode it") from None
-    if head.translate(None, _SAFE) != b"\r\n" * len(lines):
+    if head.translate(None, _SAFE) != b"\r\n" * (len(lines) - 1):
         raise _refusal("a header holds a line end or another control character", "Remove it")
     return head
 
 
-@lru_cache(maxsize=1024)
 def _kind(name: str) -> int:
-    """Check a header's name (once per name) and say whether it takes the place of one of our own."""
+    """Check a header's name and say whether it takes the place of one of our own."""
     lower = name.lower()
     if not name or not _TOKEN.issuperset(name):
         raise _refusal(f"{name!r} is not a header name", "Use letters, digits and hyphens")
@@ -93,7 +95,6 @@ def _kind(name: str) -> int:
     return _KINDS.get(lower, 0)
 
 
-@lru_cache(maxsize=64)
 def _check_method(method: str) -> None:
     if not method or not _TOKEN.issuperset(method) or method.upper() == "CONNECT":
         raise _refusal(f"{method!r} is not a method that can be sent", "Use GET, POST or another plain method")
