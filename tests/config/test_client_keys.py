@@ -111,7 +111,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError("no space")
 
     monkeypatch.setattr(Path, "replace", broken)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(ConfigError, match="cannot be written: no space"):
         write_file(path, "half")
     assert path.read_text() == "new"
     assert sorted(found.name for found in tmp_path.iterdir()) == ["dragoman.yaml", "link.yaml"]

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from dragoman import __version__
 from dragoman.cli.saying import complain
@@ -125,7 +126,7 @@ def _tell_click(fault: click.ClickException) -> None:
     message = fault.format_message()
     if not isinstance(fault, click.UsageError):
         complain(message)
-    elif not message and ctx is not None:
+    elif ctx is not None and (not message or isinstance(fault, NoArgsIsHelpError)):
         click.echo(ctx.get_help(), err=True)
     else:
         path = ctx.command_path if ctx is not None else "dragoman"

@@ -13,6 +13,7 @@ from dragoman.cli.config import known_names
 from dragoman.config import ConfigError, Environment, parse
 from dragoman.config.edit import write_file
 from dragoman.config.importers import Imported, as_yaml, import_lazyrouter, import_litellm, import_nnp
+from dragoman.config.load import read_text
 from dragoman.config.tree import read_tree
 
 files_argument = click.argument(
@@ -62,7 +63,7 @@ def nnp(ctx: click.Context, files: tuple[Path, ...], output: Path | None, force:
 
 
 def _read(file: Path) -> object:
-    return read_tree(file.read_text("utf-8-sig"), file.name).plain()
+    return read_tree(read_text(file), file.name).plain()
 
 
 def _tell(ctx: click.Context, translate: Callable[[], Imported], origin: str, output: Path | None, force: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +14,7 @@ from dragoman.cli.config import known_names
 from dragoman.config import DEFAULT_FILE, ConfigError, Key, Loaded, parse
 from dragoman.config.edit import add_key, remove_key, write_file
 from dragoman.config.hashes import make_key, sha256_of
-from dragoman.config.variables import environment
+from dragoman.config.load import read_environment, read_text
 
 file_option = click.option(
     "--config",
@@ -48,15 +48,17 @@ def create(ctx: click.Context, /, name: str, path: Path, **given: Any) -> None:
     """Make a key, print it this once, and add its hash to the file."""
     key = make_key()
     entry = _entry(sha256_of(key), given)
-    text = path.read_text("utf-8") if path.exists() else ""
     try:
+        text = read_text(path) if path.exists() else ""
         changed = add_key(text, name, entry, path.name)
-        _accepted(ctx, changed, path)
+        made = _accepted(ctx, changed, path).config.keys[name]
+        write_file(path, changed)
     except ConfigError as error:
         _end(error)
-    write_file(path, changed)
     click.echo(key)
     click.echo(f'"{name}" is in {path}. The key above is shown only now: keep it.', err=True)
+    if made.expires is not None and made.expires <= datetime.now(UTC):
+        click.echo(f"note: it has expired already ({made.expires.isoformat()})", err=True)
 
 
 @keys.command(name="list")
@@ -65,7 +67,7 @@ def create(ctx: click.Context, /, name: str, path: Path, **given: Any) -> None:
 def list_keys(ctx: click.Context, path: Path) -> None:
     """List the keys of the file with their limits."""
     try:
-        loaded = _accepted(ctx, _text(path), path)
+        loaded = _accepted(ctx, read_text(path), path)
     except ConfigError as error:
         _end(error)
     for name, key in loaded.config.keys.items():
@@ -81,10 +83,9 @@ def list_keys(ctx: click.Context, path: Path) -> None:
 def revoke(ctx: click.Context, name: str, path: Path) -> None:
     """Remove a key from the file; a running gateway refuses it from its next reload on."""
     try:
-        changed = remove_key(_text(path), name, path.name)
+        write_file(path, remove_key(read_text(path), name, path.name))
     except ConfigError as error:
         _end(error)
-    write_file(path, changed)
     click.echo(f'"{name}" is revoked', err=True)
 
 
@@ -108,15 +109,8 @@ def _split(values: tuple[str, ...]) -> list[str]:
 def _accepted(ctx: click.Context, text: str, path: Path) -> Loaded:
     """The text as the gateway would read it."""
     beside = path.parent / ".env"
-    variables, _ = environment(os.environ, [beside] if beside.is_file() else [])
+    variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
     return parse(text, file=path.name, known=known_names(ctx), variables=variables)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _limits(key: Key) -> str:

@@ -24,7 +24,7 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 def add_key(text: str, name: str, entry: dict[str, Any], file: str) -> str:
     """The text with one more key; raises `ConfigError` when there is one of that name."""
-    before = read_tree(text, file).plain()
+    before = _mapping(text, file)
     if name in (before.get(SECTION) or {}):
         raise ConfigError([Problem(f'{SECTION} has a "{name}" already; choose another name or revoke it', file)])
     line = f"{_word(name)}: {_flow(entry)}"
@@ -35,7 +35,7 @@ def add_key(text: str, name: str, entry: dict[str, Any], file: str) -> str:
 
 def remove_key(text: str, name: str, file: str) -> str:
     """The text without a key; raises `ConfigError` when there is none of that name."""
-    before = read_tree(text, file).plain()
+    before = _mapping(text, file)
     keys = before.get(SECTION) or {}
     if name not in keys:
         raise ConfigError([Problem(f'{SECTION} has no "{name}"; there are: {", ".join(keys) or "none"}', file)])
@@ -44,9 +44,27 @@ def remove_key(text: str, name: str, file: str) -> str:
     return _proven(after, {**before, SECTION: left or None}, file, f"remove {SECTION}.{name} by hand")
 
 
+def _mapping(text: str, file: str) -> dict[str, Any]:
+    """What the file says, where it and its keys are mappings at all."""
+    whole = read_tree(text, file).plain()
+    if whole is None:
+        return {}
+    if not isinstance(whole, dict):
+        raise ConfigError([Problem("must be a mapping", file)])
+    if not isinstance(whole.get(SECTION) or {}, dict):
+        raise ConfigError([Problem(f"{SECTION} must be a mapping", file)])
+    return whole
+
+
 def write_file(path: Path, text: str) -> None:
-    """Replace a file in one step: a reader sees the old text or the new one. Its mode stays."""
-    path = path.resolve()
+    """Replace a file in one step: a reader sees the old text or the new one. Its mode stays. Raises `ConfigError`."""
+    try:
+        _replace(path.resolve(), text)
+    except OSError as error:
+        raise ConfigError([Problem(f"cannot be written: {error.strerror or error}", str(path))]) from None
+
+
+def _replace(path: Path, text: str) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -41,8 +41,8 @@ def load(
     known = known or Known()
     beside = (path.parent if path is not None else Path()) / ".env"
     files = [*([beside] if beside.is_file() else []), *env_files]
-    variables, warnings = _environment(os.environ if process is None else process, files)
-    text = _read(path) if path is not None else ""
+    variables, warnings = read_environment(os.environ if process is None else process, files)
+    text = read_text(path) if path is not None else ""
     name = path.name if path is not None else None
     loaded = parse(text, file=name or "environment", known=known, variables=variables)
     if missing := list(_missing(loaded)):
@@ -95,14 +95,16 @@ def _tidied_provider(provider: Provider) -> Provider:
     return provider if url is None else msgspec.structs.replace(provider, base_url=url.rstrip("/"))
 
 
-def _environment(process: Mapping[str, str], files: Sequence[Path]) -> tuple[Environment, list[str]]:
+def read_environment(process: Mapping[str, str], files: Sequence[Path]) -> tuple[Environment, list[str]]:
+    """All variables, and what is odd in the files. Raises `ConfigError`."""
     try:
         return environment(process, files)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([_unreadable(Path(getattr(error, "filename", None) or files[-1]), error)]) from None
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A file's text. Raises `ConfigError` where it has none."""
     try:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

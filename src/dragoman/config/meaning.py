@@ -169,6 +169,8 @@ def _target(path: str, target: str, config: Config, known: Known) -> Iterator[Sa
 def _keys(keys: Mapping[str, Key]) -> Iterator[Said]:
     seen: dict[str, str] = {}
     for name, key in keys.items():
+        if not name or not name.isprintable():
+            yield "keys", f"keys has the name {shown(name)}; a key needs a name that can be written down"
         path = f"{child('keys', name)}.sha256"
         if not is_sha256(key.sha256.lower()):
             yield path, f"{path} is not 64 hex digits; if it is the key itself: {hash_hint(key.sha256)}"
