@@ -31,12 +31,15 @@ def _recording(identity: str, response: dict[str, object]) -> Recording:
     assert isinstance(body, str)
     if kind == "ndjson":
         # The payloads of an SSE stream, recorded without their frames.
-        body = "".join(_framed(line) for line in body.splitlines() if line.strip())
+        body = "".join(_framed(line) for line in body.split("\n") if line.strip())
     return Recording(identity, body.encode(), True)
 
 
 def _framed(line: str) -> str:
-    kind = orjson.loads(line).get("type")
+    try:
+        kind = orjson.loads(line).get("type")
+    except orjson.JSONDecodeError:
+        kind = None  # the recording breaks off within a line
     return f"event: {kind}\ndata: {line}\n\n" if kind else f"data: {line}\n\n"
 
 

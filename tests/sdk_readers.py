@@ -99,6 +99,17 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+def _arguments(text: str | None) -> str:
+    """Arguments that came as text, as dialects that want an object take them: what is none has a name of its own."""
+    if (text or "").strip() in ("", "null"):
+        return "{}"
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        found = None
+    return _canonical(found if isinstance(found, dict) else {"arguments": text})
+
+
 def _read_anthropic(server: Loopback, stream: bool) -> Seen:
     asked: dict[str, Any] = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
     if stream:
@@ -126,66 +137,121 @@ def _read_chat(server: Loopback, stream: bool) -> Seen:
         return _read_chunks(list(server.openai.chat.completions.create(stream=True, **asked)))
     completion = server.openai.chat.completions.create(**asked)
     choice = completion.choices[0]
-    calls = [call for call in choice.message.tool_calls or [] if call.type == "function"]
+    message = choice.message
+    calls = _chat_calls(message)
     return Seen(
-        (choice.message.content or "") + (choice.message.refusal or ""),
-        tuple((call.function.name, _canonical(json.loads(call.function.arguments))) for call in calls),
-        _stop(choice.finish_reason, bool(calls)),
+        _chat_text(message.content) + (message.refusal or ""),
+        tuple((name, _arguments(text)) for _, name, text in calls),
+        _stop(choice.finish_reason, bool(calls), bool(message.refusal)),
         _chat_usage(completion.usage),
-        tuple(call.id for call in calls),
-        getattr(choice.message, "reasoning_content", None) or "",
+        tuple(identity for identity, _, _ in calls),
+        getattr(message, "reasoning_content", None) or "",
     )
+
+
+def _chat_calls(message: Any) -> list[tuple[str, str, str]]:
+    """Calls of functions, of custom tools, and of the old kind, which has no id."""
+    calls = []
+    for call in message.tool_calls or []:
+        custom = getattr(call, "custom", None)
+        calls.append((call.id or "", *((custom.name, custom.input) if custom else _named(call.function))))
+    old = message.function_call
+    return [*calls, *([("", old.name, old.arguments)] if old and old.name else [])]
+
+
+def _named(function: Any) -> tuple[str, str]:
+    """Name and arguments. Arguments that are an object and not its text leave the SDK with a plain dict."""
+    if not isinstance(function, dict):
+        return function.name, function.arguments
+    arguments = function["arguments"]
+    return function["name"], arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _chat_text(content: Any) -> str:
+    """Some servers write the content as a list of parts."""
+    if isinstance(content, list):
+        return "".join(part.get("text") or "" for part in content if part.get("type") == "text")
+    return content or ""
 
 
 def _read_chunks(chunks: list[Any]) -> Seen:
     """A stream put together the way agents do it: calls by their index."""
-    choices = [choice for chunk in chunks for choice in chunk.choices if choice.index == 0]
+    choices = [choice for chunk in chunks for choice in chunk.choices or [] if not choice.index and choice.delta]
     calls: dict[int, list[str]] = {}
-    for piece in [piece for choice in choices for piece in choice.delta.tool_calls or []]:
-        held = calls.setdefault(piece.index, ["", "", ""])
-        held[0] += piece.id or ""
-        if piece.function:
-            held[1] += piece.function.name or ""
-            held[2] += piece.function.arguments or ""
+    for choice in choices:
+        for piece in choice.delta.tool_calls or []:
+            custom = getattr(piece, "custom", None) or {}
+            _grow(calls, piece.index, piece.id, piece.function, custom)
+        if choice.delta.function_call:
+            _grow(calls, -1, None, choice.delta.function_call, {})
     ordered = [calls[index] for index in sorted(calls)]
     ends = [choice.finish_reason for choice in choices if choice.finish_reason]
     return Seen(
-        "".join((choice.delta.content or "") + (choice.delta.refusal or "") for choice in choices),
-        tuple((name, _canonical(json.loads(arguments))) for _, name, arguments in ordered),
-        _stop(ends[-1] if ends else "", bool(calls)),
+        "".join(_chat_text(choice.delta.content) + (choice.delta.refusal or "") for choice in choices),
+        tuple((name, _arguments(arguments)) for _, name, arguments in ordered),
+        _stop(ends[-1] if ends else "", bool(calls), any(choice.delta.refusal for choice in choices)),
         _chat_usage(next((chunk.usage for chunk in reversed(chunks) if chunk.usage), None)),
         tuple(identity for identity, _, _ in ordered),
         "".join(getattr(choice.delta, "reasoning_content", None) or "" for choice in choices),
     )
 
 
+def _grow(calls: dict[int, list[str]], index: int, identity: str | None, function: Any, custom: Any) -> None:
+    held = calls.setdefault(index, ["", "", ""])
+    held[0] = held[0] or identity or ""
+    # A few servers repeat the name with every fragment.
+    held[1] = held[1] or (function and function.name) or custom.get("name") or ""
+    held[2] += (function and function.arguments) or custom.get("input") or ""
+
+
 def _chat_usage(usage: Any) -> tuple[int, int, int]:
     if usage is None:
         return (0, 0, 0)
-    details = usage.prompt_tokens_details
-    return (usage.prompt_tokens, usage.completion_tokens, (details.cached_tokens or 0) if details else 0)
+    details, more = usage.prompt_tokens_details, usage.model_extra or {}
+    cached = (details.cached_tokens if details else 0) or next((more[key] for key in _CACHED if more.get(key)), 0)
+    output = usage.completion_tokens or 0
+    heard = (details.audio_tokens or 0) if details else 0
+    untold = (usage.total_tokens or 0) - usage.prompt_tokens - output
+    if untold > 0 and untold == heard:
+        return (usage.prompt_tokens + untold, output, cached)
+    return (usage.prompt_tokens, output + max(untold, 0), min(cached, usage.prompt_tokens))
+
+
+_CACHED = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
 
 
 def _read_responses(server: Loopback, stream: bool) -> Seen:
     response: Any = None
+    done: list[Any] = []
     if not stream:
         response = server.openai.responses.create(model="m", input="hi")
     else:
         for event in server.openai.responses.create(model="m", input="hi", stream=True):
-            if event.type in ("response.completed", "response.incomplete"):
+            if event.type == "response.output_item.done":
+                done.append(event.item)
+            elif event.type in ("response.completed", "response.incomplete"):
                 response = event.response
-    calls = [item for item in response.output if item.type == "function_call"]
-    texts = [part for item in response.output if item.type == "message" for part in item.content]
+    # Who asks that nothing be stored gets an empty output at the end: the items were told before.
+    output = response.output or done
+    calls = [item for item in output if item.type in ("function_call", "custom_tool_call")]
+    refused = any(part.type == "refusal" for item in output if item.type == "message" for part in item.content)
+    texts = [part for item in output if item.type == "message" for part in item.content]
     why = response.incomplete_details.reason if response.incomplete_details else response.status
-    usage = response.usage
     return Seen(
         "".join(part.text if part.type == "output_text" else part.refusal for part in texts),
-        tuple((call.name, _canonical(json.loads(call.arguments))) for call in calls),
-        _stop(why, bool(calls)),
-        (usage.input_tokens, usage.output_tokens, usage.input_tokens_details.cached_tokens) if usage else (0, 0, 0),
+        tuple((one.name, _arguments(one.arguments if one.type == "function_call" else one.input)) for one in calls),
+        _stop(why, bool(calls), refused),
+        _responses_usage(response.usage),
         tuple(call.call_id for call in calls),
-        "".join(s.text for item in response.output if item.type == "reasoning" for s in item.summary or []),
+        "".join(s.text for item in output if item.type == "reasoning" for s in item.summary or []),
     )
+
+
+def _responses_usage(usage: Any) -> tuple[int, int, int]:
+    if usage is None:
+        return (0, 0, 0)
+    cached = (usage.input_tokens_details.cached_tokens if usage.input_tokens_details else 0) or 0
+    return (usage.input_tokens, usage.output_tokens, min(cached, usage.input_tokens))
 
 
 def _read_gemini(server: Loopback, stream: bool) -> Seen:
@@ -194,7 +260,7 @@ def _read_gemini(server: Loopback, stream: bool) -> Seen:
         chunks = list(models.generate_content_stream(model="m", contents="hi"))
     else:
         chunks = [models.generate_content(model="m", contents="hi")]
-    firsts = [chunk.candidates[0] for chunk in chunks if chunk.candidates]
+    firsts = [one for chunk in chunks for one in chunk.candidates or [] if not one.index]
     parts = [part for one in firsts if one.content for part in one.content.parts or []]
     calls = [part.function_call for part in parts if part.function_call]
     ends = [one.finish_reason for one in firsts if one.finish_reason]
@@ -219,17 +285,20 @@ def _gemini_usage(usage: Any) -> tuple[int, int, int]:
 
 
 _STOPS = {
-    "end": "end_turn stop_sequence stop completed STOP",
-    "calls": "tool_use tool_calls",
+    "end": "end_turn stop_sequence stop eos completed complete STOP",
+    "calls": "tool_use tool_calls function_call",
     "length": "max_tokens length max_output_tokens MAX_TOKENS model_context_window_exceeded",
     "filter": "refusal content_filter SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR",
 }
 _COARSE = {word: stop for stop, words in _STOPS.items() for word in words.split()}
 
 
-def _stop(said: str, called: bool) -> str:
+def _stop(said: str, called: bool, refused: bool = False) -> str:
+    """What the answer itself shows counts more than the word that ends it."""
     stop = _COARSE.get(said, said)
-    return "calls" if called and stop == "end" else stop
+    if stop not in ("", "end", "calls"):
+        return stop
+    return "calls" if called else "filter" if refused else "end"
 
 
 _READERS = {

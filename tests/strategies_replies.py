@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from dragoman.conversation import states
-from dragoman.conversation.collect import tell
+from dragoman.conversation.collect import arguments_of, tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -37,7 +37,19 @@ plain = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
-arguments = st.dictionaries(st.text(max_size=8), plain, max_size=4).map(msgspec.json.encode)
+objects = st.dictionaries(st.text(max_size=8), plain, max_size=4).map(msgspec.json.encode)
+
+
+@st.composite
+def arguments(draw: st.DrawFn, dialect: str) -> bytes:
+    """Mostly an object; where arguments are text, also one that is spread over lines or breaks off, or none at all."""
+    whole = draw(objects)
+    if dialect in ("anthropic", "gemini") or draw(st.integers(0, 3)):
+        return whole
+    text = whole.decode()
+    broken = text[: draw(st.integers(1, len(text)))]
+    blanks = msgspec.json.format(whole, indent=2).decode()
+    return arguments_of(draw(st.sampled_from([broken, " \n" + blanks, "not JSON", "[1]", '"x"', "nul"])))
 
 
 @st.composite
@@ -56,13 +68,19 @@ def thoughts(draw: st.DrawFn, dialect: str) -> Reasoning:
 
 @st.composite
 def calls(draw: st.DrawFn, dialect: str, number: int) -> Call:
-    signed = dialect in ("gemini", "openai-chat") and draw(st.booleans())
+    proven = dialect in ("gemini", "openai-chat") and draw(st.booleans())
     return Call(
         id=f"call_{draw(st.integers(0, 999))}_{number}",
         name=draw(names),
-        arguments=draw(arguments),
-        signature=draw(state_of(dialect)) if signed else None,
+        arguments=draw(arguments(dialect)),
+        signature=draw(state_of(dialect)) if proven else None,
     )
+
+
+@st.composite
+def signed(draw: st.DrawFn, part: Text) -> Text:
+    """Gemini hangs state on words too, and on several of one turn."""
+    return Text(literal=part.literal, signature=draw(st.none() | state_of("gemini")))
 
 
 STOPS = {
@@ -94,8 +112,8 @@ def replies(draw: st.DrawFn, dialect: str) -> Reply:
         parts.append(Opaque(kind=kind, json=KEPT[dialect], origin=Origin(dialect, "", "made-up-model")))
     if dialect != "openai-chat":
         parts = draw(st.permutations(parts))
-    if dialect == "gemini" and parts and isinstance(parts[-1], Text) and draw(st.booleans()):
-        parts[-1] = Text(literal=parts[-1].literal, signature=draw(state_of(dialect)))
+    if dialect == "gemini":
+        parts = [draw(signed(part)) if isinstance(part, Text) else part for part in parts]
     called = any(isinstance(part, Call) for part in parts)
     stop = Stop.CALLS if called else draw(st.sampled_from(STOPS[dialect]))
     return Reply(

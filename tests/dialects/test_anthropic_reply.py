@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jiter
 import orjson
 import pytest
 from tests.corpus import sampled
@@ -28,13 +29,14 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import MediaKind, Opaque, Origin
-from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.anthropic.errors import parse_error, render_error
 from dragoman.dialects.anthropic.reply import parse_reply, render_reply
 from dragoman.dialects.anthropic.stream import Parser, Renderer
 
 ANSWERING = Answering(model="shown", id="msg_1")
+DELTA = "content_block_delta"
 
 
 def parsed(wire: bytes, size: int = 1 << 20) -> list[Event]:
@@ -361,3 +363,69 @@ def test_pictures_and_sounds_become_links_that_hold_them() -> None:
     reply = collect(parsed(renderer.render(events)))
     assert isinstance(reply, Reply)
     assert reply.choices[0].parts[0].text == "[audio](data:audio/wav;base64,AAAABBBB)"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("fragments", "wanted"),
+    [
+        (['{"a":', "1}"], {"a": 1}),
+        ([" ", '{"a":1}'], {"a": 1}),
+        (["{", '"a":1}'], {"a": 1}),
+        (["\n\t", "{}"], {}),
+        ([], {}),
+        (["nu", "ll"], {}),
+        (["nul"], {"arguments": "nul"}),
+        (["[1]"], {"arguments": "[1]"}),
+        (['"x"'], {"arguments": '"x"'}),
+        (["{", "'a': 1}"], {"arguments": "{'a': 1}"}),
+        (["{"], {}),
+        (['{"a": 1, "b": "x'], {"a": 1}),
+        (['{"a": 1, "b": {"c": [1, 2', ", "], {"a": 1, "b": {"c": [1, 2]}}),
+        (['{"a": tr'], {}),
+    ],
+)
+def test_arguments_make_the_same_input_whole_and_streamed(fragments: list[str], wanted: object) -> None:
+    """Read as the official SDK reads a stream: what breaks off is told as far as it is complete."""
+    deltas = [CallDelta(0, 0, quote(fragment)) for fragment in fragments]
+    events = [Started("m", "c"), CallStarted(0, 0, "a", "f"), *deltas, CallEnded(0, 0), Stopped(0, Stop.CALLS), Ended()]
+    told = [frame["delta"].get("partial_json", "") for frame in rendered(events) if frame["type"] == DELTA]  # type: ignore[attr-defined]
+    assert (jiter.from_json("".join(told).encode(), partial_mode=True) if told else {}) == wanted
+    reply = collect(events)
+    assert isinstance(reply, Reply)
+    assert orjson.loads(render_reply(reply, ANSWERING))["content"][0]["input"] == wanted
+
+
+def test_usage_adds_up_where_a_server_claims_to_have_cached_more_than_it_read() -> None:
+    reply = Reply(choices=(Choice(()),), usage=Usage(input=10, output=2, cached=161, cache_written=5))
+    usage = orjson.loads(render_reply(reply, ANSWERING))["usage"]
+    assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]) == (0, 10, 0)
+
+
+def test_a_call_without_an_id_gets_one_by_the_message_and_its_place() -> None:
+    def ids(message: str) -> list[str]:
+        call = {"type": "tool_use", "name": "f", "input": {}}
+        body = orjson.dumps({"id": message, "model": "c", "content": [call, call], "stop_reason": "tool_use"})
+        return [event.id for event in parse_reply(body) if isinstance(event, CallStarted)]
+
+    assert len(set(ids("m1") + ids("m2"))) == 4
+    assert ids("m1") == ids("m1")
+
+
+def test_words_at_the_place_of_a_call_are_not_taken_for_its_arguments() -> None:
+    block = b'{"type":"tool_use","id":"t","name":"f","input":{}}'
+    wire = b'data: {"type":"content_block_start","index":0,"content_block":%b}\n\n' % block
+    wire += b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n'
+    wire += (
+        b'data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}\n\n'
+    )
+    reply = collect(parsed(wire + b'data: {"type":"message_stop"}\n\n'))
+    assert isinstance(reply, Reply)
+    call, text = reply.choices[0].parts
+    assert (call.arguments, text.text) == (b"{}", "Hi")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("error", [b'{"error":{"message":"Down"}}', b'{"type":"odd","error":"Down"}'])
+def test_an_error_of_another_form_keeps_its_words(error: bytes) -> None:
+    (failed,) = parsed(b"data: " + error + b"\n\n")
+    assert isinstance(failed, Failed)
+    assert failed.failure.message == "Down"

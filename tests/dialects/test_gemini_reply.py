@@ -28,7 +28,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
-from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.gemini.errors import parse_error, render_error
 from dragoman.dialects.gemini.reply import parse_reply, render_reply
@@ -342,3 +342,39 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
     assert headers["retry-after"] == "2"
     assert parse_error(status, headers, body).kind in (kind, near.get(kind))
     assert parse_error(status, {}, body).retry_after == 1.5
+
+
+def test_usage_adds_up_where_a_server_claims_to_have_thought_more_than_it_wrote() -> None:
+    reply = Reply(choices=(Choice(()),), usage=Usage(input=1, output=16, reasoning=19))
+    told = orjson.loads(render_reply(reply, ANSWERING))["usageMetadata"]
+    assert (told["candidatesTokenCount"], told["thoughtsTokenCount"], told["totalTokenCount"]) == (0, 16, 17)
+
+
+@pytest.mark.parametrize("said", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "SOMETHING_NEW"])
+def test_a_broken_call_is_a_breakdown_where_nothing_but_thoughts_was_said(said: str) -> None:
+    reply = read(whole({"text": "Hm", "thought": True}, finish=said))
+    assert reply.choices[0].stop is Stop.ERROR
+    written = orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["finishReason"]
+    assert written == (said if said != "SOMETHING_NEW" else "OTHER")
+
+
+def test_what_is_spread_over_lines_is_written_into_frames_of_one() -> None:
+    """Arguments that another dialect holds as text, and the chunks of an array, may have line ends in them."""
+    renderer = Renderer(ANSWERING)
+    events: list[Event] = [Started("r", "g"), CallStarted(0, 0, "a", "f"), CallDelta(0, 0, b'"{\\n  \\"x\\": 1\\n}"')]
+    wire = renderer.render([*events, CallEnded(0, 0), Stopped(0, Stop.CALLS), Ended()])
+    chunk = orjson.dumps(orjson.loads(whole({"executableCode": {"code": "1"}})), option=orjson.OPT_INDENT_2)
+    parser, again = Parser(), Renderer(ANSWERING)
+    wire += again.render([*parser.feed(b"[" + chunk + b"]"), *parser.close()])
+    frames = wire.split(b"\r\n\r\n")[:-1]
+    assert len(frames) == 4
+    assert all(frame.startswith(b"data: {") and b"\n" not in frame for frame in frames)
+
+
+@pytest.mark.parametrize("odd", ["x", [1], {"a": 1}, -1, None])
+def test_counts_and_probabilities_of_the_wrong_kind_harm_nothing(odd: Any) -> None:
+    reply = read(whole({"text": "Hi"}, usageMetadata={"promptTokenCount": 3, "toolUsePromptTokenCount": odd}))
+    assert orjson.loads(render_reply(reply, ANSWERING))["usageMetadata"]["promptTokenCount"] == 3
+    tokens = orjson.dumps([{"token": "Hi", "logprob": -1, "top_logprobs": odd if isinstance(odd, list) else [odd]}])
+    renderer = Renderer(ANSWERING)
+    assert b"chosenCandidates" in renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"', tokens)])

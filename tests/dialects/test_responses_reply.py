@@ -336,3 +336,21 @@ def test_Q37_a_pair_cut_between_events_is_whole_again() -> None:
     wire = sse(start, {**delta, "delta": "HALF1"}, {**delta, "delta": "HALF2"}, end)
     wire = wire.replace(b"HALF1", b"a\\ud83c").replace(b"HALF2", b"\\udf0db")
     assert folded(parsed(stream, wire)).choices[0].parts[0].text == "a🌍b"  # type: ignore[attr-defined]
+
+
+def test_an_error_without_a_type_keeps_its_words() -> None:
+    failed = parsed(stream, sse({"error": {"message": "Down", "code": 503}}))[-1]
+    assert isinstance(failed, Failed)
+    assert failed.failure.message == "Down"
+
+
+def test_fragments_that_come_after_their_call_are_not_told_twice() -> None:
+    call = {"type": "function_call", "id": "fc", "call_id": "t", "name": "f", "arguments": "{}"}
+    wire = sse(
+        {"type": "response.output_item.added", "output_index": 0, "item": {**call, "arguments": ""}},
+        {"type": "response.output_item.done", "output_index": 0, "item": call},
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [call]}},
+    )
+    (found,) = folded(parsed(stream, wire)).choices[0].parts
+    assert found.arguments == b"{}"  # type: ignore[attr-defined]

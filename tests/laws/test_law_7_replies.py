@@ -7,6 +7,7 @@ import base64
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.corpus import FULL
 from tests.strategies_replies import fragments, replies
 
 from dragoman.conversation.changes import Undo
@@ -21,7 +22,12 @@ from dragoman.engine.translate import Translation
 
 PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
 ANSWERING = Answering(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
-QUICK = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
+QUICK = settings(
+    max_examples=100 if FULL else 8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.generate],
+)
 
 
 def wire_of(dialect: str, reply: Reply) -> bytes:

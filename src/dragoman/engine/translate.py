@@ -14,7 +14,7 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
-from dragoman.conversation.events import CallStarted, Event, Failed, Stopped, TextDelta, Used
+from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Stopped, TextDelta, Used
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
@@ -46,6 +46,7 @@ class Translation:
         "_parser",
         "_renaming",
         "_rendering",
+        "_said",
         "_think_tags",
         "_told",
         "_undo",
@@ -85,6 +86,7 @@ class Translation:
         self._hush = Hush(hush) if hush is not None else None
         self.usage: Usage | None = None
         self.stop: Stop | None = None
+        self._said = ""
         self.failure: Failure | None = None
         self.started = False
 
@@ -210,7 +212,18 @@ class Translation:
     def _stopped(self, event: Stopped) -> Stopped:
         if event.choice == 0:
             self.stop = event.reason
+            self._said = event.said
         return event
+
+    def _ended(self, event: Ended) -> Event:
+        """An answer that broke down, or is yet to be made, is a failure, except to who speaks its dialect and knows the
+        word for that."""
+        if self._upstream is self._client or self.stop not in (None, Stop.ERROR):
+            return event
+        why = "The provider took the request and has not answered it yet."
+        if self.stop is not None:
+            why = f"The model broke off: {self._said or 'it gave no reason'}."
+        return self._failed(Failed(Failure(FailureKind.SERVER, why, 502)))
 
     def _failed(self, event: Failed) -> Failed:
         if self._told is not None:
@@ -243,5 +256,6 @@ _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
     CallStarted: Translation._call,
     Used: Translation._used,
     Stopped: Translation._stopped,
+    Ended: Translation._ended,
     Failed: Translation._failed,
 }

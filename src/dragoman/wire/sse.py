@@ -15,7 +15,8 @@ LIMIT = 32 * 1024 * 1024
 DONE_FRAME = b"data: [DONE]\n\n"
 
 _BOM = b"\xef\xbb\xbf"
-_STRAY_LIMIT = 64 * 1024
+_STRAY_LIMIT = 4 * 1024 * 1024
+_TO_BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -35,13 +36,27 @@ class SseDecoder:
 
     Holds only the unfinished line and the unfinished frame. When these grow past the limit, `overflowed` is set, what
     was held is let go, and nothing more is read. `stray` is text that came before any frame and is no event stream: a
-    server may answer a stream request with a plain body.
+    server may answer a stream request with a plain body. `joint` stands between the lines of one frame's data: a blank
+    will do for JSON, and what is cut out of it can be put into a frame again.
     """
 
-    __slots__ = ("_after_cr", "_begun", "_event", "_held", "_idle", "_lines", "_tail", "limit", "overflowed", "stray")
+    __slots__ = (
+        "_after_cr",
+        "_begun",
+        "_event",
+        "_held",
+        "_idle",
+        "_joint",
+        "_lines",
+        "_tail",
+        "limit",
+        "overflowed",
+        "stray",
+    )
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = LIMIT, joint: bytes = b"\n") -> None:
         self.limit = limit
+        self._joint = joint
         self.overflowed = False
         self.stray = bytearray()
         self._tail = bytearray()
@@ -148,7 +163,7 @@ class SseDecoder:
 
     def _dispatch(self, frames: list[Frame]) -> None:
         if self._lines:
-            frames.append(Frame(self._event, b"\n".join(self._lines)))
+            frames.append(Frame(self._event, self._joint.join(self._lines)))
             self._lines.clear()
             self._held = 0
         self._event = b""
@@ -175,6 +190,11 @@ class SseDecoder:
         self._tail.clear()
         self._lines.clear()
         self._held = 0
+
+
+def one_line(json: bytes) -> bytes:
+    """JSON without line ends, which a frame cannot hold. They can stand between its tokens alone."""
+    return json.translate(_TO_BLANKS) if b"\n" in json or b"\r" in json else json
 
 
 def data_frame(json: bytes) -> bytes:

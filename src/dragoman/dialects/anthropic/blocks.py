@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from dragoman.conversation import states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
@@ -31,15 +33,18 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.anthropic.inputs import is_object
 from dragoman.dialects.anthropic.stops import DIALECT, details_of, word_of
 
 HELD_LIMIT = 16 * 1024 * 1024
 """Bytes of fragments that may wait for another call to finish."""
 
 TEXT, THINKING, TOOL, NOTHING = b"text_delta", b"thinking_delta", b"input_json_delta", b""
+
+_encode = msgspec.json.Encoder().encode
 
 _NO_PART = -1
 _TEXT_BLOCK = b'{"type":"text","text":""}'
@@ -49,13 +54,26 @@ _THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
 class Blocks:
     """The order of blocks. What a block looks like on the wire is for those who derive from it."""
 
-    __slots__ = ("_call", "_held", "_held_size", "_kind", "_part", "_signed", "_suffix", "over", "stop", "usage")
+    __slots__ = (
+        "_call",
+        "_held",
+        "_held_size",
+        "_kind",
+        "_opening",
+        "_part",
+        "_signed",
+        "_suffix",
+        "over",
+        "stop",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self._part = _NO_PART
         self._kind = NOTHING
         self._signed = False
         self._suffix = b""
+        self._opening: bytes | None = None
         self._call: CallStarted | None = None
         self._held: list[Event] = []
         self._held_size = 0
@@ -138,12 +156,34 @@ class Blocks:
             return
         if self._call is not None:
             self._open_call(self._call)
-            if event.literal[1:].lstrip()[:1] not in (b"{", b"\\"):
-                # Text, not an object: this dialect takes objects alone.
-                self.write(TOOL, b'"{\\"arguments\\":\\""')
-                self._suffix = b'"\\"}"'
-        if self._kind is TOOL:
+        if self._opening is not None:
+            self._begin_arguments(self._opening + event.literal[1:-1])
+        elif self._kind is TOOL:
             self.write(TOOL, quote(event.literal[1:-1].decode()) if self._suffix else event.literal)
+
+    def _begin_arguments(self, opening: bytes) -> None:
+        """Hold the first fragments until they show what they are: this dialect takes objects alone."""
+        literal = b'"' + opening + b'"'
+        text = unquote(literal)
+        if "null".startswith(text.strip()) or text.strip() == "{":
+            self._opening = opening
+            return
+        self._opening = None
+        if is_object(text):
+            self.write(TOOL, literal)
+            return
+        self.write(TOOL, b'"{\\"arguments\\":\\""')
+        self._suffix = b'"\\"}"'
+        self.write(TOOL, quote(opening.decode()))
+
+    def _end_arguments(self) -> None:
+        """A call whose first fragments never showed what they are: an empty one, or one that was cut off at once."""
+        opening, self._opening = self._opening, None
+        text = unquote(b'"' + opening + b'"').strip() if opening else ""
+        if text == "{":
+            self.write(TOOL, quote(text))
+        elif text not in ("", "null"):
+            self.write(TOOL, quote(_encode({"arguments": text}).decode()))
 
     def _call_ended(self, event: CallEnded) -> None:
         if event.choice or self._waits(event, event.part):
@@ -202,6 +242,7 @@ class Blocks:
     def _fail(self, failure: Failure) -> None:
         self.over = True
         self._kind = NOTHING
+        self._opening = None
         self._held.clear()
         self.fail(failure)
 
@@ -238,6 +279,7 @@ class Blocks:
         self._call = None
         block = b'{"type":"tool_use","id":%b,"name":%b,"input":{}%b}'
         self._open(call.part, TOOL, block % (quote(call.id), quote(call.name), members_of(call.extras)))
+        self._opening = b""
 
     def _open(self, part: int, kind: bytes, block: Json) -> None:
         self._shut()
@@ -252,6 +294,8 @@ class Blocks:
     def _shut(self) -> None:
         if self._kind is NOTHING:
             return
+        if self._opening is not None:
+            self._end_arguments()
         if self._suffix:
             self.write(self._kind, self._suffix)
             self._suffix = b""

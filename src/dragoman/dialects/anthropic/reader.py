@@ -29,7 +29,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.anthropic.stops import DIALECT, Counter, reason_of
-from dragoman.dialects.reading import extras_of, state
+from dragoman.dialects.reading import base62, extras_of, state
 
 LATE = frozenset({"container", "context_management", "stop_details"})
 """Members of a message that a stream tells at its end."""
@@ -66,13 +66,14 @@ class _Block:
 class Reader:
     """Holds the open blocks, the usage so far and the count of parts."""
 
-    __slots__ = ("_blocks", "_called", "_counter", "_late", "_parts", "_stopped", "origin", "over")
+    __slots__ = ("_blocks", "_called", "_counter", "_id", "_late", "_parts", "_stopped", "origin", "over")
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
         self.over = False
         self._blocks: dict[int, _Block] = {}
         self._counter = Counter()
+        self._id = ""
         self._late: dict[str, Json] = {}
         self._parts = 0
         self._called = False
@@ -83,13 +84,14 @@ class Reader:
         model = _string(message.get("model"))
         if model and not self.origin.model:
             self.origin = msgspec.structs.replace(self.origin, model=model)
+        self._id = _string(message.get("id"))
         others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
         self._late = {key: others.pop(key) for key in LATE if key in others}
-        out.append(Started(_string(message.get("id")), model, extras=extras_of(DIALECT, others)))
+        out.append(Started(self._id, model, extras=extras_of(DIALECT, others)))
         self.use(message.get("usage"), out)
 
     def text(self, index: int, literal: bytes, out: list[Event]) -> None:
-        block = self._blocks.get(index) or self._implied(index, TEXT)
+        block = self._block(index, TEXT)
         if literal == EMPTY or not literal or literal[0] != _QUOTE:
             return
         if block.part < 0:
@@ -97,7 +99,7 @@ class Reader:
         out.append(TextDelta(0, block.part, literal))
 
     def thinking(self, index: int, literal: bytes, out: list[Event]) -> None:
-        block = self._blocks.get(index) or self._implied(index, THINKING)
+        block = self._block(index, THINKING)
         if literal == EMPTY or not literal or literal[0] != _QUOTE:
             return
         if block.part < 0:
@@ -191,6 +193,13 @@ class Reader:
         block.part = self._parts
         self._parts += 1
 
+    def _block(self, index: int, kind: str) -> _Block:
+        """The block that a delta goes to; one of its own where the block at that place is of another kind."""
+        block = self._blocks.get(index) or self._implied(index, kind)
+        if block.kind == kind:
+            return block
+        return self._blocks.get(~index) or self._implied(~index, kind)
+
     def _implied(self, index: int, kind: str) -> _Block:
         """A delta whose block was never opened: some servers leave the opening out."""
         block = self._blocks[index] = _Block(kind, {})
@@ -201,10 +210,8 @@ class Reader:
         self._begin(block)
         fields = block.fields
         extras = {key: bytes(raw) for key, raw in fields.items() if key not in _CALL and bytes(raw) != _NULL}
-        call = CallStarted(
-            0, block.part, _string(fields.get("id")), _string(fields.get("name")), extras=extras_of(DIALECT, extras)
-        )
-        out.append(call)
+        identity = _string(fields.get("id")) or "call_" + base62(self._id, 0, block.part, length=24)
+        out.append(CallStarted(0, block.part, identity, _string(fields.get("name")), extras=extras_of(DIALECT, extras)))
 
     def _sign(self, block: _Block, literal: bytes, out: list[Event]) -> None:
         if literal == EMPTY or not literal or literal[0] != _QUOTE:

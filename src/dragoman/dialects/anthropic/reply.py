@@ -14,6 +14,7 @@ from dragoman.conversation.replies import Reply
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.anthropic.blocks import TEXT, THINKING, TOOL, Blocks, late_fields, own_fields
 from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.dialects.anthropic.inputs import input_of
 from dragoman.dialects.anthropic.reader import AT_THE_END, Reader
 from dragoman.dialects.anthropic.stops import DIALECT, render_usage
 from dragoman.wire.json import mend_surrogates, write_list, write_object
@@ -115,7 +116,7 @@ class _Whole(Blocks):
             return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
         if self._kind_open is TOOL:
             fields = _members(self._opened)
-            return write_object({**fields, "input": _input(text)})
+            return write_object({**fields, "input": input_of(unquote(text))})
         return self._opened
 
     def finish(self) -> None:
@@ -131,15 +132,3 @@ class _Whole(Blocks):
                 **own_fields(self._start.extras),
             }
         )
-
-
-def _input(literal: bytes) -> bytes:
-    """Arguments as an object: what is no object is kept under a name of its own."""
-    text = unquote(literal).strip()
-    if not text:
-        return b"{}"
-    try:
-        _members(text)
-    except msgspec.DecodeError:
-        return b'{"arguments":%b}' % literal
-    return text.encode()

@@ -102,12 +102,15 @@ def _count(value: object) -> int:
 
 
 def render_usage(usage: Usage | None) -> Json:
-    """Fresh input apart from what was cached, as this dialect counts."""
+    """Fresh input apart from what was cached, as this dialect counts. The three add up to the whole input, also where
+    a server claims to have cached more than it read."""
     usage = usage or Usage()
+    cached = min(usage.cached, usage.input)
+    written = min(usage.cache_written, usage.input - cached)
     fields: dict[str, bytes] = {
-        "input_tokens": b"%d" % max(usage.input - usage.cached - usage.cache_written, 0),
-        "cache_creation_input_tokens": b"%d" % usage.cache_written,
-        "cache_read_input_tokens": b"%d" % usage.cached,
+        "input_tokens": b"%d" % (usage.input - cached - written),
+        "cache_creation_input_tokens": b"%d" % written,
+        "cache_read_input_tokens": b"%d" % cached,
         "output_tokens": b"%d" % usage.output,
     }
     if usage.reasoning:

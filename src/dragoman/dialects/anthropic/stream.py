@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Failed, Started, TextDelta, Used
+from dragoman.conversation.events import Event, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
@@ -20,7 +20,7 @@ from dragoman.dialects.anthropic.reply import parse_reply
 from dragoman.dialects.anthropic.stops import DIALECT, render_usage
 from dragoman.dialects.torn import TornDeltas
 from dragoman.wire.json import write_object
-from dragoman.wire.sse import SseDecoder, event_frame
+from dragoman.wire.sse import SseDecoder, event_frame, one_line
 
 TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "An event of the stream was longer than can be read.")
 
@@ -48,7 +48,7 @@ class Parser:
     __slots__ = ("_framed", "_frames", "_reader", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None) -> None:
-        self._frames = SseDecoder()
+        self._frames = SseDecoder(joint=b" ")
         self._reader = Reader(origin or Origin(DIALECT))
         self._torn = TornDeltas()
         self._framed = False
@@ -69,7 +69,7 @@ class Parser:
         reader = self._reader
         if not reader.over and not self._framed and self._frames.stray:
             # The answer to a request for a stream was a plain body.
-            return parse_reply(bytes(self._frames.stray), reader.origin)
+            return parse_reply(one_line(bytes(self._frames.stray)), reader.origin)
         if not reader.over:
             reader.fail(UNFINISHED, out)
         return out
@@ -123,8 +123,9 @@ class Parser:
                 case "message_stop":
                     reader.end(out)
                 case "error":
-                    out.append(Failed(parse_error(200, {}, data)))
-                    reader.over = True
+                    reader.fail(parse_error(200, {}, data), out)
+                case _ if "error" in fields:
+                    reader.fail(parse_error(200, {}, data), out)
                 case _:
                     self.skipped += 1
         except (KeyError, msgspec.DecodeError):

@@ -93,14 +93,18 @@ def said_of(raw: bytes) -> str:
 
 def reason_of(said: str, called: bool, spoke: bool = True) -> Stop:
     """Our word for a finish. A tool call ends with STOP: that it is one shows in the parts. A word that we do not know
-    is an end where something was said, and a breakdown where nothing was."""
+    is an end where something was said, and a breakdown where nothing was; so is a call that could not be written."""
     reason = FINISHES.get(said, Stop.END if spoke or not said else Stop.ERROR)
+    if reason is Stop.BROKEN_CALL and not spoke:
+        return Stop.ERROR
     return Stop.CALLS if called and reason is Stop.END else reason
 
 
 def word_of(reason: Stop, said: str) -> str:
     """This dialect's word: the provider's own where it is one and means the same."""
-    return said if FINISHES.get(said) is reason else WORDS[reason]
+    known = FINISHES.get(said)
+    same = known is reason or (known is Stop.BROKEN_CALL and reason is Stop.ERROR)
+    return said if same else WORDS[reason]
 
 
 def usage_of(told: Iterable[bytes]) -> Usage | None:
@@ -114,9 +118,10 @@ def usage_of(told: Iterable[bytes]) -> Usage | None:
     if not fields:
         return None
     prompt, answer, thoughts, _, cached = (_count(fields.get(name)) for name in _COUNTED)
+    fields[_TOOL_USE] = _count(fields.get(_TOOL_USE)) or None
     extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTED and value is not None}
     return Usage(
-        input=prompt + _count(fields.get(_TOOL_USE)),
+        input=prompt + (fields[_TOOL_USE] or 0),
         output=answer + thoughts,
         cached=cached,
         reasoning=thoughts,
@@ -125,16 +130,18 @@ def usage_of(told: Iterable[bytes]) -> Usage | None:
 
 
 def render_usage(usage: Usage) -> Json:
-    """Thoughts beside the answer, and results of the provider's own tools beside the prompt."""
+    """Thoughts beside the answer, and results of the provider's own tools beside the prompt. They add up to the whole,
+    also where a server claims to have thought more than it wrote."""
     extras = usage.extras.fields if usage.extras is not None and usage.extras.dialect == DIALECT else {}
     prompt = usage.input - (int(extras[_TOOL_USE]) if _TOOL_USE in extras else 0)
+    thoughts = min(usage.reasoning, usage.output)
     fields = {
         "promptTokenCount": b"%d" % max(prompt, 0),
-        "candidatesTokenCount": b"%d" % max(usage.output - usage.reasoning, 0),
+        "candidatesTokenCount": b"%d" % (usage.output - thoughts),
         "totalTokenCount": b"%d" % usage.total,
     }
-    if usage.reasoning:
-        fields["thoughtsTokenCount"] = b"%d" % usage.reasoning
+    if thoughts:
+        fields["thoughtsTokenCount"] = b"%d" % thoughts
     if usage.cached:
         fields["cachedContentTokenCount"] = b"%d" % usage.cached
     return write_object({**fields, **extras})

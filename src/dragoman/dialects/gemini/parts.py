@@ -41,6 +41,7 @@ from dragoman.conversation.replies import Reply, Usage
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.gemini.finish import DIALECT, word_of
 from dragoman.wire.json import write_object
+from dragoman.wire.sse import one_line
 
 HELD_LIMIT = 16 * 1024 * 1024
 """Bytes of fragments that may wait for another part to be complete."""
@@ -256,7 +257,7 @@ class Parts:
         arguments = arguments_of(unquote(joined("", candidate.fragments)), call.custom)
         if arguments[:1] != b"{":
             arguments = b'{"arguments":' + arguments + b"}"
-        fields = {"name": quote(call.name), "args": arguments}
+        fields = {"name": quote(call.name), "args": one_line(arguments)}
         if call.id:
             fields["id"] = quote(call.id)
         members = {"functionCall": write_object(fields)}
@@ -343,14 +344,16 @@ def _source(json: Json) -> Json | None:
 
 def logprobs_result(tokens: Json) -> Json:
     """Log probabilities of OpenAI Chat's form as Gemini tells them."""
-    found = _plain(tokens)
-    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    items = _objects(_plain(tokens))
     result: dict[str, Any] = {"chosenCandidates": [_token(item) for item in items]}
-    if any(item.get("top_logprobs") for item in items):
-        result["topCandidates"] = [
-            {"candidates": [_token(top) for top in item.get("top_logprobs") or []]} for item in items
-        ]
+    tops = [_objects(item.get("top_logprobs")) for item in items]
+    if any(tops):
+        result["topCandidates"] = [{"candidates": [_token(top) for top in found]} for found in tops]
     return _encode(result)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _token(item: dict[str, Any]) -> dict[str, Any]:

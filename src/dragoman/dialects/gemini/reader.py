@@ -113,7 +113,19 @@ _ASIDE = (
 class _Choice:
     """One candidate: its open part, its calls, and what is told with its stop."""
 
-    __slots__ = ("aside", "calls", "growing", "growing_part", "index", "kind", "part", "parts", "said", "text_part")
+    __slots__ = (
+        "aside",
+        "calls",
+        "growing",
+        "growing_part",
+        "index",
+        "kind",
+        "part",
+        "parts",
+        "said",
+        "text_part",
+        "thoughts",
+    )
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -121,6 +133,7 @@ class _Choice:
         self.part = -1
         self.kind = _NEITHER
         self.text_part = -1
+        self.thoughts = 0
         self.calls = 0
         self.growing: Arguments | None = None
         self.growing_part = -1
@@ -133,6 +146,8 @@ class _Choice:
         self.parts += 1
         if kind == _TEXT:
             self.text_part = self.part
+        elif kind == _THOUGHT:
+            self.thoughts += 1
         return self.part
 
 
@@ -335,7 +350,7 @@ class Reader:
         if choice.text_part >= 0:
             cited = [Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.aside)]
             out += cited
-        reason = reason_of(choice.said, choice.calls > 0, choice.parts > 0)
+        reason = reason_of(choice.said, choice.calls > 0, choice.parts > choice.thoughts)
         if self._blocked:
             choice.aside["promptFeedback"] = self._blocked
         out.append(Stopped(choice.index, reason, choice.said, None, extras_of(DIALECT, choice.aside)))

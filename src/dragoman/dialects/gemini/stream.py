@@ -18,7 +18,7 @@ from dragoman.dialects.gemini.parts import Parts, logprobs_result
 from dragoman.dialects.gemini.reader import ABSENT, Chunk, Reader, decode_chunk
 from dragoman.dialects.torn import TornDeltas
 from dragoman.wire.json import mend_surrogates, write_object
-from dragoman.wire.sse import SseDecoder
+from dragoman.wire.sse import SseDecoder, one_line
 
 TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "A chunk of the stream was longer than can be read.")
 
@@ -57,7 +57,7 @@ class Parser:
                 self._reader.fail(TOO_LONG, out)
         elif self._objects is not None:
             for found in self._objects.feed(data):
-                self._read(found, out)
+                self._read(one_line(found), out)
             if self._objects.overflowed and not self._reader.over:
                 self._reader.fail(TOO_LONG, out)
         if self._torn.found:
@@ -81,7 +81,7 @@ class Parser:
         if start in (b"[", b"{"):
             self._objects = ObjectDecoder()
         elif start:
-            self._frames = SseDecoder()
+            self._frames = SseDecoder(joint=b" ")
 
     def _read(self, data: bytes, out: list[Event]) -> None:
         if self._reader.over:

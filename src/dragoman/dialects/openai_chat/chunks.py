@@ -48,6 +48,7 @@ class WireChoice(msgspec.Struct, gc=False):
     index: int | None = None
     delta: Delta | None = None
     message: Delta | None = None
+    text: Raw = ABSENT
     finish_reason: str | None = None
     logprobs: Raw = ABSENT
 
@@ -94,7 +95,7 @@ class Head(msgspec.Struct, gc=False):
 
 HEAD_KEYS = frozenset({"id", "object", "model", "created", "system_fingerprint", "service_tier"})
 BODY_KEYS = frozenset({"choices", "usage", "error", "obfuscation", "p", "padding"})
-CHOICE_KEYS = frozenset({"index", "delta", "message", "finish_reason", "logprobs"})
+CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs"})
 
 decode_chunk = msgspec.json.Decoder(Chunk).decode
 decode_said = msgspec.json.Decoder(Said).decode

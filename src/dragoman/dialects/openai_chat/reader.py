@@ -52,6 +52,7 @@ from dragoman.wire.failures import read_failure
 _QUOTE = 34
 _LIST = 91
 _NULL = b"null"
+_COMPLAINTS = frozenset({"message", "msg", "detail", "errors", "error_message", "error_msg", "error_code"})
 _STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
 
@@ -84,10 +85,16 @@ class Reader:
             chunk = decode_chunk(frame)
         except UNREADABLE:
             frame, mended = self._salvage(frame)
+            if mended is None and frame[:1] == b"[" and b'"error"' in frame:
+                self.fail(frame, out)
+                return True
             if mended is None:
                 return False
             chunk = mended
         if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
+            self.fail(frame, out)
+            return True
+        if chunk.choices is None and chunk.usage is ABSENT and _complains(frame):
             self.fail(frame, out)
             return True
         start = len(out)
@@ -188,6 +195,9 @@ class Reader:
             if wire.logprobs is not ABSENT and bytes(wire.logprobs) != _NULL:
                 logprobs = _token_logprobs(wire.logprobs)
             self._take_delta(choice, delta, logprobs, out, whole)
+        elif wire.text is not ABSENT:
+            # A server of the old completions: the answer is plain text.
+            self._content(choice, bytes(wire.text), None, out)
         if wire.finish_reason and choice.said is None:
             choice.said = wire.finish_reason
             self._keep_extras(choice, wire, frame)
@@ -332,6 +342,11 @@ class Reader:
             part, source = choice.begin(OTHER, out), link(url)
             data, address = (source.data, "") if isinstance(source, Inline) else (EMPTY, source.url)
             out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, None, address))
+
+
+def _complains(frame: bytes) -> bool:
+    """An error that does not stand in `error`, as some servers write it in place of a chunk."""
+    return b'"error"' in frame or not _COMPLAINTS.isdisjoint(members(frame))
 
 
 def _token_logprobs(raw: Raw) -> Json | None:

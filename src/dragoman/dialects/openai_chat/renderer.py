@@ -49,7 +49,7 @@ Place = tuple[int, int]
 class _Written:
     """What has been written of one choice."""
 
-    __slots__ = ("begun", "calls", "lead", "opening", "reasonings", "refused", "stopped", "text_part")
+    __slots__ = ("begun", "calls", "lead", "opening", "reasonings", "refused", "signed", "stopped", "text_part")
 
     def __init__(self, lead: bytes, opening: bytes) -> None:
         self.lead = lead
@@ -57,6 +57,7 @@ class _Written:
         self.begun = False
         self.stopped = False
         self.refused = False
+        self.signed = False
         self.text_part = -1
         self.calls: dict[int, tuple[int, bool, bool]] = {}
         self.reasonings: dict[int, tuple[int, bool]] = {}
@@ -183,7 +184,8 @@ class Renderer:
             index = choice.calls[event.part][0]
             signature = render_signature(event.state)
             self._delta(choice, b'"tool_calls":[{"index":%d,"extra_content":%b}]' % (index, signature))
-        elif event.part == choice.text_part:
+        elif event.part == choice.text_part and not choice.signed:
+            choice.signed = True
             self._delta(choice, b'"extra_content":' + render_signature(event.state))
         else:
             self._sign_reasoning(choice, event)

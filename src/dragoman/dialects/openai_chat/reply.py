@@ -128,15 +128,17 @@ class _Sorted:
 
     def message(self) -> bytes:
         out = [b'{"role":"assistant","content":', self._content()]
-        if self.thoughts:
-            out.append(_reasoning(self.thoughts))
+        signatures = [part.signature for part in self.texts if part.signature is not None]
+        # There is one place for the state of words; what is more goes where that of thoughts goes.
+        thoughts = self.thoughts + [Reasoning(text=None, state=state) for state in signatures[1:]]
+        if thoughts:
+            out.append(_reasoning(thoughts))
         out += (b',"refusal":', joined("", self.refusals) if self.refusals else b"null")
         notes = [note for part in self.notes if (note := annotation(part.json, part.origin)) is not None]
         if notes:
             out += (b',"annotations":[', b",".join(notes), b"]")
-        signature = next((part.signature for part in self.texts if part.signature is not None), None)
-        if signature is not None:
-            out += (b',"extra_content":', render_signature(signature))
+        if signatures:
+            out += (b',"extra_content":', render_signature(signatures[0]))
         out += _media(self.media)
         if self.calls:
             out.append(_legacy_call(self.calls[0]) if self.legacy else _calls(self.calls))

@@ -9,7 +9,7 @@ from dragoman.conversation.parts import Origin
 from dragoman.dialects.openai_chat.chunks import DIALECT, UNREADABLE
 from dragoman.dialects.openai_chat.reader import Reader
 from dragoman.dialects.openai_chat.renderer import Renderer
-from dragoman.wire.sse import Frame, SseDecoder
+from dragoman.wire.sse import Frame, SseDecoder, one_line
 
 __all__ = ["Parser", "Renderer"]
 
@@ -24,7 +24,7 @@ class Parser:
 
     def __init__(self, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> None:
         self.skipped = 0
-        self._decoder = SseDecoder()
+        self._decoder = SseDecoder(joint=b" ")
         self._reader = Reader(origin or Origin(DIALECT), seed, think_tags)
 
     def feed(self, data: bytes) -> list[Event]:
@@ -42,7 +42,7 @@ class Parser:
         self._take(self._decoder.close(), out)
         reader = self._reader
         if not reader.over and not reader.begun and self._decoder.stray:
-            self._read_plain_body(bytes(self._decoder.stray), out)
+            self._read_plain_body(one_line(bytes(self._decoder.stray)), out)
         if not reader.over and reader.stopped:
             reader.finish(out)
         if not reader.over:

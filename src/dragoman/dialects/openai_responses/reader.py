@@ -101,6 +101,8 @@ class Reader:
         handler = _TAKE.get(wire.type)
         if handler is not None:
             handler(self, wire, frame, out)
+        elif not wire.type and "error" in present(frame):
+            self._fail(None, frame, out)
         if self._torn.found:
             self._torn.mend(out, start)
         return True
@@ -261,7 +263,9 @@ class Reader:
     def _arguments(self, wire: WireEvent, frame: bytes, out: list[Event]) -> None:
         item = self._items.get(wire.output_index)
         literal = bytes(wire.delta)
-        if item is not None and item.kind in CALLS and literal[:1] == b'"' and literal != EMPTY:
+        if item is None or item.ended:
+            return
+        if item.kind in CALLS and literal[:1] == b'"' and literal != EMPTY:
             item.streamed = True
             out.append(CallDelta(0, item.parts[0], literal))
 

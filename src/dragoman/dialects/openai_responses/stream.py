@@ -10,7 +10,7 @@ from dragoman.dialects.openai_responses.frames import DIALECT, UNREADABLE
 from dragoman.dialects.openai_responses.reader import Reader
 from dragoman.dialects.openai_responses.renderer import Renderer
 from dragoman.wire.failures import read_failure
-from dragoman.wire.sse import Frame, SseDecoder
+from dragoman.wire.sse import Frame, SseDecoder, one_line
 
 __all__ = ["Parser", "Renderer"]
 
@@ -24,7 +24,7 @@ class Parser:
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "") -> None:
         self.skipped = 0
-        self._decoder = SseDecoder()
+        self._decoder = SseDecoder(joint=b" ")
         self._reader = Reader(origin or Origin(DIALECT), seed)
 
     def feed(self, data: bytes) -> list[Event]:
@@ -41,7 +41,7 @@ class Parser:
             return out
         self._take(self._decoder.close(), out)
         if not reader.over and not reader.begun and self._decoder.stray:
-            self._read_plain_body(bytes(self._decoder.stray), out)
+            self._read_plain_body(one_line(bytes(self._decoder.stray)), out)
         if not reader.over:
             reader.over = True
             out.append(Failed(UNFINISHED))

@@ -1,0 +1,74 @@
+"""Chat answers of servers that speak the dialect in their own way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from tests.openai_answers import folded, parsed, rendered, sse
+
+from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Signed, Started, Stopped, TextDelta
+from dragoman.conversation.failures import FailureKind
+from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.answering import Answering
+from dragoman.dialects.openai_chat import stream
+from dragoman.dialects.openai_chat.reply import parse_reply, render_reply
+
+BEGUN = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+STOPPED = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"error": {"message": "Down", "code": 503}}, FailureKind.OVERLOADED),
+        ({"error": "Down"}, FailureKind.SERVER),
+        ([{"error": {"message": "Down", "code": 429}}], FailureKind.RATE_LIMIT),
+        ({"object": "error", "message": "Down", "type": "BadRequestError", "code": 400}, FailureKind.BAD_REQUEST),
+        ({"type": "error", "message": "Down", "code": "server_error"}, FailureKind.SERVER),
+        ({"message": "Down"}, FailureKind.SERVER),
+        ({"detail": "Down"}, FailureKind.SERVER),
+        ({"errors": [{"message": "Down"}]}, FailureKind.SERVER),
+    ],
+)
+def test_X11_an_error_of_any_form_ends_the_stream_though_its_end_marker_follows(error: Any, kind: FailureKind) -> None:
+    failed = parsed(stream, sse(BEGUN, error, b"[DONE]"))[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.failure.message, failed.failure.kind) == ("Down", kind)
+
+
+@pytest.mark.parametrize("chunk", [{}, {"id": "c", "object": "chat.completion.chunk"}, {"usage": {"prompt_tokens": 1}}])
+def test_a_chunk_that_says_nothing_is_no_error(chunk: dict[str, Any]) -> None:
+    assert isinstance(parsed(stream, sse(BEGUN, chunk, STOPPED, b"[DONE]"))[-1], Ended)
+
+
+def test_the_plain_text_of_old_completions_is_an_answer() -> None:
+    body = {"id": "c", "object": "text_completion", "choices": [{"index": 0, "text": "Hi", "finish_reason": "length"}]}
+    for events in (parse_reply(orjson.dumps(body)), parsed(stream, sse(body, b"[DONE]"))):
+        (choice,) = folded(events).choices
+        assert (choice.parts, choice.stop) == ((Text(literal=b'"Hi"'),), Stop.LENGTH)
+
+
+def test_state_of_several_texts_is_told_in_a_stream_and_whole() -> None:
+    """A message has one place for it; what is more is told with the thoughts."""
+    states = [
+        Opaque(kind="thought_signature", json=b'"%b"' % name, origin=Origin("gemini")) for name in (b"AAAA", b"BBBB")
+    ]
+    events: list[Event] = [Started("c", "m")]
+    for part, state in enumerate(states):
+        events += [TextDelta(0, part, b'"Hi"'), Signed(0, part, state)]
+    events += [Stopped(0, Stop.END), Ended()]
+    for again in (parsed(stream, rendered(stream, events)), parse_reply(render_reply(folded(events), Answering()))):
+        parts = folded(again).choices[0].parts
+        held = [part.state if isinstance(part, Reasoning) else part.signature for part in parts]  # type: ignore[attr-defined]
+        assert {state.json for state in held if state} == {b'"AAAA"', b'"BBBB"'}
+
+
+def test_a_plain_body_in_place_of_a_stream_may_be_spread_over_lines() -> None:
+    call = {"id": "t", "function": {"name": "f", "arguments": "{}"}}
+    body = {"id": "c", "choices": [{"index": 0, "message": {"tool_calls": [call]}, "extra": {"a": [1]}}]}
+    events = parsed(stream, orjson.dumps(body, option=orjson.OPT_INDENT_2))
+    assert [event.name for event in events if isinstance(event, CallStarted)] == ["f"]
+    assert all(frame.count(b"\n") == 0 for frame in rendered(stream, events).split(b"\n\n"))

@@ -1,0 +1,210 @@
+"""Every recorded answer in every dialect, whole and streamed, as the official SDK of that dialect reads it.
+
+The upstream's own SDK reads the recording; the others read what we make of it, over loopback. All must see the same
+text, calls, arguments, ids, stop and usage. A recorded stream is translated as a stream and folded into a whole answer,
+a recorded whole answer is translated whole and told as a stream. What cannot be compared stands in a table below with
+its reason; nothing else is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import openai
+import orjson
+import pytest
+from google.genai import errors as gemini_errors
+from msgspec.structs import replace
+from tests.recorded_answers import Recording, cut, recordings
+from tests.sdk_readers import Loopback, Seen, loopback
+
+from dragoman.conversation.changes import Undo
+from dragoman.conversation.collect import collect
+from dragoman.conversation.events import Event
+from dragoman.conversation.replies import Reply
+from dragoman.dialects.answering import Answering
+from dragoman.dialects.anthropic.inputs import input_of
+from dragoman.engine.spoken import DIALECTS, spoken
+from dragoman.engine.translate import Translation
+
+ANSWERING = Answering(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
+FORCED = Undo(ids={"\0": ""})
+ONE_IN = {"anthropic": 24, "gemini": 24, "openai-chat": 48, "openai-responses": 24}
+
+# Recordings that hold no answer: every dialect must tell them as a failure.
+NO_ANSWER = {
+    "aa1ca13508201a38": "an echo of the request",
+    "49fdabc3c1b2e4f0": "an echo of the request",
+    "d7ca19906aeb369c": "a note that an answer was deleted",
+}
+QUEUED = "a request that was only taken in, to be answered in the background"
+
+# Recordings that the upstream's own SDK cannot read, so that there is nothing to compare with.
+UNREADABLE = {
+    "52216a626d9d81d4": "ends with [DONE], which Anthropic's SDK takes for JSON",
+    "4381aeecc8c595d0": "several answers in one file",
+    "19e40adac63bd750": "several answers in one file",
+    "256776c8d60b4655": "several answers in one file",
+    "bc51000a3b8e9a45": "several answers in one file",
+    "f34688e4ea3509bd": "breaks off within a line",
+    "118ccb6edb301b10": "an answer of the old completions, which has no message",
+}
+NUMBERED = "enums written as numbers, which Google's SDK does not read"
+
+# What an SDK shows otherwise than the recording: fields that are not compared.
+EXCUSED = {
+    "d2d33405b3f10f1f": ({"stop"}, "no finish reason"),
+    "8638e66480f15ce4": ({"stop"}, "UNEXPECTED_TOOL_CALL has no word in other dialects"),
+    "803efa9306075438": ({"calls", "stop", "ids"}, "Google's SDK does not put streamed arguments together"),
+    "8e0ebabc7f8cfafe": ({"calls", "stop", "ids"}, "Google's SDK does not put streamed arguments together"),
+    "c66766e19d5a8cd7": ({"calls", "stop", "ids"}, "Google's SDK does not put streamed arguments together"),
+    "881a203bcf547f12": ({"calls", "stop", "ids"}, "Google's SDK does not put streamed arguments together"),
+}
+# Pairs of a recording and a client whose SDK cannot read it.
+BEYOND = {
+    ("fa5582b589f5dc23", "gemini"): "its picture was shortened to text that is no base64",
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Loopback]:
+    logging.disable(logging.WARNING)
+    with loopback() as served:
+        yield served
+    logging.disable(logging.NOTSET)
+
+
+def readable(recording: Recording, upstream: str) -> bytes:
+    """The wire as the upstream's own SDK takes it: Google's reads arrays only as server-sent events."""
+    if upstream != "gemini" or recording.wire.lstrip()[:1] != b"[":
+        return recording.wire
+    return b"".join(b"data: %b\r\n\r\n" % orjson.dumps(chunk) for chunk in orjson.loads(recording.wire))
+
+
+def translated(upstream: str, client: str, wire: bytes, stream: bool) -> tuple[bytes, Translation]:
+    translation = Translation(upstream, client, FORCED, ANSWERING)
+    if not stream:
+        return translation.whole(wire), translation
+    return b"".join(map(translation.feed, cut(wire, 50))) + translation.close(), translation
+
+
+def other_form(upstream: str, client: str, wire: bytes, stream: bool) -> bytes:
+    """A stream folded into a whole answer; a whole answer told as a stream."""
+    told, options = spoken(upstream), spoken(upstream).options(None, ANSWERING.id, False)
+    if stream:
+        parser = told.parser(**options)
+        reply = collect([*parser.feed(wire), *parser.close()])
+        assert isinstance(reply, Reply), reply
+        return spoken(client).render_reply(reply, ANSWERING)
+    events: list[Event] = told.parse_reply(wire, **options)
+    renderer = spoken(client).renderer(ANSWERING)
+    return renderer.render(events) + renderer.close()
+
+
+_LINK = re.compile(r"\[(image|audio)\]\(data:[^)]*\)")
+_FIELDS = ("text", "calls", "stop", "usage", "ids")
+
+
+def compared(seen: Seen, wanted: Seen, identity: str) -> dict[str, Any]:
+    """The fields that differ. Ids that the recording does not have are made; pictures in Claude's dialect are links."""
+    fields = set(_FIELDS) - EXCUSED.get(identity, (set(), ""))[0]
+    if not all(wanted.ids):
+        fields.discard("ids")
+    seen = replace(seen, text=_LINK.sub("", seen.text))
+    pairs = {key: (getattr(seen, key), getattr(wanted, key)) for key in fields}
+    return {key: (one, other) for key, (one, other) in pairs.items() if one != other}
+
+
+def cut_short(wanted: Seen, client: str) -> Seen:
+    """Arguments that break off: in Claude's dialect the members that are complete, as its SDK reads a stream."""
+    if client != "anthropic":
+        return wanted
+    calls = []
+    for name, arguments in wanted.calls:
+        found = orjson.loads(arguments)
+        text = found.get("arguments")
+        broken = list(found) == ["arguments"] and isinstance(text, str) and text.lstrip()[:1] == "{"
+        calls.append((name, json.dumps(orjson.loads(input_of(text)), sort_keys=True) if broken else arguments))
+    return replace(wanted, calls=tuple(calls))
+
+
+def left_out(recording: Recording, wire: bytes) -> str:
+    if b'"finishReason":1' in wire:
+        return NUMBERED
+    return UNREADABLE.get(recording.id, "")
+
+
+def has_no_answer(recording: Recording, wire: bytes) -> str:
+    if recording.stream or b'"object":"response"' not in wire:
+        return NO_ANSWER.get(recording.id, "")
+    return QUEUED if orjson.loads(wire).get("status") in ("queued", "in_progress") else ""
+
+
+@pytest.mark.parametrize("upstream", DIALECTS)
+def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream: str) -> None:
+    counts: Counter[str] = Counter()
+    faults: list[object] = []
+    for recording in recordings(upstream, ONE_IN[upstream]):
+        wire = readable(recording, upstream)
+        reason = left_out(recording, wire)
+        if reason:
+            counts[f"cannot: {reason}"] += 1
+            continue
+        reason = has_no_answer(recording, wire)
+        if reason:
+            faults += no_success(server, upstream, recording, wire)
+            counts[f"failure: {reason}"] += 1
+            continue
+        wanted = server.read(upstream, wire, recording.stream)
+        for client in DIALECTS:
+            if (recording.id, client) in BEYOND:
+                counts[f"cannot in {client}: {BEYOND[recording.id, client]}"] += 1
+                continue
+            faults += differences(server, upstream, client, recording, wire, wanted, counts)
+    print(f"\n{upstream}", dict(counts))
+    assert faults == []
+    assert min(counts[f"{client} {form}"] for client in DIALECTS for form in ("whole", "streamed")) > 20
+
+
+def differences(
+    server: Loopback,
+    upstream: str,
+    client: str,
+    recording: Recording,
+    wire: bytes,
+    wanted: Seen,
+    counts: Counter[str],
+) -> Iterator[object]:
+    """What a client sees otherwise, in both forms; counts what it sees the same."""
+    own, translation = translated(upstream, client, wire, recording.stream)
+    assert translation.failure is None, (recording.id, translation.failure)
+    other = other_form(upstream, client, wire, recording.stream)
+    for body, stream in ((own, recording.stream), (other, not recording.stream)):
+        form = f"{client} {'streamed' if stream else 'whole'}"
+        found = compared(server.read(client, body, stream), cut_short(wanted, client), recording.id)
+        if found:
+            yield recording.id, form, found
+        else:
+            counts[form] += 1
+
+
+def no_success(server: Loopback, upstream: str, recording: Recording, wire: bytes) -> Iterator[object]:
+    """A recording without an answer is a failure in every other dialect, and its SDK raises."""
+    for client in set(DIALECTS) - {upstream}:
+        body, translation = translated(upstream, client, wire, recording.stream)
+        if translation.failure is None:
+            yield recording.id, client, "no failure"
+            continue
+        status, headers, told = spoken(client).render_error(translation.failure, ANSWERING)
+        if recording.stream:
+            server.serve(body, True)
+        else:
+            server.serve(told, False, status, headers)
+        with pytest.raises((anthropic.APIError, openai.APIError, gemini_errors.APIError)):
+            server.read_served(client, recording.stream)
