@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Answer, Seen, Upstream, refusal, upstream
+
+from dragoman.config import Loaded
 
 SECRET = "first-secret-0123456789"
 RENEWED = "second-secret-987654321"
@@ -95,6 +98,26 @@ def test_requests_under_way_are_untouched(running: Running, behind: Upstream) ->
         assert asked(running).headers["x-dragoman-model"] == "p/new"
         assert pending.result().headers["x-dragoman-model"] == "p/old"
         assert pending.result().status_code == 200
+
+
+def test_nobody_waits_while_a_large_file_is_read(
+    running: Running, behind: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = running.services.file
+    assert file is not None
+    load, begun, done = file.load, threading.Event(), threading.Event()
+
+    def slowly() -> Loaded:
+        begun.set()
+        done.wait(10)
+        return load()
+
+    monkeypatch.setattr(file, "load", slowly)
+    running.write(config(behind, "new"))
+    assert begun.wait(5)
+    assert asked(running).headers["x-dragoman-model"] == "p/old"
+    done.set()
+    wait_for(lambda: asked(running).headers["x-dragoman-model"] == "p/new")
 
 
 def test_secrets_of_every_configuration_are_known(running: Running, behind: Upstream) -> None:

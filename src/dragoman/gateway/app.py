@@ -133,7 +133,7 @@ async def _watch(services: Services) -> None:
     """Looks every second whether the configuration changed."""
     while True:
         await asyncio.sleep(_WATCH_SECONDS)
-        services.reload_if_changed()
+        await services.reload_if_changed()
 
 
 def _find(inbound: Inbound) -> tuple[Endpoint, str]:

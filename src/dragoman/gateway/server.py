@@ -184,6 +184,7 @@ class Server(uvicorn.Server):
         )
         self._services = services
         self._losses = Losses(services)
+        self._reloads: set[asyncio.Task[None]] = set()
         self._announce = started
         self._parent = parent
 
@@ -239,7 +240,9 @@ class Server(uvicorn.Server):
             await asyncio.wait(tasks, timeout=0.05)
 
     def _reload(self) -> None:
-        self._services.reload_now()
+        task = asyncio.get_running_loop().create_task(self._services.reload_now())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
 
 
 def _settle_memory() -> None:

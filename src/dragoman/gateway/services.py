@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import secrets
@@ -92,6 +93,7 @@ class Services:
         self._prefix = secrets.token_hex(5)
         self._count = 0
         self.concurrent: dict[str, int] = {}
+        self._reloading = asyncio.Lock()
         self.closing = False
         self.ending = False
 
@@ -104,18 +106,22 @@ class Services:
         """Take the file as it is now. Raises DragomanError, and then nothing has changed."""
         if self.file is None:
             return ()
-        loaded = pinned(self.file.load(), self.config)
-        if self._check is not None:
-            self._check(loaded.config)
-        self.adopt(loaded)
+        loaded, routes = self._prepared(self.file)
+        self._adopt(loaded.config, routes)
         return loaded.warnings
 
-    def adopt(self, loaded: Loaded) -> None:
-        """Requests under way keep what they have; the next one sees the new configuration."""
-        config = loaded.config
-        routes = Routes(config, self.profiles)
-        for name in config.models:
+    def _prepared(self, file: ConfigFile) -> tuple[Loaded, Routes]:
+        """All of a reload that takes time and touches nothing: a thread may do it while requests go on."""
+        loaded = pinned(file.load(), self.config)
+        if self._check is not None:
+            self._check(loaded.config)
+        routes = Routes(loaded.config, self.profiles)
+        for name in loaded.config.models:
             routes.find(name)
+        return loaded, routes
+
+    def _adopt(self, config: Config, routes: Routes) -> None:
+        """Requests under way keep what they have; the next one sees the new configuration."""
         self.redactor.know(secrets_of(config))
         if config.log != self.config.log:
             self.lines.flush()
@@ -129,19 +135,26 @@ class Services:
         self.store.config = config.store
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
-    def reload_if_changed(self) -> None:
+    async def reload_if_changed(self) -> None:
         """For the watcher: a bad file is refused once, until it changes again."""
         if self.file is not None and self.file.changed():
-            self.reload_now()
+            await self.reload_now()
 
-    def reload_now(self) -> None:
-        """Reload and say so; a bad file is refused with its error, and the old configuration stays."""
-        try:
-            warnings = self.reload()
-        except DragomanError as fault:
-            self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": str(fault)})
+    async def reload_now(self) -> None:
+        """Reload and say so; a bad file is refused with its error, and the old configuration stays.
+
+        A large file takes seconds to read. No stream stands still for it.
+        """
+        if self.file is None:
             return
-        self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(warnings)})
+        async with self._reloading:
+            try:
+                loaded, routes = await asyncio.to_thread(self._prepared, self.file)
+            except DragomanError as fault:
+                self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": str(fault)})
+                return
+            self._adopt(loaded.config, routes)
+        self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(loaded.warnings)})
 
     async def close(self) -> None:
         for transport in self.transports.values():
