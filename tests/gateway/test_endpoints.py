@@ -370,6 +370,36 @@ def test_a_client_that_left_is_noted(running: Running, emulators: dict[str, Any]
     assert (last["status"], last["error"]) == (499, "network")
 
 
+@pytest.mark.parametrize(("more", "estimated"), [({}, True), ({"stream_options": {"include_usage": True}}, False)])
+def test_Q20_tokens_that_nobody_told_are_estimated(running: Running, more: dict[str, Any], estimated: bool) -> None:
+    answered = running.post("/v1/chat/completions", body("openai-chat", "gpt", stream=True, **more))
+    entry = running.entry(answered)
+    assert entry.estimated is estimated
+    assert entry.input_tokens > 0
+    assert entry.output_tokens > 0
+
+
+@pytest.mark.parametrize("model", ["gpt", "claude"])
+def test_who_leaves_a_stream_is_charged_for_what_was_said(
+    running: Running, emulators: dict[str, Any], model: str
+) -> None:
+    home = emulators["openai" if model == "gpt" else "anthropic"]
+    home.fault("slow;bytes=100;every=0.1")
+    try:
+        asked = body("openai-chat", model, stream=True)
+        with running.http.stream("POST", running.url + "/v1/chat/completions", json=asked) as answered:
+            heard = answered.iter_raw()
+            for _ in range(3):
+                next(heard)
+        wait_for(lambda: running.busy() == (0, 0))
+    finally:
+        home.fault(None)
+    entry = running.entry(answered)
+    assert (entry.status, entry.estimated) == (499, True)
+    assert entry.output_tokens >= 3
+    assert entry.input_tokens > 0
+
+
 def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
     def endless(seen: Seen) -> Answer | None:
         chunk = {

@@ -21,13 +21,14 @@ _OURS = frozenset({"content-type", "content-length"})
 class Outbound:
     """One answer. It bears the request's id whatever becomes of it, and knows whether it has begun."""
 
-    __slots__ = ("_send", "id", "started", "status")
+    __slots__ = ("_send", "id", "pieces", "started", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self.id = request_id
         self.started = False
         self.status = 0
+        self.pieces = 0
 
     async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
         """An answer whose body is known."""
@@ -60,6 +61,7 @@ class Outbound:
                     reading.done += 1
             finally:
                 reading.stop()
+                self.pieces = reading.done
         await self.end(b"")
 
     async def end(self, last: bytes) -> None:

@@ -44,6 +44,7 @@ class Question(msgspec.Struct):
     failure: Failure | None = None
     array: bool = False
     said: list[bytes] | None = None
+    pieces: int = 0
 
 
 async def held(pieces: AsyncGenerator[bytes], question: Question) -> AsyncGenerator[bytes]:
@@ -79,7 +80,7 @@ def _entry(services: Services, question: Question) -> Entry:
     now = time.perf_counter()
     destination = answer.destination if answer is not None else None
     adapted = answer.adapted if answer is not None else None
-    usage = (answer.translation.usage if answer is not None and answer.translation is not None else None) or _NO_USAGE
+    usage, estimated = _usage(question)
     bodies = services.config.store.keep_bodies
     return Entry(
         id=question.id,
@@ -98,6 +99,7 @@ def _entry(services: Services, question: Question) -> Entry:
         output_tokens=usage.output,
         cached_tokens=usage.cached,
         reasoning_tokens=usage.reasoning,
+        estimated=estimated,
         ttfb=question.first_byte or None,
         duration=now - question.started,
         overhead_us=_overhead(question, now),
@@ -108,6 +110,20 @@ def _entry(services: Services, question: Question) -> Entry:
         sent=adapted.body if bodies and adapted is not None else None,
         answer=_said(question) if bodies else None,
     )
+
+
+def _usage(question: Question) -> tuple[Usage, bool]:
+    """What the provider counted, or an estimate where it was not asked to, or not let finish.
+
+    A piece of a stream is a token at least: nobody escapes a limit by leaving before the count is told.
+    """
+    answer, ask = question.answer, question.ask
+    told = answer.translation.usage if answer is not None and answer.translation is not None else None
+    if not question.pieces or ask is None or (told is not None and question.failure is None):
+        return told or _NO_USAGE, False
+    told = told or _NO_USAGE
+    counted = {"input": told.input or estimate(ask.source), "output": max(told.output, question.pieces)}
+    return msgspec.structs.replace(told, **counted), True
 
 
 def _said(question: Question) -> bytes | None:

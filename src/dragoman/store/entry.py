@@ -20,7 +20,10 @@ class Caller(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
-    """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds."""
+    """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds.
+
+    `estimated`: the provider told no usage, or the stream ended before it could.
+    """
 
     id: str
     time: float
@@ -38,6 +41,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    estimated: bool = False
     ttfb: float | None = None
     duration: float = 0.0
     overhead_us: int = 0

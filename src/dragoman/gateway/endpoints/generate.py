@@ -131,6 +131,7 @@ async def _stream(services: Services, outbound: Outbound, question: Question, an
         raise ClientGone from None
     finally:
         await pieces.aclose()
+        question.pieces = outbound.pieces
         question.failure = question.failure or answer.failure
 
 
