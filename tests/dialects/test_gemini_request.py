@@ -172,10 +172,10 @@ def test_media_in_a_response() -> None:
         "name": "f",
         "id": "x",
         "response": {"output": "see"},
-        "parts": [{"inlineData": {"mimeType": "image/png", "data": "AA"}}],
+        "parts": [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}],
     }
     messages = contents({"role": "user", "parts": [{"functionResponse": answer}]})
-    media = Media(MediaKind.IMAGE, Inline("image/png", b'"AA"'))
+    media = Media(MediaKind.IMAGE, Inline("image/png", b'"AAAA"'))
     assert messages == (Message(Role.TOOL, (Result("x", (text("see"), media)),)),)
 
 

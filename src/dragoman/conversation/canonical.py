@@ -36,8 +36,13 @@ _FORMAT_SPELLING = SPELLING | {"name", "strict"}
 """A response format has a name only because one dialect asks for it, and is strict where it cannot be otherwise."""
 
 _KINDS = {"Result": _RESULT_SPELLING, "ResponseFormat": _FORMAT_SPELLING}
-_NO_ARGUMENTS = ({"type": "object"}, {"type": "object", "properties": {}})
+_NO_ARGUMENTS = (
+    {"type": "object"},
+    {"type": "object", "properties": {}},
+    {"type": "object", "additionalProperties": False},
+)
 _EMPTY_TEXT = [{"_": "Text", "literal": ""}]
+_NOTHING = (b"null", b"[]")
 _AUTO = {"_": "ToolChoice", "mode": "auto"}
 
 _decode = msgspec.json.decode
@@ -74,6 +79,8 @@ def _canonical_struct(value: msgspec.Struct) -> dict[str, Any]:
         content = getattr(value, field.name)
         if field.name in skipped or content == field.default:
             continue
+        if field.name == "extras" and all(bytes(value) in _NOTHING for value in content.fields.values()):
+            continue  # fields that hold nothing say nothing
         meant = canonical(content)
         if meant != canonical(field.default):
             plain[field.name] = meant
@@ -112,6 +119,8 @@ def _settle_settings(plain: dict[str, Any]) -> None:
     """
     if "top_logprobs" in plain:
         plain["logprobs"] = True
+    elif plain.get("logprobs") is False:
+        del plain["logprobs"]
     if "parallel_tool_calls" not in plain:
         return
     choice = plain.setdefault("tool_choice", _AUTO)

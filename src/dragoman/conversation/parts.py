@@ -143,13 +143,14 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
 
 class Media(Part, frozen=True, gc=False):
     """An image, a sound, a document or a film. `detail` is a JSON literal, `title` the file's name, `transcript` the
-    JSON literal of the words of a sound."""
+    JSON literal of the words of a sound. `spelled`: a shape of one vendor's, not its dialect's own."""
 
     kind: MediaKind
     source: Inline | Remote | Stored | Plain
     title: str | None = None
     detail: str | None = None
     transcript: bytes | None = None
+    spelled: str = ""
 
 
 class Refusal(Part, frozen=True, gc=False):

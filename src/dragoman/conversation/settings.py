@@ -115,5 +115,8 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, **changes)
 
 
+THINKING_FIELDS = ("reasoning_effort", "reasoning", "thinking")
+"""Top-level fields in which one dialect or another tells the wish to think."""
+
 SPELLINGS = frozenset({"limit_as", "nulls", "seed_as", "stop_listed"})
 """Fields of Settings that are spelling, not meaning."""

@@ -72,7 +72,7 @@ def pointer(note: Note, ask: Ask, places: Places | None = None) -> str:
     if original is None:
         return ""
     locate = requests(ask.dialect).locate
-    return locate(original, _index(original, note.part))
+    return locate(original, _index(original, note.part, note.message))
 
 
 def _original(message: Message, places: Places) -> Message | None:
@@ -88,8 +88,9 @@ def _original(message: Message, places: Places) -> Message | None:
     return found
 
 
-def _index(message: Message, part: Part | None) -> int | None:
-    """The part's place: by identity, or that of the result which holds it, or of the call it answers."""
+def _index(message: Message, part: Part | None, now: Message) -> int | None:
+    """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules
+    before gave it another id, by its place among its like in the message as it is `now`."""
     if part is None:
         return None
     for index, candidate in enumerate(message.parts):
@@ -98,7 +99,10 @@ def _index(message: Message, part: Part | None) -> int | None:
     for index, candidate in enumerate(message.parts):
         if type(candidate) is type(part) and _identity(candidate) == _identity(part) is not None:
             return index
-    return None
+    then = [index for index, candidate in enumerate(message.parts) if type(candidate) is type(part)]
+    like = [candidate for candidate in now.parts if type(candidate) is type(part)]
+    place = next((place for place, candidate in enumerate(like) if candidate is part), None)
+    return then[place] if place is not None and len(then) == len(like) else None
 
 
 def _identity(part: Part) -> str | None:

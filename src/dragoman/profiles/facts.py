@@ -81,7 +81,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
 
     `default` is its own default value, which may be said even where the setting is refused. `without` names another
-    setting that it may not stand beside.
+    setting that it may not stand beside. `whole`: no fractions, not even `40.0`.
     """
 
     support: Stance = ACCEPTS
@@ -92,6 +92,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: tuple[str, ...] = ()
     thinking: Stance = ACCEPTS
     without: str = ""
+    whole: bool = False
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,6 +133,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     first_turn: Annotated[Turn, Meta(description="whose turn the first one must be")] = Turn.ANY
     last_turn: Annotated[Turn, Meta(description="whose turn the last one must be (user: no prefill)")] = Turn.ANY
     repeated_roles: Annotated[Stance, Meta(description="two turns of one role in a row")] = ACCEPTS
+    repeated_last: Annotated[Stance, Meta(description="two assistant turns at the end")] = ACCEPTS
     user_after_tool: Annotated[Stance, Meta(description="a user turn right after tool results")] = ACCEPTS
     system_only: Annotated[Stance, Meta(description="nothing but system messages")] = UNKNOWN
     mixed_parts: Annotated[Stance, Meta(description="text after a call in one turn")] = ACCEPTS
@@ -145,12 +147,17 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN
     trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
+    refused_blocks: Annotated[tuple[str, ...], Meta(description="kinds of them that it does not take")] = ()
     refusal_part: Annotated[Stance, Meta(description="a refusal apart from text")] = ACCEPTS
     citation_part: Annotated[Stance, Meta(description="citations sent back")] = ACCEPTS
     media: Annotated[
         Mapping[str, Medium], Meta(description="image, audio, document, video: as bytes, by URL, in which turns")
     ] = {}
     media_detail: Annotated[Stance, Meta(description="how closely an image is to be looked at")] = REFUSES
+    block_kinds: Annotated[tuple[str, ...], Meta(description="kinds of its dialect's further parts (globs)")] = ("*",)
+    media_forms: Annotated[
+        tuple[str, ...], Meta(description="further shapes of media: document_url, bare (a URL as text), untitled")
+    ] = ("*",)
     native_blocks: Annotated[Stance, Meta(description="the dialect's own server-tool blocks and the like")] = ACCEPTS
 
     # fields
@@ -159,10 +166,19 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Mapping[str, tuple[str, ...]],
         Meta(description="extra message fields it takes, per role, `calls`, `tools` or `*`"),
     ] = {}
+    part_fields: Annotated[Stance, Meta(description="fields of a part that its type does not have")] = ACCEPTS
+    empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls")] = ACCEPTS
+    prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn to be continued")] = UNKNOWN
     message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
     known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
-    refused_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it refuses")] = ()
+    refused_settings: Annotated[
+        tuple[str, ...], Meta(description="extra top-level fields it refuses, or `field=value`")
+    ] = ()
+    vendor_settings: Annotated[
+        tuple[str, ...], Meta(description="top-level fields that single vendors of the dialect added to it")
+    ] = ()
+    foreign_settings: Annotated[Stance, Meta(description="those of other vendors")] = ACCEPTS
     null_settings: Annotated[Stance, Meta(description="null for an optional top-level key")] = ACCEPTS
 
     # calls and results
@@ -195,6 +211,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning_states: Annotated[tuple[str, ...], Meta(description="kinds of opaque state it issues and takes")] = ()
     reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
     reasoning_trusted: Annotated[bool, Meta(description="its own state is believed to be valid")] = True
+    item_ids: Annotated[
+        Mapping[str, str], Meta(description="how the ids of items begin: reasoning, call, message")
+    ] = {}
+    empty_thinking: Annotated[Stance, Meta(description="a proof of thinking without its words")] = ACCEPTS
     reasoning_required: Annotated[Need, Meta(description="when thinking must come back")] = Need.NEVER
     reasoning_default: Annotated[bool, Meta(description="it thinks unless told not to")] = False
     reasoning_filler: Annotated[str, Meta(description="text that stands in for thinking that must come back")] = " "
@@ -235,6 +255,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         "named",
         "allowed",
     )
+    odd_choice: Annotated[Stance, Meta(description="a tool choice in another vendor's words (`any`)")] = UNKNOWN
     choice_without_tools: Annotated[Stance, Meta(description="a tool choice where no tools are declared")] = UNKNOWN
     forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
     thinking_form: Annotated[ThinkingForm, Meta(description="how it is told to think")] = ThinkingForm.ANY

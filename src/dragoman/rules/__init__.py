@@ -6,6 +6,7 @@ clean → pair → reason → place → shape → media → name → tools → s
 from __future__ import annotations
 
 from dragoman.rules.bad_arguments import bad_arguments
+from dragoman.rules.blank_remainder import blank_remainder
 from dragoman.rules.cache_marks import cache_marks
 from dragoman.rules.call_id_form import call_id_form
 from dragoman.rules.custom_tool import custom_tool
@@ -17,6 +18,7 @@ from dragoman.rules.error_mark import error_mark
 from dragoman.rules.flat_tools import flat_tools
 from dragoman.rules.foreign_reasoning import foreign_reasoning
 from dragoman.rules.inline_system import inline_system
+from dragoman.rules.item_id_form import item_id_form
 from dragoman.rules.json_word import json_word
 from dragoman.rules.late_result import late_result
 from dragoman.rules.late_system import late_system
@@ -25,6 +27,7 @@ from dragoman.rules.legacy_function_call import legacy_function_call
 from dragoman.rules.list_content import list_content
 from dragoman.rules.many_systems import many_systems
 from dragoman.rules.many_thoughts import many_thoughts
+from dragoman.rules.media_form import media_form
 from dragoman.rules.missing_reasoning import missing_reasoning
 from dragoman.rules.missing_result import missing_result
 from dragoman.rules.missing_signature import missing_signature
@@ -39,6 +42,7 @@ from dragoman.rules.orphan_result import orphan_result
 from dragoman.rules.refused_hint import refused_hint
 from dragoman.rules.refused_name import refused_name
 from dragoman.rules.refused_part import refused_part
+from dragoman.rules.refused_prefill import refused_prefill
 from dragoman.rules.refused_reasoning import refused_reasoning
 from dragoman.rules.refused_setting import refused_setting
 from dragoman.rules.refused_system import refused_system
@@ -76,13 +80,14 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         refused_hint,
         model_prefix,
         volatile_ids,
+        refused_prefill,
         empty_content,
         null_content,
     ),
     "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
-    "reason": (foreign_reasoning, refused_reasoning, missing_signature, missing_reasoning),
+    "reason": (item_id_form, foreign_reasoning, refused_reasoning, missing_signature),
     "place": (inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
-    "media": (remote_media, refused_part, error_mark, flat_tools),
+    "media": (remote_media, refused_part, media_form, error_mark, flat_tools, blank_remainder),
     "shape": (
         no_user_turn,
         leading_assistant,
@@ -94,6 +99,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         many_thoughts,
         trailing_space,
         list_content,
+        missing_reasoning,  # when all turns stand where they will: a system message between two of them may be gone
     ),
     "name": (refused_name, call_id_form, tool_name_form),
     "tools": (refused_tools, native_tool, tool_wrapper, undeclared_tools, schema_keyword, empty_tools),

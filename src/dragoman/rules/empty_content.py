@@ -22,29 +22,32 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
-from dragoman.rules.rewriting import Edit, edit, rewrite_indexed
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
 REFUSES = Stance.REFUSES
 
 
-def _any_refused(facts: Facts) -> bool:
+def refuses_emptiness(facts: Facts) -> bool:
+    """Is there any place where the target takes no empty text?"""
     found = (facts.empty_user, facts.empty_assistant, facts.empty_system, facts.empty_beside, facts.blank_text)
     return REFUSES in found
 
 
-@rule("empty-content", when=_any_refused, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
+@rule("empty-content", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
 def empty_content(conversation: Conversation, facts: Facts) -> Rewrite:
-    last = len(conversation.messages) - 1
+    return without_emptiness(conversation, facts)
 
-    def cleaned(index: int, message: Message) -> Edit | None:
+
+def without_emptiness(conversation: Conversation, facts: Facts) -> Rewrite:
+    def cleaned(message: Message) -> Edit | None:
         if message.role is Role.TOOL or not any(_says_nothing(part) for part in message.parts):
             return None
         if not all(_says_nothing(part) for part in message.parts):
             return _beside(message, facts)
-        return _alone(message, facts, index == last)
+        return _alone(message, facts)
 
-    return rewrite_indexed(conversation, cleaned)
+    return rewrite_messages(conversation, cleaned)
 
 
 def _says_nothing(part: Part) -> bool:
@@ -58,7 +61,7 @@ def _beside(message: Message, facts: Facts) -> Edit | None:
     return edit(message.but(parts=kept), "took out an empty text") if len(kept) < len(message.parts) else None
 
 
-def _alone(message: Message, facts: Facts, last: bool) -> Edit | None:
+def _alone(message: Message, facts: Facts) -> Edit | None:
     empty = all(part.literal == EMPTY for part in message.parts)  # type: ignore[attr-defined]
     if not _refused(message.role, empty, facts):
         return None

@@ -32,8 +32,12 @@ def foreign_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
     def own(message: Message, part: Part) -> Swap | None:
         if isinstance(part, (Call, Text)) and part.signature is not None and not fits(part.signature, facts):
             return Swap((but(part, signature=None),), "took off a signature that another model made")
-        if type(part) is Reasoning and part.state is not None and not fits(part.state, facts):
-            return _reasoning(part, facts)
+        if type(part) is Reasoning and part.state is not None:
+            if not fits(part.state, facts):
+                return _reasoning(part, facts)
+            wordless = not part.redacted and (part.text is None or part.text.blank)
+            if wordless and facts.empty_thinking is Stance.REFUSES:
+                return Swap((), "left out thinking without words")
         return None
 
     return rewrite_parts(conversation, own)

@@ -19,7 +19,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot, pair
-from dragoman.conversation.parts import Call, Part
+from dragoman.conversation.parts import Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rule import rule
@@ -34,11 +34,13 @@ from dragoman.rules.rule import rule
 def late_result(conversation: Conversation, facts: Facts) -> Rewrite:
     messages = conversation.messages
     answers = pair(messages).answers
-    moved = {call: spot for call, spot in answers.items() if _misplaced(call, spot, messages, facts)}
-    turns = {call[0] for call in moved}
+    ends = _ends(messages, facts)
+    order = _order(answers, ends)
+    moved = {call for call, spot in answers.items() if _misplaced(call, spot, ends, order, facts)}
+    turns = {ends[call[0]] for call in moved}
     if not turns:
         return Rewrite(conversation)
-    taken = {spot for call, spot in answers.items() if call[0] in turns}
+    taken = {spot for call, spot in answers.items() if ends[call[0]] in turns}
     notes: list[Note] = []
     out: list[Message] = []
     for at, message in enumerate(messages):
@@ -48,43 +50,47 @@ def late_result(conversation: Conversation, facts: Facts) -> Rewrite:
         elif rest:
             out.append(message.but(parts=rest))
         if at in turns:
-            out.append(_turn(at, messages, answers, set(moved), notes))
+            calls = [call for call in order if ends[call[0]] == at]
+            out.append(_turn(calls, messages, answers, moved, notes))
     return Rewrite(conversation.but(messages=tuple(out)), tuple(notes))
 
 
-def _misplaced(call: Spot, result: Spot, messages: tuple[Message, ...], facts: Facts) -> bool:
-    if facts.late_result is Stance.REFUSES and not _next_turn(call[0], result[0], messages, facts):
-        return True
-    if facts.result_order is not Stance.REFUSES:
-        return False
-    before = sum(1 for part in messages[call[0]].parts[: call[1]] if type(part) is Call)
-    return before != result[1]
+def _ends(messages: tuple[Message, ...], facts: Facts) -> list[int]:
+    """For each message the one that ends its turn: the last of the model's in a row where they count as one."""
+    ends = list(range(len(messages)))
+    if facts.calls_apart is Stance.ACCEPTS:
+        for at in range(len(messages) - 2, -1, -1):
+            if messages[at].role is messages[at + 1].role is Role.ASSISTANT:
+                ends[at] = ends[at + 1]
+    return ends
 
 
-def _next_turn(call: int, result: int, messages: tuple[Message, ...], facts: Facts) -> bool:
-    """Right after its call, or after further messages of the same turn where the target takes them for one."""
-    if result == call + 1:
+def _order(answers: dict[Spot, Spot], ends: list[int]) -> dict[Spot, int]:
+    """The answered calls, in order, and each one's place among those of its turn."""
+    counts: dict[int, int] = {}
+    order: dict[Spot, int] = {}
+    for call in sorted(answers):
+        end = ends[call[0]]
+        order[call] = counts.get(end, 0)
+        counts[end] = order[call] + 1
+    return order
+
+
+def _misplaced(call: Spot, result: Spot, ends: list[int], order: dict[Spot, int], facts: Facts) -> bool:
+    if facts.late_result is Stance.REFUSES and result[0] != ends[call[0]] + 1:
         return True
-    if facts.calls_apart is not Stance.ACCEPTS:
-        return False
-    return result > call and all(message.role is Role.ASSISTANT for message in messages[call:result])
+    return facts.result_order is Stance.REFUSES and order[call] != result[1]
 
 
 def _turn(
-    at: int, messages: tuple[Message, ...], answers: dict[Spot, Spot], moved: set[Spot], notes: list[Note]
+    calls: list[Spot], messages: tuple[Message, ...], answers: dict[Spot, Spot], moved: set[Spot], notes: list[Note]
 ) -> Message:
     """All results of a turn's calls, in call order."""
     results: list[Part] = []
-    first: Message | None = None
-    for index, part in enumerate(messages[at].parts):
-        spot = answers.get((at, index)) if type(part) is Call else None
-        if spot is None:
-            continue
-        holder = messages[spot[0]]
-        first = first or holder
-        result = holder.parts[spot[1]]
+    for call in calls:
+        holder = messages[answers[call][0]]
+        result = holder.parts[answers[call][1]]
         results.append(result)
-        if (at, index) in moved:
+        if call in moved:
             notes.append(Note("moved a result to its call", holder, result, before=result, after=result))
-    assert first is not None
-    return first.but(role=Role.TOOL, parts=tuple(results))
+    return messages[answers[calls[0]][0]].but(role=Role.TOOL, parts=tuple(results))

@@ -51,10 +51,11 @@ def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
     filler = Reasoning(text=Text(quote(facts.reasoning_filler)), field=facts.reasoning_field)
 
     def fill(message: Message) -> Edit | None:
-        kinds = {type(part) for part in message.parts}
-        if Call not in kinds or Reasoning in kinds:
+        calls = any(type(part) is Call for part in message.parts)
+        if not calls or any(type(part) is Reasoning and part.text is not None for part in message.parts):
             return None
-        filled = message.but(parts=(filler, *message.parts))
+        rest = [part for part in message.parts if type(part) is not Reasoning or part.state is not None]
+        filled = message.but(parts=(filler, *rest))
         return Edit((filled,), "put a filler where the target demands thinking", loses=Loss.NOTHING, adds=True)
 
     return rewrite_messages(conversation, fill)

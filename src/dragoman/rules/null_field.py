@@ -10,7 +10,7 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Extras, Part, Result
+from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rewriting import but
@@ -34,7 +34,7 @@ def null_field(conversation: Conversation, facts: Facts) -> Rewrite:
 
 def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
     parts = tuple([_part(message, part, facts, notes) for part in message.parts])
-    extras = _filled(message.extras, message, facts)
+    extras = _filled(message.extras, message.role.value, facts)
     if extras is not message.extras:
         notes.append(_note(message.extras, extras, message, None))
     elif all(one is other for one, other in zip(parts, message.parts, strict=True)):
@@ -47,26 +47,37 @@ def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part
         inner = tuple([_part(message, one, facts, notes) for one in part.parts])
         if any(one is not other for one, other in zip(inner, part.parts, strict=True)):
             part = but(part, parts=inner)
-    extras = _filled(part.extras, message, facts)
+    inside = type(part) is not Call and type(part) is not Result
+    extras = _filled(part.extras, "calls" if type(part) is Call else message.role.value, facts, inside)
     if extras is part.extras:
         return part
     notes.append(_note(part.extras, extras, message, part))
     return but(part, extras=extras)  # type: ignore[no-any-return]
 
 
-def _filled(extras: Extras | None, message: Message, facts: Facts) -> Extras | None:
-    """The fields without the empty ones that may not stay: the same object if all may."""
+def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = False) -> Extras | None:
+    """The fields without the empty ones that may not stay: the same object if all may. `inside`: of a content part."""
     if extras is None:
         return None
     allowed: set[str] = set()
     if extras.dialect == facts.dialect:
-        if facts.unknown_fields is not Stance.REFUSES:
-            return extras
-        allowed = {*facts.message_fields.get(message.role.value, ()), *facts.message_fields.get("*", ())}
+        if not refuses_fields(facts, inside):
+            kept = {name: value for name, value in extras.fields.items() if not _empty_calls(name, value, facts)}
+            return extras if len(kept) == len(extras.fields) else Extras(extras.dialect, kept) if kept else None
+        allowed = {*facts.message_fields.get(holder, ()), *facts.message_fields.get("*", ())}
     fields = {name: value for name, value in extras.fields.items() if value not in _NOTHING or name in allowed}
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None
+
+
+def refuses_fields(facts: Facts, inside: bool) -> bool:
+    """Are unknown fields refused, in messages or `inside` their parts?"""
+    return facts.unknown_fields is Stance.REFUSES or (inside and facts.part_fields is Stance.REFUSES)
+
+
+def _empty_calls(name: str, value: bytes, facts: Facts) -> bool:
+    return name == "tool_calls" and value == b"[]" and facts.empty_calls is Stance.REFUSES
 
 
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:

@@ -9,6 +9,8 @@ Loses content, where there is no other way to say it.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import prefixed, quote
@@ -53,12 +55,16 @@ def refused_part(conversation: Conversation, facts: Facts) -> Rewrite:
                 return Swap((), "left out a citation", Loss.METADATA)
             case Opaque() if part.origin.dialect != facts.dialect:
                 return Swap((), f"left out a {part.kind} block that only {part.origin.dialect} has")
-            case Opaque() if facts.native_blocks is REFUSES:
+            case Opaque() if facts.native_blocks is REFUSES or not _known(part.kind, facts):
                 return Swap((), f"left out a {part.kind} block")
         return None
 
     done = rewrite_parts(moved.conversation, taken, inside_results=True)
     return Rewrite(done.conversation, moved.notes + done.notes)
+
+
+def _known(kind: str, facts: Facts) -> bool:
+    return kind not in facts.refused_blocks and any(fnmatchcase(kind, glob) for glob in facts.block_kinds)
 
 
 def _media(message: Message, part: Media, facts: Facts) -> Swap | None:

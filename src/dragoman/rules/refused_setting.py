@@ -12,11 +12,11 @@ from typing import Any
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import Extras
-from dragoman.conversation.settings import SPELLINGS, Settings
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.settings import SPELLINGS, THINKING_FIELDS, Settings
 from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Facts, Setting, Stance
+from dragoman.profiles.facts import Facts, Setting, Stance, ThinkingForm
 from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.rule import rule
 
@@ -66,6 +66,10 @@ def refused_setting(conversation: Conversation, facts: Facts) -> Rewrite:
     if form is not None and form.kind.value not in facts.response_formats:
         changes["response_format"] = None
         notes.append(Note(f"left out the response format {form.kind.value}", key="response_format", before=form))
+    refused_nulls = [name for name in settings.nulls if _is_foreign(name, facts)]
+    if refused_nulls:
+        changes["nulls"] = tuple(name for name in settings.nulls if name not in refused_nulls)
+        notes += [Note(f"left out {name}, which was null", key=name, loses=Loss.NOTHING) for name in refused_nulls]
     if "max_tokens" in changes:
         changes["limit_as"] = ""
     if not notes:
@@ -94,7 +98,7 @@ def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool
 def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
     if extras is None:
         return None
-    fields = {name: value for name, value in extras.fields.items() if _stays(name, extras.dialect, facts)}
+    fields = {name: value for name, value in extras.fields.items() if _stays(name, value, extras.dialect, facts)}
     if len(fields) == len(extras.fields):
         return extras
     for name in extras.fields.keys() - fields.keys():
@@ -110,7 +114,20 @@ def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | No
     return Extras(extras.dialect, fields) if fields else None
 
 
-def _stays(name: str, dialect: str, facts: Facts) -> bool:
-    if dialect != facts.dialect or name in facts.refused_settings:
+def _stays(name: str, value: Json, dialect: str, facts: Facts) -> bool:
+    if dialect != facts.dialect or not {name, f"{name}={value.decode()}"}.isdisjoint(facts.refused_settings):
         return False
-    return facts.unknown_settings is not Stance.REFUSES or name in facts.known_settings
+    if name in THINKING_FIELDS and facts.thinking_form is ThinkingForm.NONE:
+        return False
+    if name in _NAMES and facts.setting(name).support is Stance.REFUSES:
+        return False  # a setting in a form that was not read: an empty list, a second value
+    if name in facts.known_settings:
+        return True
+    return facts.unknown_settings is not Stance.REFUSES and not _is_foreign(name, facts)
+
+
+def _is_foreign(name: str, facts: Facts) -> bool:
+    """Another vendor's field, which the target refuses, whatever it holds."""
+    if name not in facts.vendor_settings or name in facts.known_settings:
+        return False
+    return Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings)

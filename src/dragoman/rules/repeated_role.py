@@ -1,6 +1,7 @@
 """Two turns of one role in a row, for a target that demands alternation.
 
-They become one: plain texts are joined with a blank line, anything else as parts of one turn.
+They become one: plain texts are joined with a blank line, anything else as parts of one turn. Some targets demand it
+of the assistant's turns at the end alone.
 
 Loses nothing.
 
@@ -16,38 +17,50 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Text
+from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rewriting import plain_text
 from dragoman.rules.rule import rule
 
+_ASIDE = (Call, Reasoning)
+
 
 @rule(
     "repeated-role",
-    when=lambda facts: facts.repeated_roles is Stance.REFUSES,
+    when=lambda facts: Stance.REFUSES in (facts.repeated_roles, facts.repeated_last),
     looks_for=Trait.REPEATED_ROLE,
     loses=Loss.METADATA,
 )
 def repeated_role(conversation: Conversation, facts: Facts) -> Rewrite:
-    messages: list[Message] = []
+    since = 0 if facts.repeated_roles is Stance.REFUSES else _last_run(conversation.messages)
+    messages: list[Message] = list(conversation.messages[:since])
     notes: list[Note] = []
     run: list[Message] = []
-    for message in conversation.messages:
+    flat = facts.list_content is Stance.REFUSES
+    for message in conversation.messages[since:]:
         if run and run[0].role is message.role and message.role not in SYSTEM_ROLES:
             run.append(message)
             continue
-        _close(run, messages, notes)
+        _close(run, messages, notes, flat)
         run = [message]
-    _close(run, messages, notes)
+    _close(run, messages, notes, flat)
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _close(run: list[Message], messages: list[Message], notes: list[Note]) -> None:
+def _last_run(messages: tuple[Message, ...]) -> int:
+    """Where the assistant's turns at the end begin."""
+    since = len(messages)
+    while since and messages[since - 1].role is Role.ASSISTANT:
+        since -= 1
+    return since
+
+
+def _close(run: list[Message], messages: list[Message], notes: list[Note], flat: bool) -> None:
     if len(run) < 2:
         messages.extend(run)
         return
-    one = merged(run)
+    one = merged(run, flat)
     messages.append(one)
     loses = Loss.NOTHING if one.name == run[0].name else Loss.METADATA
     notes += [
@@ -55,8 +68,8 @@ def _close(run: list[Message], messages: list[Message], notes: list[Note]) -> No
     ]
 
 
-def merged(run: list[Message]) -> Message:
-    """One turn of several. A name that not all of them bear goes."""
+def merged(run: list[Message], flat: bool = False) -> Message:
+    """One turn of several. A name that not all of them bear goes. `flat`: the target takes no list of texts."""
     first = run[0]
     if any(message.name != first.name for message in run):
         first = first.but(name=None)
@@ -67,4 +80,10 @@ def merged(run: list[Message]) -> Message:
         return first.but(
             parts=(Text(joined("\n\n", [part.literal for part in parts if type(part) is Text])),), listed=False
         )
+    said = [[part for part in message.parts if type(part) not in _ASIDE] for message in run]
+    if flat and any(said) and all(plain_text(texts) for texts in said):
+        words = [joined("\n", [part.literal for part in texts if type(part) is Text]) for texts in said if texts]
+        thoughts = [part for part in parts if type(part) is Reasoning]
+        calls = [part for part in parts if type(part) is Call]
+        return first.but(parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)
     return first.but(parts=parts, listed=len(parts) > 1)

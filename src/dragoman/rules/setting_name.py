@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
-from dragoman.conversation.settings import Settings
+from dragoman.conversation.settings import THINKING_FIELDS, Settings
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.rewriting import but
@@ -19,8 +19,7 @@ from dragoman.rules.rule import rule
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _SEEDS = ("seed", "random_seed")
-_THINKING = ("reasoning_effort", "reasoning", "thinking")
-ALIASES = {name: names for names in (_LIMITS, _SEEDS, _THINKING) for name in names}
+ALIASES = {name: names for names in (_LIMITS, _SEEDS, THINKING_FIELDS) for name in names}
 """Names that one setting goes by."""
 
 

@@ -30,7 +30,14 @@ _NUMBERS = (
 )
 
 
-@rule("setting-range", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA, top=True)
+@rule(
+    "setting-range",
+    spelling=True,
+    when=lambda facts: True,
+    looks_for=Trait.SETTINGS,
+    loses=Loss.METADATA,
+    top=True,
+)
 def setting_range(conversation: Conversation, facts: Facts) -> Rewrite:
     notes: list[Note] = []
     changes: dict[str, Any] = {}
@@ -41,9 +48,11 @@ def setting_range(conversation: Conversation, facts: Facts) -> Rewrite:
         if value is None or fact is None:
             continue
         near = _nearest(value, fact)
-        if near != value:
-            changes[name] = near
-            notes.append(Note(f"brought {name} from {value} to {near}", key=name, before=value, after=near))
+        if near == value and type(near) is type(value):
+            continue
+        changes[name] = near
+        before = near if near == value else value  # 40.0 and 40 are two spellings of one number
+        notes.append(Note(f"brought {name} from {value} to {near}", key=name, before=before, after=near))
     if facts.stop_max and len(settings.stop) > facts.stop_max:
         changes["stop"] = settings.stop[: facts.stop_max]
         notes.append(Note(f"kept the first {facts.stop_max} stop sequences", key="stop", before=settings.stop))
@@ -52,12 +61,12 @@ def setting_range(conversation: Conversation, facts: Facts) -> Rewrite:
 
 def _nearest(value: float, fact: Setting) -> float:
     if fact.min is not None and value < fact.min:
-        return _like(fact.min, value)
+        return _like(fact.min)
     if fact.max is not None and value > fact.max:
-        return _like(fact.max, value)
-    return value
+        return _like(fact.max)
+    return round(value) if fact.whole else value
 
 
-def _like(bound: float, value: float) -> float:
+def _like(bound: float) -> float:
     """A whole bound stays whole."""
     return int(bound) if bound == int(bound) else bound

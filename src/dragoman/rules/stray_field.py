@@ -23,7 +23,8 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Facts
+from dragoman.rules.null_field import refuses_fields
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -64,7 +65,8 @@ def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -
         if inner is not part.parts:
             changes["parts"] = inner
     holder = "calls" if type(part) is Call else message.role.value
-    extras = _kept(part.extras, holder, facts, type(part) is Result)
+    inside = type(part) is not Call and type(part) is not Result
+    extras = _kept(part.extras, holder, facts, type(part) is Result, inside)
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras
@@ -83,14 +85,17 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     return but(tool, extras=extras)  # type: ignore[no-any-return]
 
 
-def _kept(extras: Extras | None, role: str, facts: Facts, leftovers: bool = True) -> Extras | None:
-    """What may stay: the same object if all of it may. `leftovers`: here a stream's fields may have been left."""
+def _kept(
+    extras: Extras | None, role: str, facts: Facts, leftovers: bool = True, inside: bool = False
+) -> Extras | None:
+    """What may stay: the same object if all of it may. `leftovers`: here a stream's fields may have been left.
+    `inside`: these are fields of a content part."""
     if extras is None:
         return None
     if extras.dialect != facts.dialect:
         return None
     allowed = {*facts.message_fields.get(role, ()), *facts.message_fields.get("*", ())}
-    refuses = facts.unknown_fields is Stance.REFUSES
+    refuses = refuses_fields(facts, inside)
     fields = {
         name: value
         for name, value in extras.fields.items()

@@ -38,6 +38,8 @@ def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
     formed = FORMS[facts.thinking_form](thinking, settings, facts)
     if formed is not None:
         formed = _shown(_offered(formed, facts), facts)
+        if formed.spelled == EFFORT_ALONE:
+            formed = but(formed, spelled="")
         if facts.tools_with_effort is Stance.REFUSES and conversation.tools and formed.effort is not None:
             formed = but(formed, effort=Effort.NONE)
     if formed == thinking:
@@ -49,9 +51,19 @@ def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
 
 def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """A budget where the client counts, else the model decides."""
-    if thinking.budget is not None and thinking.budget > 0 and thinking.on is not False:
-        return but(thinking, effort=_at_least_low(thinking.effort))  # type: ignore[no-any-return]
-    return _adaptive(thinking, settings, facts)
+    if thinking.budget is None or thinking.budget <= 0 or thinking.on is False:
+        return _adaptive(thinking, settings, facts)
+    tokens = _bounded(thinking.budget, settings, facts)
+    if tokens is None:
+        return Thinking(on=False, visible=thinking.visible)
+    return but(thinking, budget=tokens, effort=_at_least_low(thinking.effort))  # type: ignore[no-any-return]
+
+
+def _bounded(tokens: int, settings: Settings, facts: Facts) -> int | None:
+    """A budget below the token limit, or None where that leaves too little."""
+    if settings.max_tokens is not None and facts.budget_below_limit:
+        tokens = min(tokens, settings.max_tokens - 1)
+    return None if tokens < facts.budget_min else tokens
 
 
 def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
@@ -63,8 +75,7 @@ def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     effort = _as_effort(thinking)
     if effort is None:
         return None
-    spelled = thinking.spelled if thinking.spelled != EFFORT_ALONE else ""
-    return Thinking(effort=effort, summary=thinking.summary, spelled=spelled)
+    return Thinking(effort=effort, summary=thinking.summary, spelled=thinking.spelled)
 
 
 def _as_effort(thinking: Thinking) -> Effort | None:
@@ -89,13 +100,12 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
         tokens = BUDGETS[effort]
     if tokens < 0:
         return thinking
-    if settings.max_tokens is not None and facts.budget_below_limit:
-        tokens = min(tokens, settings.max_tokens - 1)
-    if tokens < facts.budget_min:
+    fitting = _bounded(tokens, settings, facts)
+    if fitting is None:
         return Thinking(on=False, visible=thinking.visible)
-    if tokens == thinking.budget and thinking.effort is None and not thinking.adaptive:
+    if fitting == thinking.budget and thinking.effort is None and not thinking.adaptive:
         return thinking
-    return Thinking(on=True, budget=tokens, visible=thinking.visible)
+    return Thinking(on=True, budget=fitting, visible=thinking.visible)
 
 
 def _is_off(thinking: Thinking) -> bool:

@@ -2,7 +2,7 @@
 that the target does not know.
 
 A forced choice becomes `auto`; a choice among some tools becomes `required` or `auto`. Without tools there is nothing
-to choose.
+to choose. One vendor's word (`any`) becomes the dialect's own (`required`).
 
 Loses metadata.
 """
@@ -17,13 +17,22 @@ from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.missing_reasoning import thinks
-from dragoman.rules.rewriting import rewrite_settings
+from dragoman.rules.rewriting import but, rewrite_settings
 from dragoman.rules.rule import rule
 
+ODD_SPELLINGS = ("any", "typeless")
+"""Spellings of a choice that are one vendor's own; they mean what the dialect says in its own words."""
 _FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
 
 
-@rule("tool-choice-form", when=lambda facts: True, looks_for=Trait.SETTINGS, loses=Loss.METADATA, top=True)
+@rule(
+    "tool-choice-form",
+    spelling=True,
+    when=lambda facts: True,
+    looks_for=Trait.SETTINGS,
+    loses=Loss.METADATA,
+    top=True,
+)
 def tool_choice_form(conversation: Conversation, facts: Facts) -> Rewrite:
     settings = conversation.settings
     choice = settings.tool_choice
@@ -44,9 +53,12 @@ def tool_choice_form(conversation: Conversation, facts: Facts) -> Rewrite:
     if choice is None:
         return Rewrite(conversation)
     formed = _formed(choice, facts, thinks(settings, facts))
+    loses = Loss.METADATA
     if formed == choice:
-        return Rewrite(conversation)
-    note = Note("chose a tool in a way the target takes", key="tool_choice", before=choice, after=formed)
+        if choice.spelled not in ODD_SPELLINGS or facts.odd_choice is not Stance.REFUSES:
+            return Rewrite(conversation)
+        formed, loses = but(choice, spelled=""), Loss.NOTHING
+    note = Note("chose a tool in a way the target takes", key="tool_choice", loses=loses, before=choice, after=formed)
     return rewrite_settings(conversation, [note], tool_choice=formed)
 
 

@@ -326,6 +326,11 @@ def _write_choice(settings: Settings, out: dict[str, Json]) -> None:
     out["tool_choice"] = write_object(wire)
 
 
+_OPEN = b'{"type":"object"}'
+_CLOSED = b'{"type":"object","additionalProperties":false}'
+"""The schema of a tool without one, which Messages demands; a strict tool's has to be closed."""
+
+
 def write_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
         if tool.origin.dialect != DIALECT:
@@ -336,7 +341,7 @@ def write_tool(tool: Tool | NativeTool) -> Json:
     wire: dict[str, Json] = {"name": quote(tool.name)}
     if tool.description is not None:
         wire["description"] = tool.description
-    wire["input_schema"] = tool.schema if tool.schema is not None else b'{"type":"object"}'
+    wire["input_schema"] = tool.schema if tool.schema is not None else _CLOSED if tool.strict else _OPEN
     put(wire, "strict", tool.strict)
     if tool.hint is not None:
         wire["cache_control"] = tool.hint.json

@@ -118,6 +118,10 @@ def read_system(raw: bytes) -> list[Message]:
     return [Message(SYSTEM, parts, FIELD, extras=extras)] if parts or extras else []
 
 
+_UNSAID: Mapping[str, Json] = {"role": b"null"}
+"""A content without a role is the user's; not everybody takes it."""
+
+
 class Reader:
     """Holds the turn that is being read, and the calls that wait for an answer: responses may come without an id."""
 
@@ -129,6 +133,7 @@ class Reader:
         self._waiting: list[Call] = []
         self._runs: list[tuple[Role, list[Part]]] = []
         self._since = 0
+        self._unsaid = False
 
     def messages(self) -> list[Message]:
         self._index += 1
@@ -139,6 +144,8 @@ class Reader:
         self._index += 1
         at = f"/contents/{self._index}/parts"
         role = wire.role or "user"
+        if wire.role is None and not fields:
+            fields = _UNSAID
         if role == "model":
             self._flush()
             if self._done and self._done[-1].role is not ASSISTANT:
@@ -161,10 +168,14 @@ class Reader:
 
     def _turn(self, parts: tuple[Part, ...], fields: Mapping[str, Json]) -> None:
         """Runs of responses and of other parts. Responses go on where the content before ended with some."""
+        unsaid = fields is _UNSAID
+        if unsaid:
+            fields = {}
         goes_on = self._runs and self._runs[-1][0] is TOOL and type(parts[0]) is Result and not fields
         if not goes_on:
             self._flush()
             self._since = self._index
+        self._unsaid = self._unsaid or unsaid
         for part in parts:
             role = TOOL if type(part) is Result else USER
             if not self._runs or self._runs[-1][0] is not role:
@@ -175,6 +186,9 @@ class Reader:
 
     def _flush(self, extras: Extras | None = None) -> None:
         span = self._index - self._since + (1 if extras else 0)
+        if self._unsaid:
+            extras = extras or Extras(DIALECT, _UNSAID)
+            self._unsaid = False
         for role, run in self._runs:
             self._done.append(Message(role, tuple(run), self._since, span, extras=extras))
         self._runs = []
@@ -376,7 +390,18 @@ def _read_inline(wire: dict[str, bytes]) -> Source | None:
     if media_type[:1] != b'"' or content[:1] != b'"':
         return None
     name = unquote(media_type)
-    return kind_of(name), Inline(name, content), {f"inlineData.{key}": value for key, value in wire.items()}
+    return kind_of(name), Inline(name, _standard(content)), {f"inlineData.{key}": value for key, value in wire.items()}
+
+
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+
+
+def _standard(data: bytes) -> bytes:
+    """Base64 in the alphabet that all others read, and padded: Google's own SDK writes the one for URLs."""
+    if b"-" in data or b"_" in data:
+        data = data.translate(_STANDARD)
+    missing = -(len(data) - 2) % 4
+    return data[:-1] + b"=" * missing + b'"' if missing in (1, 2) and b"\\" not in data else data
 
 
 def _read_file(wire: dict[str, bytes]) -> Source | None:

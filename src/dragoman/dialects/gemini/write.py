@@ -120,8 +120,13 @@ def _opening(messages: Sequence[Message]) -> int:
 
 
 def _goes_on(message: Message, after: Message) -> bool:
-    plain = not after.role_text and after.extras is None and message.extras is None and after.name is None
+    plain = not after.role_text and _bare(after.extras) and _bare(message.extras) and after.name is None
     return after.role is USER and plain and bool(after.parts)
+
+
+def _bare(extras: Extras | None) -> bool:
+    """No fields besides a role that was left out."""
+    return extras is None or extras.fields.keys() == {"role"}
 
 
 def _write_content(message: Message, parts: Sequence[Part], named: _Names, out: Pieces) -> None:
@@ -222,7 +227,7 @@ def _write_extras(extras: Extras | None, head: str, out: Pieces) -> None:
         raise Unrepresentable(f"fields of {extras.dialect} in a Gemini content: {', '.join(extras.fields)}")
     for key, value in extras.fields.items():
         inside = key.startswith(head) if head else "." not in key
-        if inside:
+        if inside and key != "role":  # one that was left out: it is written for all
             out += (b",", quote(key[len(head) :]), b":", value)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
@@ -36,8 +36,8 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Role
     content: Raw = _NULL
-    tool_calls: list[_Call] | None = None
-    tool_call_id: str | None = None
+    tool_calls: list[_Call] | UnsetType = UNSET  # null is more than these fields need: strict servers refuse it
+    tool_call_id: str | UnsetType = UNSET
 
 
 class _AnyObject(msgspec.Struct, gc=False):
@@ -86,7 +86,7 @@ def read_plain(raw: bytes | Raw) -> Plain | None:
                 spoken, content = False, b"null"
         identity = message.tool_call_id
         if role is TOOL:
-            if not spoken or not identity or calls is not None:
+            if not spoken or not identity or calls is not UNSET:
                 return None
             answered.append(identity)
             results.append(Result(identity, (Text(content),)))
@@ -97,8 +97,8 @@ def read_plain(raw: bytes | Raw) -> Plain | None:
             done.append(Message(TOOL, tuple(results), index - len(results), len(results)))
             codes.append("t")
             answered, results = [], []
-        if calls is None:
-            if not spoken or identity is not None:
+        if calls is UNSET:
+            if not spoken or identity is not UNSET:
                 return None
             done.append(Message(role, (Text(content),), index))
             codes.append(CODES[role])

@@ -7,10 +7,11 @@ not know put aside as extras.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.conversation import states
 from dragoman.conversation.literals import EMPTY, quote
@@ -44,6 +45,9 @@ ORIGIN = Origin(DIALECT)
 LEGACY = "function_call"
 UNTITLED = "untitled"
 """The name of a file that has none: Chat demands one beside a file's bytes."""
+BARE = "bare"
+DOCUMENT_URL = "document_url"
+"""Shapes of media besides Chat's own: a URL as plain text, a document by its URL. `untitled`: a file without a name."""
 _NONE = Raw()
 _NOTHING = (b"", b"null")
 
@@ -70,18 +74,18 @@ class WireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class WireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: str
     content: Raw = _NONE
-    name: str | None = None
-    tool_calls: list[WireCall] | None = None
-    tool_call_id: str | None = None
+    name: str | UnsetType | None = UNSET
+    tool_calls: list[WireCall] | UnsetType | None = UNSET
+    tool_call_id: str | UnsetType | None = UNSET
     refusal: Raw = _NONE
     reasoning_content: Raw = _NONE
     reasoning: Raw = _NONE
     reasoning_details: Raw = _NONE
-    function_call: WireFunction | None = None
+    function_call: WireFunction | UnsetType | None = UNSET
     audio: Raw = _NONE
     annotations: Raw = _NONE
     cache_control: Raw = _NONE
-    prefix: bool | None = None
+    prefix: bool | UnsetType | None = UNSET
 
 
 class WirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -159,7 +163,7 @@ class Reader:
     def messages(self) -> tuple[Message, ...]:
         if self._results:
             self._flush()
-        return tuple(self._done)
+        return tuple([*map(_unmarked, self._done[:-1]), *self._done[-1:]])
 
     def _flush(self) -> None:
         results = tuple(self._results)
@@ -169,8 +173,6 @@ class Reader:
     def _plain(self, role: Role, wire: WireMessage, extras: ExtraFields, role_text: str = "") -> Message:
         content = bytes(wire.content)
         if content[:1] == b'"':
-            if not extras and wire.name is None and wire.cache_control is _NONE and not role_text:
-                return Message(role, (Text(content),), self._index)
             parts: tuple[Part, ...] = (Text(content),)
         else:
             parts = self._content(content)
@@ -178,9 +180,9 @@ class Reader:
             role,
             parts,
             self._index,
-            name=wire.name,
+            name=wire.name or None,
             hint=_hint(wire.cache_control),
-            extras=self._extras(wire, extras, _FOREIGN_TO_PLAIN),
+            extras=_extras(wire, extras, _FOREIGN_TO_PLAIN),
             listed=content[:1] == b"[",
             role_text=role_text,
         )
@@ -198,23 +200,19 @@ class Reader:
             parts += self._content(content)
         if wire.refusal is not _NONE or wire.audio is not _NONE or wire.annotations is not _NONE:
             parts += self._asides(wire)
-            extras = _with_empty_asides(wire, extras)
         if calls:
             parts += [self._call(call, number, extras) for number, call in enumerate(calls)]
-        if wire.function_call is not None:
+        if wire.function_call:
             parts.append(self._legacy_call(wire.function_call))
-        plain = wire.name is None and wire.prefix is None and content[:1] != b"[" and wire.cache_control is _NONE
-        if plain and not extras:
-            return Message(ASSISTANT, tuple(parts), self._index)
         return Message(
             ASSISTANT,
             tuple(parts),
             self._index,
-            name=wire.name,
+            name=wire.name or None,
             hint=_hint(wire.cache_control),
-            extras=self._extras(wire, extras, ()),
+            extras=_extras(wire, extras, _FOREIGN_TO_ASSISTANT),
             listed=content[:1] == b"[",
-            prefill=bool(wire.prefix),
+            prefill=wire.prefix is True,
         )
 
     def _reasoning(self, wire: WireMessage) -> list[Part]:
@@ -278,26 +276,24 @@ class Reader:
         content = bytes(wire.content)
         legacy = wire.role == "function"
         call_id = self._legacy if legacy else wire.tool_call_id
-        if call_id is None:
+        if not isinstance(call_id, str):
             raise MalformedRequest(
                 "a tool message without the id of its call",
                 at=f"/messages/{self._index}/tool_call_id",
                 hint="repeat the id of the tool call it answers",
             )
         if content[:1] == b'"':
-            if not extras and not legacy and wire.name is None and wire.cache_control is _NONE:
-                return Result(call_id, (Text(content),))
             parts: tuple[Part, ...] = (Text(content),)
         else:
             parts = self._content(content)
         return Result(
             call_id,
             parts,
-            name=wire.name,
+            name=wire.name or None,
             listed=content[:1] == b"[",
             spelled=LEGACY if legacy else "",
             hint=_hint(wire.cache_control),
-            extras=self._extras(wire, extras, ()),
+            extras=_extras(wire, extras, _FOREIGN_TO_LEGACY if legacy else _FOREIGN_TO_RESULT),
         )
 
     def _content(self, content: bytes) -> tuple[Part, ...]:
@@ -308,20 +304,33 @@ class Reader:
             raise MalformedRequest("content is neither a string nor a list of parts", at=at)
         return tuple([read_part(bytes(item), f"{at}/{index}") for index, item in enumerate(items(content, at))])
 
-    def _extras(self, wire: WireMessage, extras: ExtraFields, foreign: tuple[str, ...]) -> Extras | None:
-        """Unknown fields, and known ones that mean nothing on this role."""
-        fields = dict(extras.get("$", {}))
-        for name in foreign:
-            value = getattr(wire, name)
-            if isinstance(value, Raw):
-                text = bytes(value)
-            elif value is None:
-                continue
-            else:
-                text = _written(value)
-            if text not in _NOTHING and text != b"[]":
-                fields[name] = text
-        return extras_of(DIALECT, fields)
+
+def _extras(wire: WireMessage, extras: ExtraFields, foreign: tuple[str, ...]) -> Extras | None:
+    """Unknown fields, known ones that mean nothing on this role, and those that hold nothing.
+
+    What is null or an empty list means nothing to us, and strict servers refuse it all the same.
+    """
+    if not extras and _held(wire) == _ABSENT:
+        return None
+    fields = dict(extras.get("$", {}))
+    for name in _FIELDS:
+        value = getattr(wire, name)
+        if value is UNSET or value is _NONE:
+            continue
+        text = bytes(value) if type(value) is Raw else b"null" if value is None else b"" if value else _written(value)
+        if text in _HOLDS_NOTHING:
+            fields[name] = text
+        elif name in foreign:
+            fields[name] = text or _written(value)
+    return Extras(DIALECT, fields) if fields else None
+
+
+def _unmarked(message: Message) -> Message:
+    """Only a last message can be continued: before that the mark is a field like any other."""
+    if not message.prefill:
+        return message
+    fields = dict(message.extras.fields) if message.extras is not None else {}
+    return message.but(prefill=False, extras=Extras(DIALECT, {**fields, "prefix": b"true"}))
 
 
 def _written(value: Any) -> bytes:
@@ -336,13 +345,6 @@ def _written(value: Any) -> bytes:
     )
 
 
-def _with_empty_asides(wire: WireMessage, extras: ExtraFields) -> ExtraFields:
-    """With the names of what an answer did not have and an SDK wrote all the same: strict servers refuse them."""
-    found = {name: bytes(getattr(wire, name)) for name in ("refusal", "audio", "annotations")}
-    empty = {name: text for name, text in found.items() if text in (b"null", b"[]")}
-    return {**extras, "$": {**extras.get("$", {}), **empty}} if empty else extras
-
-
 _FOREIGN_TO_PLAIN = (
     "tool_calls",
     "tool_call_id",
@@ -355,6 +357,14 @@ _FOREIGN_TO_PLAIN = (
     "annotations",
     "prefix",
 )
+_FOREIGN_TO_ASSISTANT = ("tool_call_id",)
+_FOREIGN_TO_RESULT = tuple(name for name in _FOREIGN_TO_PLAIN if name != "tool_call_id")
+_FOREIGN_TO_LEGACY = _FOREIGN_TO_PLAIN
+_FIELDS = ("name", *_FOREIGN_TO_PLAIN)
+_held = attrgetter(*_FIELDS)
+_ABSENT = _held(WireMessage(""))
+_HOLDS_NOTHING = (b"null", b"[]", b"false")
+"""`false`: a mark (`prefix`) that is not set."""
 
 
 def _custom_input(raw: Raw) -> Json:
@@ -418,8 +428,22 @@ def read_part(raw: bytes, at: str) -> Part:
         salvaged = salvage(raw, _part, at)
         wire, extras = salvaged.value, extras_of(DIALECT, salvaged.extras.get("$", {}))
     reader = PART_READERS.get(wire.type)
+    if reader is not None:
+        extras = _beside(wire, extras)
     part = reader(wire, _hint(wire.cache_control), extras) if reader is not None else None
     return Opaque(kind=wire.type, json=raw, origin=ORIGIN) if part is None else part
+
+
+def _beside(wire: WirePart, extras: Extras | None) -> Extras | None:
+    """With the members of other types of part, which SDKs write as null."""
+    found = {
+        name: bytes(getattr(wire, name))
+        for name in PART_READERS
+        if name != wire.type and getattr(wire, name) is not _NONE
+    }
+    if not found:
+        return extras
+    return Extras(DIALECT, {**found, **(extras.fields if extras is not None else {})})
 
 
 def _read_text(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
@@ -446,11 +470,12 @@ def _read_document(wire: WirePart, hint: CacheHint | None, extras: Extras | None
 
 def _read_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     content = _loose(raw)
+    form = DOCUMENT_URL if kind is MediaKind.DOCUMENT else ""
     if isinstance(content, str):
-        return Media(kind, link(content), hint=hint, extras=extras)
+        return Media(kind, link(content), spelled=form or BARE, hint=hint, extras=extras)
     if not isinstance(content, dict) or not isinstance(content.get("url"), str) or content.keys() - {"url", "detail"}:
         return None
-    return Media(kind, link(content["url"]), detail=content.get("detail"), hint=hint, extras=extras)
+    return Media(kind, link(content["url"]), detail=content.get("detail"), spelled=form, hint=hint, extras=extras)
 
 
 def _read_audio(wire: WirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
@@ -474,7 +499,9 @@ def _read_file(wire: WirePart, hint: CacheHint | None, extras: Extras | None) ->
     else:
         return None
     title = content.get("filename")
-    return Media(MediaKind.DOCUMENT, source, title=title if title != UNTITLED else None, hint=hint, extras=extras)
+    form = "" if title is not None or isinstance(source, Stored) else UNTITLED
+    named = title if title != UNTITLED else None
+    return Media(MediaKind.DOCUMENT, source, title=named, spelled=form, hint=hint, extras=extras)
 
 
 def _loose(raw: Raw) -> Any:

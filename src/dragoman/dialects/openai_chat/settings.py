@@ -13,7 +13,15 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.remembered import Remembered
-from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
+from dragoman.conversation.settings import (
+    THINKING_FIELDS,
+    Effort,
+    FormatKind,
+    Number,
+    ResponseFormat,
+    Settings,
+    Thinking,
+)
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, ORIGIN
 from dragoman.dialects.reading import extras_of
@@ -54,8 +62,6 @@ PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
 SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "functions"})
 """Members that are read elsewhere."""
 
-THINKING = ("reasoning_effort", "reasoning", "thinking")
-
 
 class Top(msgspec.Struct):
     """What the top level says besides the messages."""
@@ -88,7 +94,7 @@ def _read_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras 
         plain = PLAIN.get(key)
         if plain is not None:
             _read_plain(key, raw, plain, found, extras)
-        elif key in THINKING:
+        elif key in THINKING_FIELDS:
             thinking[key] = raw
         elif key in READERS:
             _read_special(key, raw, found, extras)
@@ -130,10 +136,12 @@ def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str,
         found |= content
 
 
-def _read_stop(raw: bytes) -> dict[str, Any]:
+def _read_stop(raw: bytes) -> dict[str, Any] | None:
     if raw[:1] == b'"':
         return {"stop": (raw,), "stop_listed": False}
     texts = tuple(bytes(item) for item in items(raw, "/stop"))
+    if not texts:
+        return None
     if any(text[:1] != b'"' for text in texts):
         raise MalformedRequest("a stop sequence that is not a string", at="/stop")
     return {"stop": texts}
@@ -141,19 +149,29 @@ def _read_stop(raw: bytes) -> dict[str, Any]:
 
 def _read_choice(raw: bytes) -> dict[str, Any]:
     if raw[:1] == b'"':
-        mode = _MODES.get(unquote(raw))
-        choice = ToolChoice(mode) if mode else ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
-        return {"tool_choice": choice}
+        word = unquote(raw)
+        mode = _MODES.get(word)
+        if mode is None:
+            return {"tool_choice": ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)}
+        return {"tool_choice": ToolChoice(mode, spelled=word if word == ANY else "")}
     return {"tool_choice": _named_choice(raw, msgspec.json.decode(raw))}
 
 
-_MODES = {"auto": ChoiceMode.AUTO, "none": ChoiceMode.NONE, "required": ChoiceMode.REQUIRED}
+ANY = "any"
+TYPELESS = "typeless"
+"""Spellings of a tool choice: Mistral's word for `required`, and a name without the `type` beside it."""
+_MODES = {
+    "auto": ChoiceMode.AUTO,
+    "none": ChoiceMode.NONE,
+    "required": ChoiceMode.REQUIRED,
+    ANY: ChoiceMode.REQUIRED,
+}
 
 
 def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
     kind = wire.get("type", "function")
     if kind == "function" and isinstance(wire.get("function"), dict) and isinstance(wire["function"].get("name"), str):
-        return ToolChoice(ChoiceMode.NAMED, (wire["function"]["name"],))
+        return ToolChoice(ChoiceMode.NAMED, (wire["function"]["name"],), spelled="" if "type" in wire else TYPELESS)
     if kind == "allowed_tools":
         allowed = wire["allowed_tools"]
         if all(tool.get("type") == "function" for tool in allowed["tools"]):
@@ -501,7 +519,8 @@ def _write_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
         return
     match choice.mode:
         case ChoiceMode.NAMED:
-            out["tool_choice"] = b'{"type":"function","function":{"name":' + quote(choice.names[0]) + b"}}"
+            kind = b"" if choice.spelled == TYPELESS else b'"type":"function",'
+            out["tool_choice"] = b"{" + kind + b'"function":{"name":' + quote(choice.names[0]) + b"}}"
         case ChoiceMode.ALLOWED:
             tools = [{"type": "function", "function": {"name": name}} for name in choice.names]
             allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
@@ -511,7 +530,7 @@ def _write_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
                 raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
             out["tool_choice"] = choice.json
         case _:
-            out["tool_choice"] = quote(choice.mode)
+            out["tool_choice"] = quote(ANY if choice.spelled == ANY else choice.mode)
 
 
 def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:

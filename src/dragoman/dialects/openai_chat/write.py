@@ -27,7 +27,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, UNTITLED
+from dragoman.dialects.openai_chat.read import BARE, DIALECT, DOCUMENT_URL, LEGACY, UNTITLED
 from dragoman.dialects.reading import data_url
 from dragoman.dialects.writing import Pieces
 from dragoman.errors import Unrepresentable
@@ -287,17 +287,24 @@ def _write_media(part: Media, out: Pieces) -> None:
         form = source.media_type.partition("/")[2]
         out += (b'{"type":"input_audio","input_audio":{"data":', source.data)
         out += (b',"format":', quote(_FORMATS.get(form, form)), b"}")
-    elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)):
+    elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.spelled != DOCUMENT_URL:
         _write_file(part, source, out)
     elif kind in _LINKED and isinstance(source, (Inline, Remote)):
-        field = _LINKED[kind]
-        url = data_url(source) if isinstance(source, Inline) else quote(source.url)
-        out += (b'{"type":"%b","%b":{"url":' % (field, field), url)
-        if part.detail is not None:
-            out += (b',"detail":', quote(part.detail))
-        out.append(b"}")
+        _write_link(part, data_url(source) if isinstance(source, Inline) else quote(source.url), out)
     else:
         raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in Chat content")
+
+
+def _write_link(part: Media, url: bytes, out: Pieces) -> None:
+    """By its URL: an object, or the URL alone for documents and where the client wrote it so."""
+    field = _LINKED[part.kind]
+    if part.kind is MediaKind.DOCUMENT or part.spelled == BARE:
+        out += (b'{"type":"%b","%b":' % (field, field), url)
+        return
+    out += (b'{"type":"%b","%b":{"url":' % (field, field), url)
+    if part.detail is not None:
+        out += (b',"detail":', quote(part.detail))
+    out.append(b"}")
 
 
 def _write_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
@@ -305,7 +312,7 @@ def _write_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
         out += (b'{"type":"file","file":{"file_id":', quote(source.id))
     else:
         out += (b'{"type":"file","file":{"file_data":', data_url(source))
-    if part.title is not None or isinstance(source, Inline):
+    if part.title is not None or (isinstance(source, Inline) and part.spelled != UNTITLED):
         out += (b',"filename":', quote(part.title or UNTITLED))
     out.append(b"}")
 

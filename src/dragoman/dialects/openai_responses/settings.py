@@ -46,8 +46,13 @@ PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
 SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
 """Members that are read elsewhere."""
 
-UNSPOKEN = ("top_k", "min_p", "seed", "n", "logprobs")
+UNSPOKEN = ("top_k", "min_p", "seed", "n")
 """Settings that Responses has no word for."""
+
+
+INCLUDE = "include"
+_LOGPROBS = b'"message.output_text.logprobs"'
+"""The probabilities of tokens are asked for among the things to include."""
 
 
 class Top(msgspec.Struct):
@@ -74,6 +79,11 @@ def read_top(source: Mapping[str, Raw]) -> Top:
             _read_plain(key, raw, found)
         elif key in READERS:
             _read_special(key, raw, found, extras)
+        elif key == INCLUDE and _LOGPROBS in raw:
+            found["logprobs"] = True
+            rest = [bytes(item) for item in items(raw, "/include") if bytes(item) != _LOGPROBS]
+            if rest:
+                extras[key] = b"[" + b",".join(rest) + b"]"
         elif key != "instructions" or raw[:1] != b'"':
             extras[key] = raw
     if nulls:
@@ -237,6 +247,9 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     if wanted.stream:
         out["stream"] = b"true"
     out |= {key: value for key, value in extras.items() if "." not in key}
+    if settings.logprobs:
+        rest = [bytes(item) for item in items(out.get(INCLUDE, b"[]"))]
+        out[INCLUDE] = b"[" + b",".join([*rest, _LOGPROBS]) + b"]"
     return out
 
 

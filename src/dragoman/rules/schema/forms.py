@@ -88,6 +88,9 @@ ANTHROPIC_COMPATIBLE = replace(
 
 GEMINI_JSON = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
 
+# An answer may be a list or a word, and its schema a mere reference (recorded).
+GEMINI_ANSWER = SchemaForm(nullable=Nullable.TYPE_LIST)
+
 GEMINI_PROTO = SchemaForm(
     keywords=frozenset(
         {
@@ -165,6 +168,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "anthropic-strict": ANTHROPIC_STRICT,
         "anthropic-compatible": ANTHROPIC_COMPATIBLE,
         "gemini-json": GEMINI_JSON,
+        "gemini-answer": GEMINI_ANSWER,
         "gemini-proto": GEMINI_PROTO,
         "mistral": OBJECT,
         "bedrock": OBJECT,

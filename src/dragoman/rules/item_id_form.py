@@ -1,0 +1,89 @@
+"""Items under an id that the target did not give: another vendor's, or one that stands for what only it keeps.
+
+An id of another form goes, since calls are known by their call id and messages by their place. Thinking under such an
+id goes with it, and so does thinking that its own provider keeps, where the item that it led to is not named or the
+same one was there before.
+
+Loses metadata.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Extras, Part, Reasoning, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+ID, ITEM_ID = "id", "item.id"
+"""The id of an item that is one part, and that of a message, which its first part carries."""
+
+
+@rule(
+    "item-id-form",
+    when=lambda facts: bool(facts.item_ids),
+    looks_for=Trait.PART_EXTRAS | Trait.MESSAGE_EXTRAS,
+    loses=Loss.METADATA,
+)
+def item_id_form(conversation: Conversation, facts: Facts) -> Rewrite:
+    notes: list[Note] = []
+    messages: list[Message] = []
+    seen: set[bytes] = set()
+    for message in conversation.messages:
+        cleaned = _clean(message, facts, seen, notes)
+        if cleaned.parts or not message.parts:
+            messages.append(cleaned)
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _clean(message: Message, facts: Facts, seen: set[bytes], notes: list[Note]) -> Message:
+    parts: list[Part] = []
+    for index, part in enumerate(message.parts):
+        if type(part) is Reasoning:
+            if _lost(part, message.parts[index + 1 :], seen, facts):
+                notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
+                continue
+        elif part.extras is not None and _odd(part, part.extras, facts):
+            notes.append(Note("took off an id of another form", message, part, before=part.extras))
+            part = but(part, extras=_without(part.extras))
+        parts.append(part)
+    extras = message.extras
+    if extras is not None and ID in extras.fields and not _fits(extras.fields[ID], "message", facts):
+        notes.append(Note("took off an id of another form", message, before=extras))
+        return message.but(parts=tuple(parts), extras=_without(extras))
+    return message if len(parts) == len(message.parts) and _same(parts, message) else message.but(parts=tuple(parts))
+
+
+def _same(parts: list[Part], message: Message) -> bool:
+    return all(one is other for one, other in zip(parts, message.parts, strict=True))
+
+
+def _lost(part: Reasoning, after: tuple[Part, ...], seen: set[bytes], facts: Facts) -> bool:
+    if part.extras is None or ID not in part.extras.fields:
+        return False
+    identity = part.extras.fields[ID]
+    if identity in seen or not _fits(identity, "reasoning", facts):
+        return True
+    seen.add(identity)
+    follower = next((other for other in after if type(other) is not Reasoning), None)
+    if type(follower) is not Text:
+        return False
+    return follower.extras is None or ITEM_ID not in follower.extras.fields
+
+
+def _odd(part: Part, extras: Extras, facts: Facts) -> bool:
+    if type(part) is Call:
+        return ID in extras.fields and not _fits(extras.fields[ID], "call", facts)
+    return ITEM_ID in extras.fields and not _fits(extras.fields[ITEM_ID], "message", facts)
+
+
+def _fits(literal: bytes, kind: str, facts: Facts) -> bool:
+    return literal[1:].startswith(facts.item_ids.get(kind, "").encode())
+
+
+def _without(extras: Extras) -> Extras | None:
+    fields = {name: value for name, value in extras.fields.items() if name not in (ID, ITEM_ID)}
+    return Extras(extras.dialect, fields) if fields else None

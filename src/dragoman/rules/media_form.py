@@ -1,0 +1,35 @@
+"""Media in a shape that one vendor made: a document as `document_url`, a URL as plain text, a file without a name.
+
+It is written in the dialect's own shape.
+
+Loses nothing.
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Media, Part
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+_ALL = ("*",)
+
+
+@rule(
+    "media-form",
+    spelling=True,
+    when=lambda facts: facts.media_forms != _ALL,
+    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    loses=Loss.NOTHING,
+)
+def media_form(conversation: Conversation, facts: Facts) -> Rewrite:
+    def formed(message: Message, part: Part) -> Swap | None:
+        if type(part) is not Media or not part.spelled or part.spelled in facts.media_forms:
+            return None
+        return Swap((but(part, spelled=""),), f"wrote the {part.kind.value} in the dialect's own shape")
+
+    return rewrite_parts(conversation, formed, inside_results=True)
