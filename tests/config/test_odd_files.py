@@ -78,3 +78,22 @@ def test_an_unreadable_env_file_beside_the_config(here: Path) -> None:
     done = CliRunner().invoke(cli, ["keys", "list", "-c", "good.yaml"])
     assert done.exit_code == 1
     assert ".env: cannot be read: it is not UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "warned"),
+    [
+        ("providers: {groq: {api_key: sk-0123456789}}", 0o644, True),
+        ("providers: {groq: {api_keys: [sk-0123456789, sk-9876543210]}}", 0o644, True),
+        ("providers: {groq: {api_key: sk-0123456789}}", 0o640, False),
+        ("providers: {groq: {api_key: '${SOME_KEY}'}}", 0o644, False),
+        ("server: {port: 1}", 0o644, False),
+    ],
+)
+def test_keys_that_everybody_may_read_are_told(here: Path, text: str, mode: int, warned: bool) -> None:
+    path = here / "dragoman.yaml"
+    path.write_text(text)
+    path.chmod(mode)
+    done = CliRunner().invoke(cli, ["config", "check"], env={"SOME_KEY": "sk-0123456789"})
+    assert done.exit_code == 0
+    assert ("everybody on this machine may read it: chmod 600 dragoman.yaml" in done.stderr) is warned

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from dragoman.config.tree import Node, read_tree
 from dragoman.config.variables import Environment, environment, substitute
 
 DEFAULT_FILE = "dragoman.yaml"
+_KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
@@ -47,7 +50,8 @@ def load(
     loaded = parse(text, file=name or "environment", known=known, variables=variables)
     if missing := list(_missing(loaded)):
         raise ConfigError(missing)
-    return msgspec.structs.replace(loaded, file=name, warnings=(*warnings, *loaded.warnings))
+    exposed = _exposed(path, files, loaded)
+    return msgspec.structs.replace(loaded, file=name, warnings=(*warnings, *loaded.warnings, *exposed))
 
 
 def parse(text: str, *, file: str = DEFAULT_FILE, known: Known, variables: Environment) -> Loaded:
@@ -74,6 +78,15 @@ def _missing(loaded: Loaded) -> Iterator[Problem]:
         file, _, line = loaded.origins.get(path, "").rpartition(":")
         says = f"{path} is {shown(provider.ca_file)}, which cannot be read; name a file of PEM certificates"
         yield Problem(says, file, int(line) if line.isdigit() else 0)
+
+
+def _exposed(path: Path | None, env_files: Sequence[Path], loaded: Loaded) -> Iterator[str]:
+    """Files with keys in them that everybody on this machine may read."""
+    written = " ".join(where for key, where in loaded.origins.items() if _KEY.fullmatch(key)) + " "
+    marks = {file: f"({file.name}) " for file in env_files} | ({path: f"{path.name}:"} if path is not None else {})
+    for file, mark in marks.items():
+        if mark in written and os.name == "posix" and file.stat().st_mode & stat.S_IROTH:
+            yield f"{file.name} holds keys and everybody on this machine may read it: chmod 600 {file.name}"
 
 
 def _origin(node: Node, file: str, variables: Environment) -> str:

@@ -42,6 +42,8 @@ class Known(msgspec.Struct, frozen=True):
         return self.caller.admin
 
 
+_WANTED = "this gateway wants a key: as `Authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key` or `?key=`"
+_UNKNOWN = "the key is not known to this gateway; `dragoman keys list` there shows which are"
 OWNER = Known(Caller("", True))
 STRANGER = Known(Caller("", False))
 
@@ -54,7 +56,7 @@ def identify(services: Services, inbound: Inbound) -> Known:
         return OWNER
     client = services.clients.who(inbound.key())
     if client is None:
-        raise Refused(Failure(FailureKind.AUTH, "the key is missing or not known to this gateway", 401))
+        raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
     if client.key.expires is not None and client.expired(datetime.now(UTC)):
         raise Refused(Failure(FailureKind.AUTH, "the key has expired", 401))
     if not client.may_call(inbound.path):

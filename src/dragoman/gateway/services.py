@@ -7,6 +7,7 @@ import os
 import random
 import secrets
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -151,7 +152,11 @@ class Services:
             try:
                 loaded, routes = await asyncio.to_thread(self._prepared, self.file)
             except DragomanError as fault:
-                self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": str(fault)})
+                self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": self.redactor.text(str(fault))})
+                return
+            except Exception as fault:  # whoever watches the file must go on watching
+                told = self.redactor.text("".join(traceback.format_exception(fault)))
+                self.lines.add(LogLevel.ERROR, {"event": "crash", "error": told})
                 return
             self._adopt(loaded.config, routes)
         self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(loaded.warnings)})
