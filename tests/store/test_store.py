@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from dragoman.store import (
     pin_key,
     workers_need_sqlite,
 )
+from dragoman.store.background import Background
 
 ADMIN = Caller("boss", admin=True)
 ANNA, BERT = Caller("anna"), Caller("bert")
@@ -118,6 +120,32 @@ def test_E17_what_is_kept_holds_no_secret_and_bodies_only_if_asked(make: Make, c
     without = plain.report("r1", ANNA)
     assert without is not None
     assert (without.request, without.answer) == (None, None)
+
+
+def test_kept_bodies_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, clock: Time) -> None:
+    monkeypatch.setattr("dragoman.store.memory.MOST_BYTES", 1000)
+    store = MemoryStore(StoreConfig(keep_bodies=True), clock)
+    for number in range(20):
+        store.record(entry(number, clock, request=json.dumps("x" * 200).encode()))
+    assert len(store.recent(ADMIN)) == 5
+    assert store.report("r19", ADMIN) is not None
+
+
+def test_too_much_that_waits_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.store.background.MOST_BYTES", 100)
+    gate, done = threading.Event(), []
+
+    def work(batch: list[bytes]) -> None:
+        gate.wait(5)
+        done.extend(batch)
+
+    jobs: Background[bytes] = Background(work, size=100, name="test", weigh=len)
+    taken = [jobs.put(b"x" * 30) for _ in range(10)]
+    gate.set()
+    assert jobs.flush(5)
+    assert (sum(taken), len(done), jobs.health().dropped) == (3, 3, 7)
+    assert jobs.put(b"x" * 100), "room again once it is written"
+    jobs.close()
 
 
 def test_a_report_is_json_with_its_changes(make: Make, clock: Time) -> None:

@@ -1,6 +1,7 @@
 """Work that nobody waits for.
 
-A bounded queue and one thread. `put` never blocks: when too much waits, the item is counted as dropped. An error in
+A bounded queue and one thread. `put` never blocks: when too much waits, in number or in bytes, the item is counted as
+dropped. An error in
 the work is counted and kept for the metrics; it never reaches whoever put the item there.
 """
 
@@ -14,13 +15,25 @@ from typing import Generic, TypeVar
 from dragoman.store.store import Health
 
 Item = TypeVar("Item")
+MOST_BYTES = 128 * 1024 * 1024
+"""What may wait in memory: a slow disk must not cost us all of it."""
 
 
 class Background(Generic[Item]):
-    """Hands items to `work` in batches, in the order in which they came."""
+    """Hands items to `work` in batches, in the order in which they came. `weigh` tells the bytes that an item holds."""
 
-    def __init__(self, work: Callable[[list[Item]], None], *, size: int, batch: int = 512, name: str) -> None:
+    def __init__(
+        self,
+        work: Callable[[list[Item]], None],
+        *,
+        size: int,
+        batch: int = 512,
+        name: str,
+        weigh: Callable[[Item], int] = lambda item: 0,
+    ) -> None:
         self._work = work
+        self._weigh = weigh
+        self._weight_in = self._weight_out = 0  # each is written by one thread alone
         self._size = size
         self._batch = batch
         self._queue: SimpleQueue[Item | threading.Event | None] = SimpleQueue()
@@ -32,9 +45,12 @@ class Background(Generic[Item]):
 
     def put(self, item: Item) -> bool:
         """Queue an item; False when it was dropped."""
-        if self._closed or self._queue.qsize() >= self._size:
+        weight = self._weigh(item)
+        heavy = weight and self._weight_in - self._weight_out + weight > MOST_BYTES
+        if self._closed or heavy or self._queue.qsize() >= self._size:
             self._dropped += 1
             return False
+        self._weight_in += weight
         self._queue.put(item)
         return True
 
@@ -92,3 +108,5 @@ class Background(Generic[Item]):
             self._last_error = f"{type(error).__name__}: {error}"
         else:
             self._written += len(batch)
+        finally:
+            self._weight_out += sum(map(self._weigh, batch))

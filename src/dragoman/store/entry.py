@@ -52,6 +52,10 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     sent: bytes | None = None
     answer: bytes | None = None
 
+    def weight(self) -> int:
+        """The bytes of its bodies."""
+        return sum(len(body) for body in (self.request, self.sent, self.answer) if body is not None)
+
     def report(self) -> bytes:
         """The entry as the JSON that its owner may read; changes and bodies stand in it as JSON."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__struct_fields__}

@@ -69,7 +69,7 @@ class Failures:
         self._lines: Background[Failure] | None = None
         if config.path is not None:
             self.path = Path(config.path)
-            self._lines = Background(self._write, size=QUEUE, batch=64, name="dragoman-failures")
+            self._lines = Background(self._write, size=QUEUE, batch=64, name="dragoman-failures", weigh=_weight)
 
     def write(self, failure: Failure) -> None:
         """Queue a line; bodies may be bytes. Never waits, never raises."""
@@ -138,6 +138,11 @@ class Failures:
             if older.exists():
                 older.replace(self.path.with_name(f"{self.path.name}.{number + 1}"))
         self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+
+def _weight(failure: Failure) -> int:
+    bodies = (failure.input_request, failure.sent_request)
+    return sum(len(body) for body in bodies if isinstance(body, bytes))
 
 
 def read_failure(line: str | bytes) -> Failure:

@@ -17,6 +17,8 @@ from dragoman.store.vault import Kept, MemoryVault
 from dragoman.store.windows import Allowed, Limited, Limits, Windows
 
 DAY = 86_400.0
+MOST_BYTES = 256 * 1024 * 1024
+"""Of bodies, where they are kept at all; the oldest requests leave for the newest."""
 
 
 class MemoryStore:
@@ -30,16 +32,22 @@ class MemoryStore:
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._windows = Windows()
         self._shelves = {shelf: MemoryShelf(CAPACITY[shelf]) for shelf in Shelf}
+        self._bytes = 0
         self._written = 0
         self._lock = Lock()
 
     def record(self, entry: Entry) -> None:
-        entry = fit_to_keep(entry, self._redactor, self.config.keep_bodies)
+        self.put(fit_to_keep(entry, self._redactor, self.config.keep_bodies))
+
+    def put(self, entry: Entry) -> None:
+        """Take an entry that is fit to keep."""
         with self._lock:
             self._entries[entry.id] = entry
+            self._bytes += entry.weight()
             self._written += 1
-            while len(self._entries) > self.config.keep_requests:
-                self._entries.popitem(last=False)
+            while len(self._entries) > self.config.keep_requests or self._bytes > MOST_BYTES:
+                _, oldest = self._entries.popitem(last=False)
+                self._bytes -= oldest.weight()
 
     def report(self, request_id: str, caller: Caller) -> Entry | None:
         entry = self._entries.get(request_id)

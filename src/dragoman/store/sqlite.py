@@ -77,11 +77,11 @@ class SqliteStore:
         self._windows: SharedWindows | Windows = SharedWindows(counters) if shared else Windows()
         self._writes = 0
         self._lessons_read = float("-inf")
-        self._jobs: Background[Job] = Background(self._write, size=config.queue, name="dragoman-store")
+        self._jobs: Background[Job] = Background(self._write, size=config.queue, name="dragoman-store", weigh=_weight)
 
     def record(self, entry: Entry) -> None:
         entry = fit_to_keep(entry, self._redactor, self.config.keep_bodies)
-        self._near.record(entry)
+        self._near.put(entry)
         failed = int(entry.status >= 400 or entry.error_kind is not None)
         row = (entry.id, entry.time, entry.caller, entry.target, entry.asked, failed)
         tokens = (entry.input_tokens, entry.output_tokens, entry.cached_tokens, entry.reasoning_tokens)
@@ -246,3 +246,9 @@ class SqliteStore:
 def _ready(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Values as SQLite takes them: an entry is encoded here, on the writer's thread."""
     return tuple(_encode(value) if isinstance(value, Entry) else value for value in values)
+
+
+def _weight(job: Job) -> int:
+    """The bytes of a request's bodies; everything else is small."""
+    last = job[1][-1]
+    return last.weight() if isinstance(last, Entry) else 0
