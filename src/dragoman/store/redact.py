@@ -24,26 +24,53 @@ _NAMES = (
     r"api[-_]?key|x-api-key|x-goog-api-key|(?:proxy-)?authorization|access[-_]token|auth[-_]token|"
     r"client[-_]secret|password|master[-_]key"
 )
-PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+_WORDS = ("key", "authorization", "token", "secret", "password")
+PATTERNS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     # Words of a refusal ("Bearer authentication required", "basic French") are no credentials.
     (
+        ("bearer",),
         re.compile(r"(?i)\b(bearer\s+)(?!(?:auth|token|scheme|format|header)[a-z]*\b)[A-Za-z0-9._~+/=-]{6,}"),
         rf"\1{REDACTED}",
     ),
-    (re.compile(r"\b([Bb]asic\s+)(?=\S*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/_-]{6,}=*"), rf"\1{REDACTED}"),
-    (re.compile(r"(?i)([?&](?:key|api[-_]?key|access_token|token|sig|signature)=)[^&\s\"'#\\]+"), rf"\1{REDACTED}"),
     (
+        ("basic",),
+        re.compile(r"\b([Bb]asic\s+)(?=\S*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/_-]{6,}=*"),
+        rf"\1{REDACTED}",
+    ),
+    (
+        ("key=", "token=", "sig=", "signature="),
+        re.compile(r"(?i)([?&](?:key|api[-_]?key|access_token|token|sig|signature)=)[^&\s\"'#\\]+"),
+        rf"\1{REDACTED}",
+    ),
+    (
+        _WORDS,
         re.compile(
             rf"(?i)((?:{_NAMES})(?:\\?[\"'])?\s*[:=]\s*(?:\\?[\"'])?)(?!\[REDACTED|bearer\b|basic\b)[^\s\"'\\,;&}}]+"
         ),
         rf"\1{REDACTED}",
     ),
-    (re.compile(r"\b(?:sk|rk|xai|pplx|csk|nvapi)-[A-Za-z0-9_-]{8,}"), REDACTED),
-    (re.compile(r"\bdm-[0-9A-Za-z]{40}\b|\bnnp-v1-[0-9A-Fa-f]{8,}"), REDACTED),
-    (re.compile(r"\b(?:gsk|hf|ghp|github_pat|r8)_[A-Za-z0-9_]{16,}"), REDACTED),
-    (re.compile(r"\bAIza[0-9A-Za-z_-]{20,}|\bya29\.[0-9A-Za-z_-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"), REDACTED),
+    (
+        ("sk-", "rk-", "xai-", "pplx-", "nvapi-"),
+        re.compile(r"\b(?:sk|rk|xai|pplx|csk|nvapi)-[A-Za-z0-9_-]{8,}"),
+        REDACTED,
+    ),
+    (("dm-", "nnp-v1-"), re.compile(r"\bdm-[0-9A-Za-z]{40}\b|\bnnp-v1-[0-9A-Fa-f]{8,}"), REDACTED),
+    (
+        ("gsk_", "hf_", "ghp_", "github_pat_", "r8_"),
+        re.compile(r"\b(?:gsk|hf|ghp|github_pat|r8)_[A-Za-z0-9_]{16,}"),
+        REDACTED,
+    ),
+    (
+        ("aiza", "ya29.", "akia", "asia"),
+        re.compile(r"\bAIza[0-9A-Za-z_-]{20,}|\bya29\.[0-9A-Za-z_-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+        REDACTED,
+    ),
+    (("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"), REDACTED),
 )
+"""Words without which a pattern cannot match, in small letters; the pattern; what stands there instead.
+
+Looking for a word is a hundred times quicker than a pattern, and conversations are long.
+"""
 
 # Strings that give a request its shape and say nothing of what was talked about.
 STRUCTURE = frozenset(
@@ -125,8 +152,10 @@ class Redactor:
         """A text without secrets."""
         if self._known is not None:
             text = self._known.sub(REDACTED, text)
-        for pattern, instead in PATTERNS:
-            text = pattern.sub(instead, text)
+        small = text.lower()
+        for words, pattern, instead in PATTERNS:
+            if any(word in small for word in words):
+                text = pattern.sub(instead, text)
         return text
 
     def known(self, data: bytes) -> bytes:
