@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -96,6 +98,8 @@ def test_everybody_may_ask_whether_it_is_there(running: Running, where: str) -> 
         ("GET", "/v1/chat/completions", 405),
         ("DELETE", "/v1/messages", 405),
         ("POST", "/v1/models", 405),
+        ("GET", "/v1beta/models/gem:generateContent", 404),
+        ("DELETE", "/v1beta/models/gem:generateContent", 405),
         ("POST", "/v1beta/models/gem:noSuchMethod", 404),
         ("POST", "/v1beta/models/gem", 404),
         ("GET", "/v1/models/no-such", 404),
@@ -128,6 +132,36 @@ def test_nothing_is_found_in_the_clients_own_words(
 ) -> None:
     answered = httpx.request(method, running.url + where, headers=headers)
     assert answered.json()["error"].items() >= told.items()
+
+
+PACKED = {
+    "gzip": (gzip.compress, 200, ""),
+    "x-gzip": (gzip.compress, 200, ""),
+    "deflate": (zlib.compress, 200, ""),
+    "DEFLATE": (lambda plain: zlib.compress(plain, wbits=-15), 200, ""),
+    "deflate, gzip": (lambda plain: gzip.compress(zlib.compress(plain)), 200, ""),
+    "identity": (lambda plain: plain, 200, ""),
+    "GZIP": (lambda plain: plain, 415, "is not gzip"),
+    "Gzip": (lambda plain: gzip.compress(plain)[:-5], 415, "cut short"),
+    "zstd": (lambda plain: plain, 415, "send it in gzip, deflate or as it is"),
+    "gzip, br": (gzip.compress, 415, '\\"br\\" is not taken'),
+}
+
+
+@pytest.mark.parametrize("dialect", PATHS)
+@pytest.mark.parametrize("encoding", PACKED)
+def test_compressed_bodies(running: Running, encoding: str, dialect: str) -> None:
+    pack, status, says = PACKED[encoding]
+    plain = json.dumps(body(dialect, "gpt")).encode()
+    answered = running.post(path(dialect, "gpt"), pack(plain), content_encoding=encoding)
+    assert answered.status_code == status
+    assert says in answered.text
+
+
+def test_a_body_that_unpacks_without_end(running: Running) -> None:
+    answered = running.post("/v1/messages", gzip.compress(b" " * 100_000_000), content_encoding="gzip")
+    assert answered.status_code == 413
+    assert "once it is unpacked" in answered.json()["error"]["message"]
 
 
 def test_allowed_methods_are_named(running: Running) -> None:

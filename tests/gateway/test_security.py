@@ -275,6 +275,15 @@ def test_no_model_name_leads_elsewhere(running: Running, behind: Upstream, name:
         json.loads(line)
 
 
+@pytest.mark.parametrize("key", ["ann", "boss"])
+def test_a_very_long_name_is_written_down_in_part(running: Running, key: str) -> None:
+    refused = ask(running, key, "nobody/" + "x" * 3000)
+    assert refused.status_code in (403, 404)
+    assert len(refused.content) < 500
+    running.services.lines.flush()
+    assert max(map(len, running.log.getvalue().splitlines()[-5:])) < 1500
+
+
 @pytest.mark.parametrize(
     "where", ["/v1/../v1/chat/completions", "//v1/chat/completions", "/v1/chat/completions/..", "/V1/models"]
 )

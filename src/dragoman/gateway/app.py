@@ -14,9 +14,9 @@ from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
 from dragoman.gateway.endpoints import counting, generate, listing, looking, relay
-from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow, ClientGone, Inbound, Receive, Scope, Send
+from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
-from dragoman.gateway.refusals import as_failure
+from dragoman.gateway.refusals import Unread, as_failure
 from dragoman.gateway.services import Services, open_services
 
 Endpoint = Callable[[Services, Inbound, Outbound, Known], Awaitable[None]]
@@ -93,7 +93,7 @@ class Gateway:
             return
         except Refused as fault:
             await outbound.refusal(dialect, fault.failure, list(fault.headers))
-        except (DragomanError, BodyTooLarge, BodyTooSlow) as fault:
+        except (DragomanError, *Unread) as fault:
             await outbound.refusal(dialect, as_failure(fault))
         except Exception as fault:
             await _broken(services, outbound, dialect, fault)
@@ -181,12 +181,13 @@ def _gemini(path: str, inbound: Inbound) -> Endpoint | None:
 
 async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
     method = inbound.method
-    allowed = b"POST" if path in POSTS else b"GET, HEAD" if path in GETS or path in OPEN else b""
+    taken = path in POSTS or _gemini(path, inbound) is not None
+    allowed = b"POST" if taken else b"GET, HEAD" if path in GETS or path in OPEN else b""
     services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path, "method": method})
     if allowed:
         what = f"{method} is not for {path}; use {allowed.decode()}"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", allowed),))
-    what = f"there is nothing at {path}; GET /openapi.json lists what there is"
+    what = f"there is nothing at {path[:200]}; GET /openapi.json lists what there is"
     raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))
 
 

@@ -96,7 +96,7 @@ def recognise(services: Services, inbound: Inbound) -> Known:
 def may_ask(known: Known, model: str) -> None:
     """Raise Refused where the caller may not use a model; the answer does not say whether there is one."""
     if known.client is not None and not known.client.may_ask(model):
-        raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model}"', 403, "model_not_allowed"))
+        raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model[:200]}"', 403, "model_not_allowed"))
 
 
 def may_look(known: Known, what: str) -> None:

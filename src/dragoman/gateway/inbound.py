@@ -28,6 +28,10 @@ class BodyTooSlow(Exception):
     """The body did not come in time."""
 
 
+class BodyPacked(Exception):
+    """The body is compressed in a way that we do not take."""
+
+
 class ClientGone(Exception):
     """The client left before its request was answered."""
 
@@ -96,19 +100,21 @@ class Inbound:
         return headers.get("x-api-key") or headers.get("x-goog-api-key") or self.query.get("key", "")
 
     async def body(self, limit: int) -> bytes:
-        """The whole body. Raises BodyTooLarge, BodyTooSlow or ClientGone."""
+        """The whole body, unpacked. Raises BodyTooLarge, BodyTooSlow, BodyPacked or ClientGone."""
         declared = self.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
             raise BodyTooLarge(f"the body has {declared} bytes; at most {limit} are taken")
         deadline = Deadline(self.ticker, PATIENCE)
         try:
-            return await self._pieces(limit, deadline)
+            body = await self._pieces(limit, deadline)
         except asyncio.CancelledError:
             if not deadline.missed():
                 raise
             raise BodyTooSlow("the body did not come in time") from None
         finally:
             deadline.stop()
+        encoding = self.headers.get("content-encoding")
+        return body if encoding is None else _plain(body, encoding, limit)
 
     async def _pieces(self, limit: int, deadline: Deadline) -> bytes:
         pieces: list[bytes] = []
@@ -125,3 +131,15 @@ class Inbound:
             if not message.get("more_body", False):
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
             deadline.allow(PATIENCE + size / PACE)
+
+
+def _plain(body: bytes, encoding: str, limit: int) -> bytes:
+    """Off the usual path: hardly a client compresses."""
+    from dragoman.gateway.unpacking import Bomb, Unpackable, unpacked
+
+    try:
+        return unpacked(body, encoding, limit)
+    except Bomb as fault:
+        raise BodyTooLarge(str(fault)) from None
+    except Unpackable as fault:
+        raise BodyPacked(str(fault)) from None

@@ -85,4 +85,4 @@ def _status(failure: Failure, status: int) -> int:
     return failure.status if failure.status in _EXACT and status == 400 else status
 
 
-_EXACT = frozenset({405, 408, 422})
+_EXACT = frozenset({405, 408, 415, 422})

@@ -24,6 +24,8 @@ _encode = msgspec.json.Encoder().encode
 _NO_USAGE = Usage()
 KEPT = 1 << 20
 """Bytes of a streamed answer that the ledger keeps where it keeps bodies."""
+LONGEST_NAME = 200
+"""Of a model that a client made up, this much is written down."""
 GONE = 499
 """What is noted where the client did not wait for its answer."""
 
@@ -88,7 +90,7 @@ def _entry(services: Services, question: Question) -> Entry:
         caller=question.known.name,
         client_dialect=question.dialect,
         upstream_dialect=adapted.dialect if adapted is not None else "",
-        asked=question.asked,
+        asked=question.asked[:LONGEST_NAME],
         target=destination.name if destination is not None else "",
         upstream_model=destination.target.model if destination is not None else "",
         stream=ask.stream if ask is not None else False,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import DragomanError, OptionError, RepairRefused, RequestError, Unrepresentable
 from dragoman.gateway.callers import Refused
-from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow
+from dragoman.gateway.inbound import BodyPacked, BodyTooLarge, BodyTooSlow
+
+Unread = (BodyTooLarge, BodyTooSlow, BodyPacked)
+"""A body that did not get as far as being read."""
 
 
-def as_failure(fault: Refused | DragomanError | BodyTooLarge | BodyTooSlow) -> Failure:
+def as_failure(fault: Refused | DragomanError | BodyTooLarge | BodyTooSlow | BodyPacked) -> Failure:
     """The failure that an exception of ours stands for."""
     if isinstance(fault, Refused):
         return fault.failure
@@ -16,6 +19,8 @@ def as_failure(fault: Refused | DragomanError | BodyTooLarge | BodyTooSlow) -> F
         return Failure(FailureKind.TOO_LARGE, str(fault), 413)
     if isinstance(fault, BodyTooSlow):
         return Failure(FailureKind.BAD_REQUEST, str(fault), 408)
+    if isinstance(fault, BodyPacked):
+        return Failure(FailureKind.BAD_REQUEST, str(fault), 415)
     if not isinstance(fault, (RequestError, OptionError)):
         return Failure(FailureKind.SERVER, str(fault), 500)
     status = 422 if isinstance(fault, (RepairRefused, Unrepresentable)) else 400

@@ -138,7 +138,8 @@ def malformed(fault: msgspec.DecodeError, at: str = "") -> MalformedRequest:
     match = _AT.match(text)
     if match is None:
         if isinstance(fault, msgspec.ValidationError):
-            return MalformedRequest(text[:1].lower() + text[1:], at=at)
+            hint = "" if at else "the body is one JSON object"
+            return MalformedRequest(text[:1].lower() + text[1:], at=at, hint=hint)
         what = _FAULT.sub("", text).replace("Input data was truncated", "it ends too early")
         return MalformedRequest(f"not JSON: {what}", at=at, hint="send one JSON object, without NaN")
     return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))

@@ -29,7 +29,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.SERVER: (500, "INTERNAL"),
 }
 
-_EXACT = (405, 408, 409, 422)
+_EXACT = (405, 408, 409, 415, 422)
 """Statuses that say more of a bad request than 400 does; only a gateway has them."""
 _TOO_LONG = "The input token count"
 _encode = msgspec.json.Encoder().encode

@@ -19,11 +19,11 @@ from dragoman.engine.tokens import estimate
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.ending import GOING_AWAY, is_ending
-from dragoman.gateway.inbound import BodyTooLarge, BodyTooSlow, ClientGone, Inbound
+from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.outbound import JSON, SSE, Headers, Outbound, header
 from dragoman.gateway.presence import Presence
 from dragoman.gateway.recording import GONE, Question, held, write_down
-from dragoman.gateway.refusals import as_failure
+from dragoman.gateway.refusals import Unread, as_failure
 from dragoman.gateway.services import Services
 from dragoman.upstream.dispatch import Answer, Wish
 
@@ -46,7 +46,7 @@ async def generate(
     try:
         with Slot(services, known):
             await _asked(services, inbound, outbound, question, model, stream)
-    except (Refused, DragomanError, BodyTooLarge, BodyTooSlow) as fault:
+    except (Refused, DragomanError, *Unread) as fault:
         await _refuse(outbound, question, as_failure(fault))
     except ClientGone:
         question.status = GONE
@@ -88,7 +88,8 @@ def _wish(services: Services, inbound: Inbound, question: Question, ask: Ask, na
     """What is to be sent, once it is known that it may be."""
     known = question.known
     if not name:
-        raise Refused(Failure(FailureKind.BAD_REQUEST, "the request names no model", 400, param="model"))
+        message = "the request names no model, and there is no default; GET /v1/models lists what there is"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
     may_ask(known, name)
     route = services.routes.find(name)
     if not route:
@@ -158,7 +159,8 @@ def _max_loss(known: Known, inbound: Inbound) -> Loss | None:
 
 
 def unknown_model(name: str) -> Failure:
-    return Failure(FailureKind.NOT_FOUND, f'no model is called "{name}" here', 404, "model_not_found", param="model")
+    message = f'no model is called "{name[:200]}" here; GET /v1/models lists those that are'
+    return Failure(FailureKind.NOT_FOUND, message, 404, "model_not_found", param="model")
 
 
 def _sized(failure: Failure, answer: Answer, ask: Ask) -> Failure:

@@ -15,6 +15,7 @@ from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.endpoints.generate import unknown_model
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import JSON, Outbound, header
+from dragoman.gateway.recording import LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.destinations import Destination
@@ -85,7 +86,7 @@ def _write_down(
         caller=known.name,
         client_dialect="openai-chat",
         upstream_dialect="openai-chat",
-        asked=name,
+        asked=name[:LONGEST_NAME],
         target=destination.name,
         upstream_model=destination.target.model,
         duration=time.perf_counter() - started,
