@@ -123,6 +123,12 @@ def test_it_does_not_start_and_says_why(tmp_path: Path, arguments: list[str], te
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "::1", "[::1]"])
+def test_the_address_that_is_told_can_be_called(tmp_path: Path, host: str) -> None:
+    with serving(tmp_path, "--host", host) as served:
+        assert CLIENT.get(f"{served.url}/health").status_code == 200
+
+
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -112,7 +112,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 def url_of(listening: socket.socket, host: str) -> str:
     """The address as a client on this machine would write it."""
-    port = listening.getsockname()[1]
+    port, host = listening.getsockname()[1], host.strip("[]")
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{shown}:{port}"
 
