@@ -153,8 +153,8 @@ def _chat_calls(message: Any) -> list[tuple[str, str, str]]:
     """Calls of functions, of custom tools, and of the old kind, which has no id."""
     calls = []
     for call in message.tool_calls or []:
-        custom = getattr(call, "custom", None)
-        calls.append((call.id or "", *((custom.name, custom.input) if custom else _named(call.function))))
+        function = getattr(call, "function", None)
+        calls.append((call.id or "", *(_named(function) if function else (call.custom.name, call.custom.input))))
     old = message.function_call
     return [*calls, *([("", old.name, old.arguments)] if old and old.name else [])]
 

@@ -14,7 +14,7 @@ from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.openai_chat import stream
-from dragoman.dialects.openai_chat.reply import parse_reply, render_reply
+from dragoman.dialects.openai_chat.reply import glance, parse_reply, render_reply
 
 BEGUN = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
 STOPPED = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
@@ -72,3 +72,40 @@ def test_a_plain_body_in_place_of_a_stream_may_be_spread_over_lines() -> None:
     events = parsed(stream, orjson.dumps(body, option=orjson.OPT_INDENT_2))
     assert [event.name for event in events if isinstance(event, CallStarted)] == ["f"]
     assert all(frame.count(b"\n") == 0 for frame in rendered(stream, events).split(b"\n\n"))
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("stop", Stop.END),
+        ("STOP", Stop.END),
+        ("eos", Stop.END),
+        ("something_new", Stop.END),
+        ("MAX_TOKENS", Stop.LENGTH),
+        ("model_context_window_exceeded", Stop.CONTEXT),
+        ("sensitive", Stop.FILTER),
+        ("SAFETY", Stop.FILTER),
+    ],
+)
+def test_words_for_the_end_that_only_some_servers_use(said: str, reason: Stop) -> None:
+    body = {"id": "c", "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": said}]}
+    assert folded(parse_reply(orjson.dumps(body))).choices[0].stop is reason
+
+
+@pytest.mark.parametrize(
+    ("choice", "says"),
+    [
+        ({"finish_reason": "insufficient_system_resource"}, "The provider broke off: insufficient_system_resource."),
+        ({"finish_reason": "network_error"}, "The provider broke off: network_error."),
+        ({"finish_reason": "error", "error": {"code": 502, "message": "Upstream died"}}, "Upstream died"),
+        ({"finish_reason": "error"}, "The provider stopped with an error and gave no reason."),
+    ],
+)
+def test_X11_a_choice_that_broke_off_is_a_failure(choice: dict[str, Any], says: str) -> None:
+    whole = orjson.dumps({"id": "c", "choices": [{"index": 0, "message": {"content": "Hi"}, **choice}]})
+    chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, **choice}]}
+    for events in (parse_reply(whole), parsed(stream, sse(chunk, b"[DONE]"))):
+        failed = events[-1]
+        assert isinstance(failed, Failed)
+        assert failed.failure.message == says
+    assert glance(whole) is None

@@ -375,6 +375,8 @@ def test_what_is_spread_over_lines_is_written_into_frames_of_one() -> None:
 def test_counts_and_probabilities_of_the_wrong_kind_harm_nothing(odd: Any) -> None:
     reply = read(whole({"text": "Hi"}, usageMetadata={"promptTokenCount": 3, "toolUsePromptTokenCount": odd}))
     assert orjson.loads(render_reply(reply, ANSWERING))["usageMetadata"]["promptTokenCount"] == 3
+    picture = {"inlineData": {"mimeType": "image/png", "data": odd if odd != "x" else 0}}
+    assert read(whole(picture)).choices[0].parts == ()
     tokens = orjson.dumps([{"token": "Hi", "logprob": -1, "top_logprobs": odd if isinstance(odd, list) else [odd]}])
     renderer = Renderer(ANSWERING)
     assert b"chosenCandidates" in renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"', tokens)])

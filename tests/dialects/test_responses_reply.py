@@ -354,3 +354,11 @@ def test_fragments_that_come_after_their_call_are_not_told_twice() -> None:
     )
     (found,) = folded(parsed(stream, wire)).choices[0].parts
     assert found.arguments == b"{}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_X11_a_response_that_was_not_finished_is_a_failure_though_it_names_no_error(status: str) -> None:
+    body = {"id": "r", "object": "response", "status": status, "error": None, "output": []}
+    (failed,) = parse_reply(orjson.dumps(body))
+    assert isinstance(failed, Failed)
+    assert status in failed.failure.message

@@ -102,7 +102,8 @@ def unclaimed(reply: Reply) -> set[bytes]:
     parts = reply.choices[0].parts
     if not any(isinstance(part, Call) for part in parts):
         return set()
-    return {part.signature.json for part in parts if isinstance(part, Text) and part.signature}
+    claimed = {state.json for state in states_of(tuple(part for part in parts if not isinstance(part, Text)))}
+    return {state.json for state in states_of(parts)} - claimed
 
 
 def opaque(parts: tuple[Part, ...]) -> list[Opaque]:

@@ -210,7 +210,7 @@ class Translation:
         return event
 
     def _stopped(self, event: Stopped) -> Stopped:
-        if event.choice == 0:
+        if event.choice == 0 or self.stop is None:
             self.stop = event.reason
             self._said = event.said
         return event

@@ -131,10 +131,10 @@ def usage_of(told: Iterable[bytes]) -> Usage | None:
 
 def render_usage(usage: Usage) -> Json:
     """Thoughts beside the answer, and results of the provider's own tools beside the prompt. They add up to the whole,
-    also where a server claims to have thought more than it wrote."""
+    also where a server claims to have thought more than it wrote, or cached more than it read."""
     extras = usage.extras.fields if usage.extras is not None and usage.extras.dialect == DIALECT else {}
     prompt = usage.input - (int(extras[_TOOL_USE]) if _TOOL_USE in extras else 0)
-    thoughts = min(usage.reasoning, usage.output)
+    thoughts, cached = min(usage.reasoning, usage.output), min(usage.cached, usage.input)
     fields = {
         "promptTokenCount": b"%d" % max(prompt, 0),
         "candidatesTokenCount": b"%d" % (usage.output - thoughts),
@@ -142,8 +142,8 @@ def render_usage(usage: Usage) -> Json:
     }
     if thoughts:
         fields["thoughtsTokenCount"] = b"%d" % thoughts
-    if usage.cached:
-        fields["cachedContentTokenCount"] = b"%d" % usage.cached
+    if cached:
+        fields["cachedContentTokenCount"] = b"%d" % cached
     return write_object({**fields, **extras})
 
 

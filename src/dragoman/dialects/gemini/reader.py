@@ -327,6 +327,9 @@ class Reader:
             inline = _inline(part.inline_data)
         except msgspec.DecodeError:
             return
+        data = bytes(inline.data)
+        if data[:1] != b'"':
+            return
         kind = _KINDS.get(inline.mime_type.partition("/")[0], MediaKind.DOCUMENT)
         fields: dict[str, Json] = {}
         if part.thought_signature is not ABSENT:
@@ -335,7 +338,6 @@ class Reader:
             fields["thought"] = b"true"
         number = choice.begin(_NEITHER)
         extras = extras_of(DIALECT, fields)
-        data = bytes(inline.data)
         out.append(MediaDelta(choice.index, number, kind, inline.mime_type, data, extras=extras))
 
     def _other(self, choice: _Choice, part: _Part, raw: bytes, out: list[Event]) -> None:

@@ -43,7 +43,7 @@ from dragoman.dialects.openai_chat.chunks import (
 )
 from dragoman.dialects.openai_chat.details import parse_entries
 from dragoman.dialects.openai_chat.signatures import signature_in
-from dragoman.dialects.openai_chat.stops import reason_of
+from dragoman.dialects.openai_chat.stops import BREAKDOWNS, reason_of
 from dragoman.dialects.openai_chat.usage import parse_usage
 from dragoman.dialects.reading import extras_of, link
 from dragoman.dialects.torn import TornDeltas
@@ -117,10 +117,11 @@ class Reader:
         self.over = True
         if not self.begun:
             self._tell_head(out)
-        if any(choice.said == "error" for choice in self._choices.values()):
-            out.append(Failed(_STOPPED_BADLY))
-            return
         choices = [self._choices[index] for index in sorted(self._choices)]
+        broken = next((choice for choice in choices if (choice.said or "").lower() in BREAKDOWNS), None)
+        if broken is not None:
+            out.append(Failed(_breakdown(broken)))
+            return
         self._torn.tell_leftovers(out)
         for choice in choices:
             choice.finish(out)
@@ -347,6 +348,15 @@ class Reader:
 def _complains(frame: bytes) -> bool:
     """An error that does not stand in `error`, as some servers write it in place of a chunk."""
     return b'"error"' in frame or not _COMPLAINTS.isdisjoint(members(frame))
+
+
+def _breakdown(choice: OpenChoice) -> Failure:
+    """What a choice that ended in an error says of it."""
+    if "error" in choice.extras:
+        return read_failure(200, {}, b'{"error":' + choice.extras["error"] + b"}")
+    if choice.said == "error":
+        return _STOPPED_BADLY
+    return Failure(FailureKind.SERVER, f"The provider broke off: {choice.said}.", 502)
 
 
 def _token_logprobs(raw: Raw) -> Json | None:

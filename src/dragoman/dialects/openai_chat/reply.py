@@ -36,7 +36,7 @@ from dragoman.dialects.openai_chat.pieces import (
 )
 from dragoman.dialects.openai_chat.reader import Reader, unreadable
 from dragoman.dialects.openai_chat.signatures import render_signature
-from dragoman.dialects.openai_chat.stops import reason_of, word_for
+from dragoman.dialects.openai_chat.stops import BREAKDOWNS, reason_of, word_for
 from dragoman.dialects.openai_chat.usage import count_usage, render_usage
 
 
@@ -66,7 +66,7 @@ def glance(body: bytes) -> tuple[Usage | None, Stop] | None:
         return None
     first = None
     for choice in said.choices:
-        if choice.finish_reason == "error":
+        if choice.finish_reason in BREAKDOWNS:
             return None
         if choice.index == 0 and first is None:
             first = choice

@@ -23,6 +23,7 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop
@@ -110,8 +111,13 @@ class Reader:
     def take_whole(self, body: bytes, out: list[Event]) -> bool:
         """Read a response object. False where it is none."""
         response = present(body)
-        if "error" in response and string(response.get("status")) in ("failed", ""):
+        status = string(response.get("status"))
+        if "error" in response and status in ("failed", ""):
             self._fail(None, body, out)
+            return True
+        if status in ("failed", "cancelled"):
+            self.over = True
+            out.append(Failed(Failure(FailureKind.SERVER, f"The response was {status} and gives no reason.", 502)))
             return True
         if "output" not in response:
             return False
@@ -378,6 +384,7 @@ _TAKE: Mapping[str, Callable[[Reader, WireEvent, bytes, list[Event]], None]] = {
     "response.completed": Reader._completed,
     "response.incomplete": Reader._completed,
     "response.failed": Reader._fail,
+    "response.cancelled": Reader._fail,
     "error": Reader._fail,
 }
 
