@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from dragoman.config import Config, ConfigFile, Loaded
-from dragoman.errors import DragomanError
 
 PINNED = (
     "server.host",
@@ -53,7 +52,7 @@ class Newest:
         try:
             loaded = pinned(self.file.load(), self.loaded.config)
             self._check(loaded.config)
-        except DragomanError:
+        except Exception:  # not even a fault of our own may end the process that keeps the workers alive
             return
         self.loaded = loaded
 
