@@ -6,7 +6,7 @@ identity: it hands on the same object for what it leaves alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,6 +16,8 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json
+from dragoman.conversation.settings import Settings
+from dragoman.errors import Unrepresentable
 from dragoman.wire.json import items, member_head, write_object
 
 Pieces = list[bytes | Raw]
@@ -143,6 +145,30 @@ def _groups(messages: tuple[Message, ...]) -> Mapping[int, list[Message]]:
 def _untouched(group: list[Message], messages: Sequence[Message], start: int) -> bool:
     run = messages[start : start + len(group)]
     return len(run) == len(group) and all(one is other for one, other in zip(group, run, strict=True))
+
+
+def own_extras(conversation: Conversation, dialect: str) -> Mapping[str, Json]:
+    """The fields that only this dialect has. Raises Unrepresentable where they are another's."""
+    extras = conversation.extras
+    if extras is None:
+        return {}
+    if extras.dialect != dialect:
+        raise Unrepresentable(f"fields of {extras.dialect} in a request of {dialect}: {', '.join(extras.fields)}")
+    return extras.fields
+
+
+def inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
+    """The extras that stood right inside a member we know."""
+    head = key + "."
+    found = {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
+    return {name: value for name, value in found.items() if "." not in name}
+
+
+def refuse_unspoken(settings: Settings, names: Iterable[str], dialect: str) -> None:
+    """Raise Unrepresentable where a setting is there that the dialect has no word for."""
+    for name in names:
+        if getattr(settings, name) is not None:
+            raise Unrepresentable(f"{name} in a request of {dialect}", at=f"/{name}")
 
 
 def put(members: dict[str, Json], key: str, value: object) -> None:

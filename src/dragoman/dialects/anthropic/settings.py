@@ -17,7 +17,7 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.anthropic.read import DIALECT, ORIGIN
 from dragoman.dialects.anthropic.write import write_system
 from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, put
+from dragoman.dialects.writing import Wanted, inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json import items, malformed, members, write_object
 
@@ -223,7 +223,7 @@ def _hint(raw: Raw | None) -> CacheHint | None:
 
 
 def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
-    extras = _extras(conversation)
+    extras = own_extras(conversation, DIALECT)
     out: dict[str, Json] = {"model": quote(wanted.model)}
     system = write_system(conversation.messages)
     if system is not None:
@@ -242,7 +242,7 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
 
 def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
     """The settings, and around them what stood in their objects besides."""
-    _check(settings)
+    refuse_unspoken(settings, UNSPOKEN, DIALECT)
     out: dict[str, Json] = {}
     for key, (field, _) in PLAIN.items():
         put(out, key, getattr(settings, field))
@@ -252,32 +252,11 @@ def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str,
     _write_choice(settings, out)
     if settings.user is not None or any(key.startswith("metadata.") for key in extras):
         user = {"user_id": quote(settings.user)} if settings.user is not None else {}
-        out["metadata"] = write_object(user | _inside("metadata", extras))
+        out["metadata"] = write_object(user | inside("metadata", extras))
     return out
 
 
 _write_plain = Remembered[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
-
-
-def _check(settings: Settings) -> None:
-    for name in UNSPOKEN:
-        if getattr(settings, name) is not None:
-            raise Unrepresentable(f"{name} in an Anthropic request", at=f"/{name}")
-
-
-def _extras(conversation: Conversation) -> Mapping[str, Json]:
-    extras = conversation.extras
-    if extras is None:
-        return {}
-    if extras.dialect != DIALECT:
-        raise Unrepresentable(f"fields of {extras.dialect} in an Anthropic request: {', '.join(extras.fields)}")
-    return extras.fields
-
-
-def _inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
-    """The extras that stood inside a member we know."""
-    head = key + "."
-    return {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
 
 
 def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[str, Json]) -> None:
@@ -291,7 +270,7 @@ def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[st
         else:
             wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
         if wire:
-            out["thinking"] = write_object(wire | _inside("thinking", extras))
+            out["thinking"] = write_object(wire | inside("thinking", extras))
         if thinking.effort is not None:
             output["effort"] = quote(thinking.effort)
     form = settings.response_format
@@ -299,7 +278,7 @@ def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[st
         if form.kind is not FormatKind.SCHEMA or form.schema is None:
             raise Unrepresentable(f"a response format of kind {form.kind.value}", at="/response_format")
         output["format"] = b'{"type":"json_schema","schema":' + form.schema + b"}"
-    output |= _inside("output_config", extras)
+    output |= inside("output_config", extras)
     if output:
         out["output_config"] = write_object(output)
 

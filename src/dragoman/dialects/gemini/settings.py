@@ -23,7 +23,7 @@ from dragoman.dialects.gemini.schema import from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, read_choice, read_tools, write_choice, write_tools
 from dragoman.dialects.gemini.write import write_system
 from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, put
+from dragoman.dialects.writing import Wanted, inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json import items, malformed, write_object
 
@@ -211,7 +211,7 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     """All top-level members but the contents. Model and streaming are told by the path."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini request")
-    extras = _own(conversation)
+    extras = own_extras(conversation, DIALECT)
     out: dict[str, Json] = {}
     system = write_system(conversation.messages)
     if system is not None:
@@ -226,10 +226,10 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
 
 def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
     """The settings, and around them what stood in their objects besides."""
-    _check(settings)
+    refuse_unspoken(settings, UNSPOKEN, DIALECT)
     out: dict[str, Json] = {}
-    config = _inside("toolConfig", extras)
-    choice = write_choice(settings.tool_choice, _inside("toolConfig.functionCallingConfig", extras))
+    config = inside("toolConfig", extras)
+    choice = write_choice(settings.tool_choice, inside("toolConfig.functionCallingConfig", extras))
     if choice is not None:
         config = {"functionCallingConfig": choice, **config}
     if config:
@@ -245,28 +245,6 @@ def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str,
 _write_plain = Remembered[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
 
 
-def _check(settings: Settings) -> None:
-    for name in UNSPOKEN:
-        if getattr(settings, name) is not None:
-            raise Unrepresentable(f"{name} in a Gemini request", at=f"/{name}")
-
-
-def _own(conversation: Conversation) -> Mapping[str, Json]:
-    extras = conversation.extras
-    if extras is None:
-        return {}
-    if extras.dialect != DIALECT:
-        raise Unrepresentable(f"fields of {extras.dialect} in a Gemini request: {', '.join(extras.fields)}")
-    return extras.fields
-
-
-def _inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
-    """The extras that stood right inside an object we know."""
-    head = key + "."
-    found = {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
-    return {name: value for name, value in found.items() if "." not in name}
-
-
 def _generation(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
     out: dict[str, Json] = {}
     for key, (field, _) in GENERATION.items():
@@ -274,10 +252,10 @@ def _generation(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Jso
     if settings.stop:
         out["stopSequences"] = b"[" + b",".join(settings.stop) + b"]"
     _write_format(settings.response_format, out)
-    thinking = _thinking(settings.thinking) | _inside("generationConfig.thinkingConfig", extras)
+    thinking = _thinking(settings.thinking) | inside("generationConfig.thinkingConfig", extras)
     if thinking:
         out["thinkingConfig"] = write_object(thinking)
-    return out | _inside("generationConfig", extras)
+    return out | inside("generationConfig", extras)
 
 
 def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:

@@ -25,7 +25,7 @@ from dragoman.conversation.settings import (
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, ORIGIN
 from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, put, put_text
+from dragoman.dialects.writing import Wanted, own_extras, put, put_text
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json import items, malformed, members, write_object
 
@@ -432,11 +432,7 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
         out["stream"] = b"true"
         if wanted.usage:
             out["stream_options"] = b'{"include_usage":true}'
-    extras = conversation.extras
-    if extras is not None:
-        if extras.dialect != DIALECT:
-            raise Unrepresentable(f"fields of {extras.dialect} in a Chat request: {', '.join(extras.fields)}")
-        out |= extras.fields
+    out |= own_extras(conversation, DIALECT)
     return out
 
 

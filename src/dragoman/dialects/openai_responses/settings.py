@@ -19,7 +19,7 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_responses.content import DIALECT, ORIGIN
 from dragoman.dialects.openai_responses.write import write_instructions
 from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, put, put_text
+from dragoman.dialects.writing import Wanted, own_extras, put, put_text, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json import items, malformed, members, write_object
 
@@ -230,7 +230,7 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     """All top-level members but the input."""
     settings = conversation.settings
     _check(conversation)
-    extras = _own(conversation)
+    extras = own_extras(conversation, DIALECT)
     out: dict[str, Json] = {"model": quote(wanted.model)}
     instructions = write_instructions(conversation.messages)
     if instructions is not None:
@@ -255,22 +255,11 @@ def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
 
 def _check(conversation: Conversation) -> None:
     settings = conversation.settings
-    for name in UNSPOKEN:
-        if getattr(settings, name) is not None:
-            raise Unrepresentable(f"{name} in a Responses request", at=f"/{name}")
+    refuse_unspoken(settings, UNSPOKEN, DIALECT)
     if settings.stop:
         raise Unrepresentable("stop sequences in a Responses request", at="/stop")
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Responses request")
-
-
-def _own(conversation: Conversation) -> Mapping[str, Json]:
-    extras = conversation.extras
-    if extras is None:
-        return {}
-    if extras.dialect != DIALECT:
-        raise Unrepresentable(f"fields of {extras.dialect} in a Responses request: {', '.join(extras.fields)}")
-    return extras.fields
 
 
 def _write_object(key: str, fields: dict[str, Json], extras: Mapping[str, Json], out: dict[str, Json]) -> None:

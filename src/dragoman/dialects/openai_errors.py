@@ -1,0 +1,57 @@
+"""What the errors of OpenAI's two dialects have in common: status, type, code and headers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.answering import Answering
+
+KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
+    FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),
+    FailureKind.PERMISSION: (403, "invalid_request_error", "permission_denied"),
+    FailureKind.NOT_FOUND: (404, "invalid_request_error", "model_not_found"),
+    FailureKind.QUOTA: (429, "insufficient_quota", "insufficient_quota"),
+    FailureKind.RATE_LIMIT: (429, "rate_limit_error", "rate_limit_exceeded"),
+    FailureKind.OVERLOADED: (503, "server_error", "server_is_overloaded"),
+    FailureKind.CONTEXT_LENGTH: (400, "invalid_request_error", "context_length_exceeded"),
+    FailureKind.CONTENT_FILTER: (400, "invalid_request_error", "content_filter"),
+    FailureKind.BAD_REQUEST: (400, "invalid_request_error", None),
+    FailureKind.TOO_LARGE: (413, "invalid_request_error", "request_too_large"),
+    FailureKind.TIMEOUT: (504, "server_error", "timeout"),
+    FailureKind.NETWORK: (502, "server_error", "upstream_unreachable"),
+    FailureKind.BROKEN_STREAM: (502, "server_error", "upstream_broken_stream"),
+    FailureKind.SERVER: (500, "server_error", "server_error"),
+}
+"""Kind → status, type, and the code where the provider gave none. A rate limit is worth a retry, a spent quota is not:
+the code tells them apart."""
+
+_OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
+_NO_MODEL = frozenset({"unknown_url", "unknown_request"})
+"""Codes for what is not found and is no model."""
+
+
+def status_of(failure: Failure) -> int:
+    status = KINDS[failure.kind][0]
+    own = failure.status in (409, 422) and failure.kind is FailureKind.BAD_REQUEST
+    return failure.status if own else status
+
+
+def headers_of(failure: Failure, answering: Answering) -> dict[str, str]:
+    headers = {"content-type": "application/json"}
+    if answering.id:
+        headers["x-request-id"] = answering.id
+    if failure.retry_after is not None:
+        headers["retry-after"] = str(math.ceil(failure.retry_after))
+    if failure.kind is FailureKind.QUOTA:
+        headers["x-should-retry"] = "false"
+    return headers
+
+
+def error_object(failure: Failure, message: str) -> dict[str, str | None]:
+    """The error as it stands in a body, with the message that the dialect has for it."""
+    _, kind, code = KINDS[failure.kind]
+    if failure.kind in _OWN_CODES or failure.code in _NO_MODEL:
+        code = failure.code or code
+    return {"message": message, "type": kind, "param": failure.param or None, "code": code}
