@@ -42,10 +42,10 @@ class Reproduction(msgspec.Struct, frozen=True):
     def direct(self) -> tuple[str, dict[str, str], bytes]:
         """Path, headers and body of the client's own request, as if it went to the provider as it is."""
         model = self.destination.target.model
-        body = dict(self.request) if self.dialect == "gemini" else {**self.request, "model": model}
-        path = requests(self.dialect).path(Wanted(model, self.ask.stream, False))
-        version = {"anthropic-version": "2023-06-01"} if self.dialect == "anthropic" else {}
-        return path, {"content-type": "application/json", **version}, msgspec.json.encode(body)
+        codec = requests(self.dialect)
+        body = {**self.request, "model": model} if codec.TELLS_MODEL else dict(self.request)
+        path = codec.path(Wanted(model, self.ask.stream, False))
+        return path, {"content-type": "application/json", **codec.HEADERS}, msgspec.json.encode(body)
 
     def differs(self) -> list[str]:
         """Where the body that is compiled now is another than the one that was sent; texts are not compared."""
@@ -142,8 +142,9 @@ def reproduction(
 
 
 def _compiled(failure: Failure, request: dict[str, Any], dialect: str, destination: Destination) -> Reproduction:
-    ask = requests(dialect).parse_request(msgspec.json.encode(request))
-    if dialect == "gemini":
+    codec = requests(dialect)
+    ask = codec.parse_request(msgspec.json.encode(request))
+    if not codec.TELLS_MODEL:
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
     adapted = compile_ask(ask, destination.target, Options(destination.max_loss, destination.synthetic))
     if destination.options or destination.omit:

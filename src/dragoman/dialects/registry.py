@@ -23,9 +23,13 @@ PACKAGES = {
 
 
 class Requests(Protocol):
-    """The module `request` of a dialect. `STREAM_IN_BODY`: its body says whether a stream is wanted."""
+    """The module `request` of a dialect.
 
-    STREAM_IN_BODY: bool
+    `TELLS_MODEL`: its body, not its path, names the model and asks for a stream. `HEADERS` go with every request.
+    """
+
+    TELLS_MODEL: bool
+    HEADERS: Mapping[str, str]
 
     def parse_request(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask: ...
 

@@ -37,6 +37,8 @@ class Codec(Protocol):
 
     LIST: str
     """The member that holds the messages."""
+    TELLS_MODEL: bool
+    """Whether the body names the model."""
 
     def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
         """All top-level members but the list of messages."""
@@ -66,7 +68,7 @@ def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) ->
     if conversation is before and wanted.model == ask.model and wanted.stream == ask.stream and not wanted.usage:
         return ask.source
     members: dict[str, bytes | Raw] = dict(ask.members)
-    if _is_renamed(ask, conversation, wanted):
+    if _is_renamed(codec, ask, conversation, wanted):
         members["model"] = _encode(wanted.model)
         return write_object(members)
     _amend_top(codec, ask, conversation, wanted, members)
@@ -75,14 +77,14 @@ def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) ->
     return write_object(members)
 
 
-def _is_renamed(ask: Ask, conversation: Conversation, wanted: Wanted) -> bool:
+def _is_renamed(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) -> bool:
     """Whether nothing changes but the model's name, and that stands in the body."""
     return (
         conversation is ask.conversation
         and wanted.stream == ask.stream
         and not wanted.usage
         and "model" in ask.members
-        and ask.dialect != "gemini"
+        and codec.TELLS_MODEL
     )
 
 

@@ -118,7 +118,7 @@ def read(
     dialect = recognise(members(readable(body)[0])) if source == "auto" else source
     codec = requests(dialect)
     ask = codec.parse_request(body, headers=headers)
-    if stream is not None and not codec.STREAM_IN_BODY:
+    if stream is not None and not codec.TELLS_MODEL:
         ask = msgspec.structs.replace(ask, stream=stream)
     return ask
 
@@ -266,7 +266,6 @@ def _path(target: Target, writing: Wanted, path: str) -> str:
     return target.profile.path.format(model=target.model, method=method)
 
 
-_VERSION = {"anthropic": {"anthropic-version": "2023-06-01"}}
 _PASSED = frozenset({"anthropic-version", "anthropic-beta", "openai-beta"})
 
 
@@ -279,7 +278,7 @@ def _headers(ask: Ask, target: Target, same: bool) -> Mapping[str, str]:
 
 
 def _fixed_headers(target: Target) -> dict[str, str]:
-    return {"content-type": "application/json", **_VERSION.get(target.dialect, {}), **target.profile.headers}
+    return {"content-type": "application/json", **requests(target.dialect).HEADERS, **target.profile.headers}
 
 
 _fixed = Remembered(_fixed_headers, most=1024)

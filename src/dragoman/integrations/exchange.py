@@ -113,8 +113,9 @@ class Interpreter:
         try:
             if stream is _COUNT:
                 return Told(200, _named(answering.id, "x-dragoman-estimate", "true"), _counted(dialect, body))
-            ask = requests(dialect).parse_request(body, headers=headers)
-            if dialect == "gemini":
+            codec = requests(dialect)
+            ask = codec.parse_request(body, headers=headers)
+            if not codec.TELLS_MODEL:
                 ask = msgspec.structs.replace(ask, model=model, stream=bool(stream))
             return self._sending(ask, _answering(ask, answering.id, query))
         except DragomanError as fault:
@@ -224,7 +225,7 @@ def _answering(ask: Ask, identity: str, query: Mapping[str, str]) -> Answering:
         created=int(time.time()),
         id=identity,
         include_usage=ask.include_usage,
-        request=ask.members if ask.dialect == "openai-responses" else {},
+        request=ask.members,
         array=ask.dialect == "gemini" and ask.stream and query.get("alt") != "sse",
     )
 

@@ -18,7 +18,8 @@ from dragoman.wire.json import members, readable, refuse_duplicates
 
 LIST = "messages"
 PATH = "/v1/messages"
-STREAM_IN_BODY = True
+TELLS_MODEL = True
+HEADERS = {"anthropic-version": "2023-06-01"}
 
 
 @reading
@@ -62,6 +63,7 @@ def locate(message: Message, part: int | None) -> str:
 
 class _Codec:
     LIST = LIST
+    TELLS_MODEL = TELLS_MODEL
 
     def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
         return write_top(conversation, wanted)

@@ -24,7 +24,8 @@ from dragoman.wire.json import items, members, readable, refuse_duplicates, writ
 
 LIST = "contents"
 PATH = "/v1beta/models/"
-STREAM_IN_BODY = False
+TELLS_MODEL = False
+HEADERS: dict[str, str] = {}
 """Model and stream are said by the path."""
 
 
@@ -116,6 +117,7 @@ def locate(message: Message, part: int | None) -> str:
 
 class _Codec:
     LIST = LIST
+    TELLS_MODEL = TELLS_MODEL
 
     def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
         return write_top(conversation, wanted)

@@ -19,7 +19,8 @@ from dragoman.wire.json import members, readable, refuse_duplicates
 
 LIST = "messages"
 PATH = "/chat/completions"
-STREAM_IN_BODY = True
+TELLS_MODEL = True
+HEADERS: dict[str, str] = {}
 
 
 @reading
@@ -86,6 +87,7 @@ def locate(message: Message, part: int | None) -> str:
 
 class _Codec:
     LIST = LIST
+    TELLS_MODEL = TELLS_MODEL
 
     def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
         return write_top(conversation, wanted)

@@ -21,7 +21,8 @@ from dragoman.wire.json import members, readable, refuse_duplicates
 
 LIST = "input"
 PATH = "/responses"
-STREAM_IN_BODY = True
+TELLS_MODEL = True
+HEADERS: dict[str, str] = {}
 _STORED = ("previous_response_id", "conversation", "prompt")
 """Members beside which there need not be any input."""
 
@@ -83,6 +84,7 @@ def locate(message: Message, part: int | None) -> str:
 
 class _Codec:
     LIST = LIST
+    TELLS_MODEL = TELLS_MODEL
 
     def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
         return write_top(conversation, wanted)
