@@ -21,6 +21,7 @@ import orjson
 import pytest
 from google.genai import errors as gemini_errors
 from msgspec.structs import replace
+from tests.openai_answers import sse
 from tests.recorded_answers import Recording, cut, recordings
 from tests.sdk_readers import Loopback, Seen, loopback
 
@@ -42,19 +43,25 @@ NO_ANSWER = {
     "aa1ca13508201a38": "an echo of the request",
     "49fdabc3c1b2e4f0": "an echo of the request",
     "d7ca19906aeb369c": "a note that an answer was deleted",
+    "f34688e4ea3509bd": "its last frame breaks off",
 }
 QUEUED = "a request that was only taken in, to be answered in the background"
 
-# Recordings that the upstream's own SDK cannot read, so that there is nothing to compare with.
-UNREADABLE = {
+# Streams that the upstream's own SDK is given tidied up: the frames of the first answer that are JSON. We read them as
+# they are.
+TIDIED = {
     "52216a626d9d81d4": "ends with [DONE], which Anthropic's SDK takes for JSON",
     "4381aeecc8c595d0": "several answers in one file",
     "19e40adac63bd750": "several answers in one file",
     "256776c8d60b4655": "several answers in one file",
     "bc51000a3b8e9a45": "several answers in one file",
-    "f34688e4ea3509bd": "breaks off within a line",
+}
+# Recordings that the upstream's own SDK cannot read, so that there is nothing to compare with.
+UNREADABLE = {
     "118ccb6edb301b10": "an answer of the old completions, which has no message",
 }
+# Google's SDK does not read these at all: it is shown the recording in words, and not our answer in its own dialect,
+# which keeps such fields as they came.
 NUMBERED = "enums written as numbers, which Google's SDK does not read"
 
 # What an SDK shows otherwise than the recording: fields that are not compared.
@@ -85,6 +92,21 @@ def readable(recording: Recording, upstream: str) -> bytes:
     if upstream != "gemini" or recording.wire.lstrip()[:1] != b"[":
         return recording.wire
     return b"".join(b"data: %b\r\n\r\n" % orjson.dumps(chunk) for chunk in orjson.loads(recording.wire))
+
+
+def tidied(wire: bytes) -> bytes:
+    """The frames up to the end of the first answer; no end marker, and nothing that is no JSON."""
+    kept = []
+    for frame in wire.replace(b"\r\n", b"\n").split(b"\n\n"):
+        found = frame.partition(b"data:")[2]
+        try:
+            kind = orjson.loads(found).get("type")
+        except orjson.JSONDecodeError:
+            continue
+        kept.append(frame + b"\n\n")
+        if kind in ("message_stop", "response.completed"):
+            break
+    return b"".join(kept)
 
 
 def translated(upstream: str, client: str, wire: bytes, stream: bool) -> tuple[bytes, Translation]:
@@ -134,10 +156,36 @@ def cut_short(wanted: Seen, client: str) -> Seen:
     return replace(wanted, calls=tuple(calls))
 
 
-def left_out(recording: Recording, wire: bytes) -> str:
-    if b'"finishReason":1' in wire:
+def shown(recording: Recording, wire: bytes) -> bytes:
+    """The recording as its own SDK can read it."""
+    if recording.id in TIDIED:
+        return tidied(wire)
+    if b'"finishReason":1' not in wire:
+        return wire
+    if not recording.stream:
+        return orjson.dumps(worded(orjson.loads(wire)))
+    frames = wire.replace(b"\r\n", b"\n").split(b"\n\n")
+    return sse(*[worded(orjson.loads(frame.removeprefix(b"data:"))) for frame in frames if frame.strip()])
+
+
+def worded(value: Any) -> Any:
+    """The reason to finish as a word; other enums that are numbers left out."""
+    if isinstance(value, list):
+        return [worded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: worded(item) for key, item in value.items() if key not in _ENUMS or not isinstance(item, int)}
+    return {**kept, "finishReason": "STOP"} if value.get("finishReason") == 1 else kept
+
+
+_ENUMS = frozenset({"category", "finishReason", "modality", "probability", "severity", "trafficType"})
+
+
+def beyond(recording: Recording, wire: bytes, client: str) -> str:
+    """Why a client's SDK cannot read what we make of a recording."""
+    if client == "gemini" and b'"finishReason":1' in wire:
         return NUMBERED
-    return UNREADABLE.get(recording.id, "")
+    return BEYOND.get((recording.id, client), "")
 
 
 def has_no_answer(recording: Recording, wire: bytes) -> str:
@@ -152,19 +200,19 @@ def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream:
     faults: list[object] = []
     for recording in recordings(upstream, ONE_IN[upstream]):
         wire = readable(recording, upstream)
-        reason = left_out(recording, wire)
-        if reason:
-            counts[f"cannot: {reason}"] += 1
+        if recording.id in UNREADABLE:
+            counts[f"cannot: {UNREADABLE[recording.id]}"] += 1
             continue
         reason = has_no_answer(recording, wire)
         if reason:
             faults += no_success(server, upstream, recording, wire)
             counts[f"failure: {reason}"] += 1
             continue
-        wanted = server.read(upstream, wire, recording.stream)
+        wanted = server.read(upstream, shown(recording, wire), recording.stream)
         for client in DIALECTS:
-            if (recording.id, client) in BEYOND:
-                counts[f"cannot in {client}: {BEYOND[recording.id, client]}"] += 1
+            reason = beyond(recording, wire, client)
+            if reason:
+                counts[f"cannot in {client}: {reason}"] += 1
                 continue
             faults += differences(server, upstream, client, recording, wire, wanted, counts)
     print(f"\n{upstream}", dict(counts))
