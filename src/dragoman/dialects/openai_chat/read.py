@@ -163,7 +163,7 @@ class Reader:
     def messages(self) -> tuple[Message, ...]:
         if self._results:
             self._flush()
-        return tuple([*map(_unmarked, self._done[:-1]), *self._done[-1:]])
+        return (*map(_unmarked, self._done[:-1]), *self._done[-1:])
 
     def _flush(self) -> None:
         results = tuple(self._results)

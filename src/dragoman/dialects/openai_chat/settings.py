@@ -1,4 +1,4 @@
-"""Chat's top-level members: settings, tools, tool choice and response format, both ways."""
+"""Chat's top-level members: settings, tool choice and response format, both ways."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from msgspec import Raw
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.settings import (
     THINKING_FIELDS,
-    Effort,
     FormatKind,
     Number,
     ResponseFormat,
     Settings,
-    Thinking,
 )
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, ORIGIN
+from dragoman.dialects.openai_chat.thinking import read_thinking, write_thinking
+from dragoman.dialects.openai_chat.tools import read_tools, text_literal, write_tools
 from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, own_extras, put, put_text
+from dragoman.dialects.writing import Wanted, own_extras, put
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json import items, malformed, members, write_object
 
@@ -76,7 +76,7 @@ class Top(msgspec.Struct):
 def read_top(source: Mapping[str, Raw]) -> Top:
     """Settings, tools and the fields we do not know."""
     settings, extras = _read_rest(tuple([(key, bytes(value)) for key, value in source.items() if key not in SKIPPED]))
-    tools, empty = _read_tools(source)
+    tools, empty = read_tools(source)
     return Top(settings, tools, extras, empty, _include_usage(source))
 
 
@@ -101,7 +101,7 @@ def _read_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras 
         else:
             extras[key] = raw
     if thinking:
-        _read_thinking(thinking, found, extras)
+        read_thinking(thinking, found, extras)
     if nulls:
         found["nulls"] = tuple(nulls)
     return Settings(**found), extras_of(DIALECT, extras)
@@ -202,7 +202,7 @@ def _read_format(raw: bytes) -> dict[str, Any] | None:
             kind,
             bytes(schema["schema"]) if "schema" in schema else None,
             unquote(bytes(schema.get("name", b'""'))),
-            _literal(schema.get("description")),
+            text_literal(schema.get("description")),
             None if strict == b"null" else _flag(strict),
         )
     }
@@ -218,58 +218,6 @@ READERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
 }
 
 
-def _read_thinking(wire: dict[str, bytes], found: dict[str, Any], extras: dict[str, Json]) -> None:
-    """`reasoning_effort`, OpenRouter's `reasoning` and DeepSeek's `thinking` are one intent."""
-    fields: dict[str, Any] = {}
-    spelled: list[str] = []
-    for key, raw in wire.items():
-        try:
-            content = _THINKING_READERS[key](raw)
-        except (msgspec.DecodeError, ValueError, TypeError):
-            content = None
-        if content is None or fields.keys() & content.keys():
-            extras[key] = raw
-            continue
-        fields |= content
-        spelled.append(key)
-    if spelled:
-        found["thinking"] = Thinking(**fields, spelled=" ".join(spelled))
-
-
-def _effort(raw: bytes) -> dict[str, Any]:
-    return {"effort": Effort(unquote(raw))}
-
-
-def _openrouter_reasoning(raw: bytes) -> dict[str, Any] | None:
-    wire = msgspec.json.decode(raw)
-    if wire.keys() - {"effort", "max_tokens", "exclude", "enabled"} or not wire:
-        return None
-    found: dict[str, Any] = {}
-    if wire.get("effort") is not None:
-        found["effort"] = Effort(wire["effort"])
-    if wire.get("max_tokens") is not None:
-        found["budget"] = int(wire["max_tokens"])
-    if wire.get("exclude") is not None:
-        found["visible"] = not wire["exclude"]
-    if wire.get("enabled") is not None:
-        found["on"] = bool(wire["enabled"])
-    return found or None
-
-
-def _switch(raw: bytes) -> dict[str, Any] | None:
-    wire = msgspec.json.decode(raw)
-    if wire == {"type": "enabled"} or wire == {"type": "disabled"}:
-        return {"on": wire["type"] == "enabled"}
-    return None
-
-
-_THINKING_READERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
-    "reasoning_effort": _effort,
-    "reasoning": _openrouter_reasoning,
-    "thinking": _switch,
-}
-
-
 def _include_usage(source: Mapping[str, Raw]) -> bool:
     if "stream_options" not in source:
         return False
@@ -279,154 +227,12 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
     return bytes(members(raw, "/stream_options").get("include_usage", b"")) == b"true"
 
 
-class _WireFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    name: str
-    description: Raw = Raw()
-    parameters: Raw = Raw()
-    strict: bool | None = None
-
-
-class _WireTool(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    type: str = ""
-    function: _WireFunction | None = None
-    cache_control: Raw = Raw()
-
-
-_tool = msgspec.json.Decoder(_WireTool).decode
-_function = msgspec.json.Decoder(_WireFunction).decode
-
-
-def _read_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
-    """The tools, and whether the client sent a list of none."""
-    found: tuple[Tool | NativeTool, ...] = ()
-    empty = False
-    for key in ("tools", "functions"):
-        raw = bytes(source.get(key, b"null"))
-        if raw != b"null":
-            tools = _read_list(key, raw)
-            found += tools
-            empty = empty or not tools
-    return found, empty
-
-
-@lru_cache(maxsize=64)
-def _read_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
-    """A list of tools. An agent sends dozens of large ones, the same on every turn: they are read once."""
-    if raw[:1] != b"[":
-        raise MalformedRequest("tools are not a list", at=f"/{key}")
-    found: list[Tool | NativeTool] = []
-    for index, item in enumerate(items(raw, f"/{key}")):
-        found += _read_legacy(bytes(item), index) if key == "functions" else read_tool(bytes(item), index)
-    return tuple(found)
-
-
-def _read_legacy(raw: bytes, at: int) -> list[Tool]:
-    return [_bare(raw, at, "functions")]
-
-
-def read_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
-    """One entry: Chat's own shape, or one of the shapes that clients mix in (C13)."""
-    try:
-        wire = _tool(raw)
-    except msgspec.DecodeError:
-        return _read_odd(raw, at)
-    function = wire.function
-    if function is None or wire.type not in ("function", ""):
-        return _read_odd(raw, at)
-    return [
-        Tool(
-            function.name,
-            _literal(function.description),
-            _schema(function.parameters),
-            function.strict,
-            hint=_hint(wire.cache_control),
-            wrapper="" if wire.type else "typeless",
-            at=at,
-        )
-    ]
-
-
-def _read_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
-    wire = members(raw, f"/tools/{at}")
-    for key in ("function_declarations", "functionDeclarations"):
-        if key in wire and len(wire) == 1:
-            return [_bare(bytes(item), at, key) for item in items(wire[key], f"/tools/{at}/{key}")]
-    kind = bytes(wire.get("type", b'""'))
-    if kind == b'"function"' and "function" in wire:
-        return [_with_extras(wire, at)]
-    if kind == b'"custom"' and "custom" in wire:
-        return [_custom(wire, at)]
-    if "name" in wire and kind in (b'""', b'"function"') and not wire.keys() & {"input_schema"}:
-        return [_bare(raw, at, "bare")]
-    return [NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)]
-
-
-def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
-    function = dict(members(wire["function"], f"/tools/{at}/function"))
-    known: dict[str, bytes | Raw] = {
-        key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function
-    }
-    extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
-    tool = _bare(write_object(known), at, "")
-    extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
-    return msgspec.structs.replace(tool, hint=_hint(wire.get("cache_control")), extras=extras_of(DIALECT, extras))
-
-
-def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
-    fields = dict(members(raw, f"/tools/{at}"))
-    fields.pop("type", None)
-    known: dict[str, bytes | Raw] = {
-        key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields
-    }
-    try:
-        function = _function(write_object(known))
-    except msgspec.DecodeError as fault:
-        raise malformed(fault, f"/tools/{at}") from None
-    extras = extras_of(DIALECT, {key: bytes(value) for key, value in fields.items()})
-    return Tool(
-        function.name,
-        _literal(function.description),
-        _schema(function.parameters),
-        function.strict,
-        wrapper=wrapper,
-        extras=extras,
-        at=at,
-    )
-
-
-def _custom(wire: Mapping[str, Raw], at: int) -> Tool:
-    custom = members(wire["custom"], f"/tools/{at}/custom")
-    form = custom.get("format")
-    return Tool(
-        unquote(bytes(custom["name"])),
-        _literal(custom.get("description")),
-        bytes(form) if form is not None else None,
-        custom=True,
-        at=at,
-    )
-
-
-def _literal(raw: Raw | None) -> bytes | None:
-    text = bytes(raw) if raw is not None else b""
-    return text if text[:1] == b'"' else None
-
-
-def _schema(raw: Raw) -> Json | None:
-    text = bytes(raw)
-    return None if text in (b"", b"null") else text
-
-
-def _hint(raw: Raw | None) -> CacheHint | None:
-    text = bytes(raw) if raw is not None else b""
-    return None if text in (b"", b"null") else CacheHint(text)
-
-
 def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
     """All top-level members but the messages."""
     out: dict[str, Json] = {"model": quote(wanted.model)}
     if conversation.empty_tools and not conversation.tools:
         out["tools"] = b"[]"
-    out |= _write_tools(conversation.tools)
+    out |= write_tools(conversation.tools)
     out |= _write_settings(conversation.settings)
     if wanted.stream:
         out["stream"] = b"true"
@@ -454,7 +260,7 @@ def _spelled_out(settings: Settings) -> dict[str, Json]:
         put(out, settings.seed_as or "seed", settings.seed)
     if settings.stop:
         out["stop"] = b"[" + b",".join(settings.stop) + b"]" if settings.stop_listed else settings.stop[0]
-    _write_thinking(settings.thinking, out)
+    write_thinking(settings.thinking, out)
     _write_choice(settings.tool_choice, out)
     _write_format(settings.response_format, out)
     return out
@@ -464,46 +270,6 @@ _write_settings = Remembered(_spelled_out)
 
 
 _ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_tokens"})
-
-
-def _write_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
-    if thinking is None:
-        return
-    for key in _thinking_keys(thinking):
-        if key == "reasoning_effort":
-            put_text(out, key, thinking.effort)
-        elif key == "thinking":
-            if thinking.on is not None:
-                out[key] = b'{"type":"enabled"}' if thinking.on else b'{"type":"disabled"}'
-        elif key == "reasoning":
-            out[key] = _openrouter(thinking)
-
-
-def _thinking_keys(thinking: Thinking) -> list[str]:
-    """The fields that it was spelled in, and those without which something would not be said."""
-    keys = thinking.spelled.split()
-    if "reasoning" in keys:
-        return keys
-    if thinking.budget is not None or thinking.visible is not None:
-        return ["reasoning"]
-    if thinking.effort is not None and "reasoning_effort" not in keys:
-        keys.append("reasoning_effort")
-    if thinking.on is not None and "thinking" not in keys:
-        keys.append("thinking")
-    return keys
-
-
-def _openrouter(thinking: Thinking) -> Json:
-    wire: dict[str, Any] = {}
-    if thinking.effort is not None:
-        wire["effort"] = thinking.effort
-    if thinking.budget is not None:
-        wire["max_tokens"] = thinking.budget
-    if thinking.visible is not None:
-        wire["exclude"] = not thinking.visible
-    if thinking.on is not None:
-        wire["enabled"] = thinking.on
-    return msgspec.json.encode(wire)
 
 
 def _write_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
@@ -542,62 +308,3 @@ def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
         schema["schema"] = form.schema
     put(schema, "strict", form.strict)
     out["response_format"] = b'{"type":"json_schema","json_schema":' + write_object(schema) + b"}"
-
-
-def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
-    """The tools, and older ones in the member that they came in."""
-    groups: dict[str, list[Json]] = {}
-    for tool in tools:
-        groups.setdefault(
-            "functions" if isinstance(tool, Tool) and tool.wrapper == "functions" else "tools", []
-        ).append(write_tool(tool))
-    return {key: b"[" + b",".join(written) + b"]" for key, written in groups.items()}
-
-
-_write_tools = Remembered(_grouped)
-
-
-def write_tool(tool: Tool | NativeTool) -> Json:
-    if isinstance(tool, NativeTool):
-        if tool.origin.dialect != DIALECT:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Chat request")
-        return tool.json
-    if tool.custom:
-        return _write_custom(tool)
-    inner, outer = _split_extras(tool)
-    function: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        function["description"] = tool.description
-    if tool.schema is not None:
-        function["parameters"] = tool.schema
-    put(function, "strict", tool.strict)
-    function |= inner
-    if tool.wrapper in ("functions", "bare"):
-        return write_object(function | outer)
-    if tool.wrapper in ("function_declarations", "functionDeclarations"):
-        return b'{"%b":[' % tool.wrapper.encode() + write_object(function | outer) + b"]}"
-    entry: dict[str, Json] = {} if tool.wrapper == "typeless" else {"type": b'"function"'}
-    entry["function"] = write_object(function)
-    if tool.hint is not None:
-        entry["cache_control"] = tool.hint.json
-    return write_object(entry | outer)
-
-
-def _write_custom(tool: Tool) -> Json:
-    custom: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        custom["description"] = tool.description
-    if tool.schema is not None:
-        custom["format"] = tool.schema
-    return b'{"type":"custom","custom":' + write_object(custom) + b"}"
-
-
-def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Extras that stood inside `function`, and those beside it."""
-    if tool.extras is None:
-        return {}, {}
-    if tool.extras.dialect != DIALECT:
-        raise Unrepresentable(f"fields of {tool.extras.dialect} in a Chat tool")
-    inner = {key[9:]: value for key, value in tool.extras.fields.items() if key.startswith("function.")}
-    outer = {key: value for key, value in tool.extras.fields.items() if not key.startswith("function.")}
-    return inner, outer

@@ -1,0 +1,220 @@
+"""Chat's tools, in every wrapping that clients send them in, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import CacheHint, Json
+from dragoman.conversation.remembered import Remembered
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.openai_chat.read import DIALECT, ORIGIN
+from dragoman.dialects.reading import extras_of
+from dragoman.dialects.writing import put
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json import items, malformed, members, write_object
+
+
+class _WireFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    name: str
+    description: Raw = Raw()
+    parameters: Raw = Raw()
+    strict: bool | None = None
+
+
+class _WireTool(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    type: str = ""
+    function: _WireFunction | None = None
+    cache_control: Raw = Raw()
+
+
+_tool = msgspec.json.Decoder(_WireTool).decode
+_function = msgspec.json.Decoder(_WireFunction).decode
+
+
+def read_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+    """The tools, and whether the client sent a list of none."""
+    found: tuple[Tool | NativeTool, ...] = ()
+    empty = False
+    for key in ("tools", "functions"):
+        raw = bytes(source.get(key, b"null"))
+        if raw != b"null":
+            tools = _read_list(key, raw)
+            found += tools
+            empty = empty or not tools
+    return found, empty
+
+
+@lru_cache(maxsize=64)
+def _read_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
+    """A list of tools. An agent sends dozens of large ones, the same on every turn: they are read once."""
+    if raw[:1] != b"[":
+        raise MalformedRequest("tools are not a list", at=f"/{key}")
+    found: list[Tool | NativeTool] = []
+    for index, item in enumerate(items(raw, f"/{key}")):
+        found += _read_legacy(bytes(item), index) if key == "functions" else read_tool(bytes(item), index)
+    return tuple(found)
+
+
+def _read_legacy(raw: bytes, at: int) -> list[Tool]:
+    return [_bare(raw, at, "functions")]
+
+
+def read_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
+    """One entry: Chat's own shape, or one of the shapes that clients mix in (C13)."""
+    try:
+        wire = _tool(raw)
+    except msgspec.DecodeError:
+        return _read_odd(raw, at)
+    function = wire.function
+    if function is None or wire.type not in ("function", ""):
+        return _read_odd(raw, at)
+    return [
+        Tool(
+            function.name,
+            text_literal(function.description),
+            _schema(function.parameters),
+            function.strict,
+            hint=_hint(wire.cache_control),
+            wrapper="" if wire.type else "typeless",
+            at=at,
+        )
+    ]
+
+
+def _read_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
+    wire = members(raw, f"/tools/{at}")
+    for key in ("function_declarations", "functionDeclarations"):
+        if key in wire and len(wire) == 1:
+            return [_bare(bytes(item), at, key) for item in items(wire[key], f"/tools/{at}/{key}")]
+    kind = bytes(wire.get("type", b'""'))
+    if kind == b'"function"' and "function" in wire:
+        return [_with_extras(wire, at)]
+    if kind == b'"custom"' and "custom" in wire:
+        return [_custom(wire, at)]
+    if "name" in wire and kind in (b'""', b'"function"') and not wire.keys() & {"input_schema"}:
+        return [_bare(raw, at, "bare")]
+    return [NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)]
+
+
+def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
+    function = dict(members(wire["function"], f"/tools/{at}/function"))
+    known: dict[str, bytes | Raw] = {
+        key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function
+    }
+    extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
+    tool = _bare(write_object(known), at, "")
+    extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
+    return msgspec.structs.replace(tool, hint=_hint(wire.get("cache_control")), extras=extras_of(DIALECT, extras))
+
+
+def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
+    fields = dict(members(raw, f"/tools/{at}"))
+    fields.pop("type", None)
+    known: dict[str, bytes | Raw] = {
+        key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields
+    }
+    try:
+        function = _function(write_object(known))
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, f"/tools/{at}") from None
+    extras = extras_of(DIALECT, {key: bytes(value) for key, value in fields.items()})
+    return Tool(
+        function.name,
+        text_literal(function.description),
+        _schema(function.parameters),
+        function.strict,
+        wrapper=wrapper,
+        extras=extras,
+        at=at,
+    )
+
+
+def _custom(wire: Mapping[str, Raw], at: int) -> Tool:
+    custom = members(wire["custom"], f"/tools/{at}/custom")
+    form = custom.get("format")
+    return Tool(
+        unquote(bytes(custom["name"])),
+        text_literal(custom.get("description")),
+        bytes(form) if form is not None else None,
+        custom=True,
+        at=at,
+    )
+
+
+def text_literal(raw: Raw | None) -> bytes | None:
+    text = bytes(raw) if raw is not None else b""
+    return text if text[:1] == b'"' else None
+
+
+def _schema(raw: Raw) -> Json | None:
+    text = bytes(raw)
+    return None if text in (b"", b"null") else text
+
+
+def _hint(raw: Raw | None) -> CacheHint | None:
+    text = bytes(raw) if raw is not None else b""
+    return None if text in (b"", b"null") else CacheHint(text)
+
+
+def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
+    """The tools, and older ones in the member that they came in."""
+    groups: dict[str, list[Json]] = {}
+    for tool in tools:
+        groups.setdefault(
+            "functions" if isinstance(tool, Tool) and tool.wrapper == "functions" else "tools", []
+        ).append(write_tool(tool))
+    return {key: b"[" + b",".join(written) + b"]" for key, written in groups.items()}
+
+
+write_tools = Remembered(_grouped)
+
+
+def write_tool(tool: Tool | NativeTool) -> Json:
+    if isinstance(tool, NativeTool):
+        if tool.origin.dialect != DIALECT:
+            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Chat request")
+        return tool.json
+    if tool.custom:
+        return _write_custom(tool)
+    inner, outer = _split_extras(tool)
+    function: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        function["description"] = tool.description
+    if tool.schema is not None:
+        function["parameters"] = tool.schema
+    put(function, "strict", tool.strict)
+    function |= inner
+    if tool.wrapper in ("functions", "bare"):
+        return write_object(function | outer)
+    if tool.wrapper in ("function_declarations", "functionDeclarations"):
+        return b'{"%b":[' % tool.wrapper.encode() + write_object(function | outer) + b"]}"
+    entry: dict[str, Json] = {} if tool.wrapper == "typeless" else {"type": b'"function"'}
+    entry["function"] = write_object(function)
+    if tool.hint is not None:
+        entry["cache_control"] = tool.hint.json
+    return write_object(entry | outer)
+
+
+def _write_custom(tool: Tool) -> Json:
+    custom: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        custom["description"] = tool.description
+    if tool.schema is not None:
+        custom["format"] = tool.schema
+    return b'{"type":"custom","custom":' + write_object(custom) + b"}"
+
+
+def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Extras that stood inside `function`, and those beside it."""
+    if tool.extras is None:
+        return {}, {}
+    if tool.extras.dialect != DIALECT:
+        raise Unrepresentable(f"fields of {tool.extras.dialect} in a Chat tool")
+    inner = {key[9:]: value for key, value in tool.extras.fields.items() if key.startswith("function.")}
+    outer = {key: value for key, value in tool.extras.fields.items() if not key.startswith("function.")}
+    return inner, outer
