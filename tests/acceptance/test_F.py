@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 from tests.acceptance.asking import (
     CLAUDE,
@@ -19,7 +21,7 @@ from tests.acceptance.asking import (
     sent,
 )
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.adapt import BUILTIN, adapt
 
 TWO = ask(says("system", "1"), says("system", "2"), says("user", "a"))
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}, "additionalProperties": False}
@@ -90,6 +92,20 @@ def test_X12_additional_properties_stay_for_claude() -> None:
 def test_X13_the_skip_value_is_the_last_resort() -> None:
     adapted = sent(ask(says("user", "a"), called(), answered()), "gemini/gemini-3-pro-preview")
     assert "missing-signature" in rules(adapted)
+
+
+def test_X15_peers_are_cited_with_dates() -> None:
+    cited = [(name, entry) for name in BUILTIN.names() for entry in BUILTIN.profile(name).evidence]
+    assert cited
+    for name, entry in cited:
+        assert entry.seen.year >= 2025, (name, entry.fact)
+        assert entry.kind != "PEER" or entry.source or entry.says, (name, entry.fact)
+
+
+def test_X15_what_each_provider_accepts_is_a_page_that_is_written_from_the_facts() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "profiles.md").read_text("utf-8")
+    assert page.startswith("<!-- Written by docs/generate.py from the code; do not edit. -->")
+    assert all(f"| `{name}` |" in page for name in BUILTIN.names())
 
 
 def test_X16_text_beside_results_is_kept() -> None:

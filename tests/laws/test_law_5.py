@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from tests.strategies import SHAPES, request
 from tests.targets import SEEDS, TARGETS, signer
 
-from dragoman.conversation.canonical import canonical
+from dragoman.conversation.canonical import canonical, digest
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Role
-from dragoman.conversation.parts import Call, Part, Result, Text
-from dragoman.engine.adapt import BUILTIN, adapt, read
+from dragoman.conversation.literals import unquote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Media, Part, Reasoning, Refusal, Result, Text
+from dragoman.dialects.registry import requests
+from dragoman.engine.adapt import BUILTIN, Adapted, adapt, read
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -41,7 +44,10 @@ def test_a_dialect_reads_back_what_it_wrote(target: str) -> None:
 
 
 def meaning(conversation: Conversation) -> Any:
-    """Ids by their order, since some wires have none; the model's messages in a row as one: Responses tells items."""
+    """Ids by their order, since some wires have none; the model's messages in a row as one: Responses tells items.
+
+    Thoughts come first and sorted: Chat has a field for each kind of them, and no order among these.
+    """
     plain = canonical(conversation)
     turns: list[dict[str, Any]] = []
     ids: dict[str, int] = {}
@@ -53,30 +59,67 @@ def meaning(conversation: Conversation) -> Any:
             turns[-1] = {**turns[-1], "parts": turns[-1]["parts"] + message["parts"]}
         else:
             turns.append(message)
-    return {**plain, "messages": turns}
+    return {**plain, "messages": [{**turn, "parts": sorted(turn["parts"], key=_thoughts_first)} for turn in turns]}
+
+
+def _thoughts_first(part: dict[str, Any]) -> tuple[bool, str]:
+    thought = part["_"] == "Reasoning"
+    return not thought, str(part) if thought else ""
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_text_and_call_is_in_the_output_or_in_the_report(target: str) -> None:
+def test_everything_said_is_in_the_output_or_in_the_report(target: str) -> None:
     for source in SHAPES:
         for seed in range(SEEDS):
             body = request(source, seed, signer(target)).body
-            asked = read(body, source=source).conversation
-            adapted = adapt(body, source=source, target=target)
-            written = "\0".join(said(adapted.conversation))
-            missing = [words for words in said(asked) if words.strip() and words not in written]
-            assert len(missing) <= len(adapted.changes), (source, seed, missing)
+            assert unreported(body, source, adapt(body, source=source, target=target)) == [], (source, seed)
 
 
-def said(conversation: Conversation) -> list[str]:
-    return [words for message in conversation.messages for words in _words(message.parts)]
+def unreported(body: bytes, source: str, adapted: Adapted) -> list[tuple[str, str]]:
+    """Where something was said that is neither in what is sent nor in the report, and what it was."""
+    written = Counter(value for _, _, value in pieces(adapted.conversation))
+    words = "\0".join(value for value in written if not value.startswith(_MARKS))
+    locate = requests(source).locate
+    places = [change.at for change in adapted.changes]
+    lost = []
+    for message, index, value in pieces(read(body, source=source).conversation):
+        if written[value]:
+            written[value] -= 1
+        elif value.startswith(_MARKS) or value not in words:
+            at = locate(message, index)
+            if not any(_names(place, at, locate(message, None)) for place in places):
+                lost.append((at, value))
+    return lost
 
 
-def _words(parts: tuple[Part, ...]) -> Iterator[str]:
-    for part in parts:
-        if isinstance(part, Text):
+def _names(place: str, at: str, whole: str) -> bool:
+    """Does an entry speak of this place, of something inside it, or of all that it is in?"""
+    return place in (whole, at) or place.startswith(at + "/") or (place != "" and at.startswith(place + "/"))
+
+
+_MARKS = ("call ", "media ")
+
+
+def pieces(conversation: Conversation) -> Iterator[tuple[Message, int, str]]:
+    """Every text, call, result and attachment, with the message and the index of the part that holds it."""
+    for message in conversation.messages:
+        for index, part in enumerate(message.parts):
+            for value in _said(part):
+                yield message, index, value
+
+
+def _said(part: Part) -> Iterator[str]:
+    match part:
+        case Text() if part.text.strip():
             yield part.text
-        elif isinstance(part, Result):
-            yield from _words(part.parts)
-        elif isinstance(part, Call):
-            yield part.name
+        case Refusal():
+            yield unquote(part.literal)
+        case Reasoning(text=Text() as text) if text.text.strip():
+            yield text.text
+        case Call():
+            yield f"call {canonical(part.arguments)}"
+        case Media():
+            yield f"media {digest(part.source)}"
+        case Result():
+            for inner in part.parts:
+                yield from _said(inner)

@@ -219,6 +219,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning_default: Annotated[bool, Meta(description="it thinks unless told not to")] = False
     reasoning_filler: Annotated[str, Meta(description="text that stands in for thinking that must come back")] = " "
     call_signature: Annotated[Stance, Meta(description="a call of the current turn without a signature")] = ACCEPTS
+    past_signature: Annotated[Stance, Meta(description="a call of an earlier turn without a signature")] = UNKNOWN
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
 
     # tools

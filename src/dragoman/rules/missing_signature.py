@@ -1,7 +1,8 @@
-"""A call of the current turn without the signature that the target demands.
+"""A call without the signature that the target demands.
 
 Some models check a signature on the first call of each step since the last user turn. For calls that another model made
-their makers document a value that skips the check; it is put there.
+their makers document a value that skips the check; it is put there. What we write anew gets it in earlier turns too:
+there it is not demanded, and a turn that was written with it while it was the current one stays as it was.
 
 Loses nothing; adds the documented value.
 """
@@ -26,7 +27,7 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
 )
 def missing_signature(conversation: Conversation, facts: Facts) -> Rewrite:
-    since = _current_turn(conversation.messages)
+    since = 0 if facts.past_signature is Stance.REFUSES else _current_turn(conversation.messages)
     skip = Opaque(kind=facts.reasoning_states[0], json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []
     messages = list(conversation.messages)

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dragoman.rules.schema import FORMS, SchemaForm, compile_schema, from_strict, to_strict
@@ -161,6 +161,7 @@ def test_values_are_data_and_stay_as_they_are(value: Any, name: str) -> None:
 
 
 @many
+@example({"properties": {"a": {"oneOf": [{}]}}})
 @given(schema)
 def test_A21_strict_survives_the_way_there_and_back(value: Any) -> None:
     strict = to_strict(encoded(value))

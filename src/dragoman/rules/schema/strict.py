@@ -77,5 +77,13 @@ def _not_null(node: Any) -> Any:
     if not options:
         return out
     if len(options) == 1 and isinstance(options[0], dict):
-        return {**options[0], **without(out, "anyOf")}
+        return _unwrapped({**options[0], **without(out, "anyOf")})
     return {**out, "anyOf": options}
+
+
+def _unwrapped(node: Schema) -> Schema:
+    """A choice of one is that one."""
+    options = listing(node, "anyOf")
+    if len(options) != 1 or not isinstance(options[0], dict):
+        return node
+    return _unwrapped({**options[0], **without(node, "anyOf")})
