@@ -303,7 +303,7 @@ def test_workers_share_the_port_and_the_dead_are_replaced(tmp_path: Path) -> Non
         with serving(tmp_path, "--workers", "2") as served:
             first = two_workers(served.process.pid)
             assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
-            wait_for(lambda: entries(tmp_path) == 8)  # what is not written yet dies with a worker that is killed
+            wait_for(lambda: entries(tmp_path) == 8, 20)  # what is not written yet dies with a worker that is killed
             os.kill(min(first), signal.SIGKILL)
             two_workers(served.process.pid, gone=min(first))
             assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
