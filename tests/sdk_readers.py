@@ -140,7 +140,7 @@ def _read_chat(server: Loopback, stream: bool) -> Seen:
     message = choice.message
     calls = _chat_calls(message)
     return Seen(
-        _chat_text(message.content) + (message.refusal or ""),
+        _chat_text(message.content) + (message.refusal or "") + _spoken(message),
         tuple((name, _arguments(text)) for _, name, text in calls),
         _stop(choice.finish_reason, bool(calls), bool(message.refusal)),
         _chat_usage(completion.usage),
@@ -187,13 +187,19 @@ def _read_chunks(chunks: list[Any]) -> Seen:
     ordered = [calls[index] for index in sorted(calls)]
     ends = [choice.finish_reason for choice in choices if choice.finish_reason]
     return Seen(
-        "".join(_chat_text(choice.delta.content) + (choice.delta.refusal or "") for choice in choices),
+        "".join(_chat_text(one.delta.content) + (one.delta.refusal or "") + _spoken(one.delta) for one in choices),
         tuple((name, _arguments(arguments)) for _, name, arguments in ordered),
         _stop(ends[-1] if ends else "", bool(calls), any(choice.delta.refusal for choice in choices)),
         _chat_usage(next((chunk.usage for chunk in reversed(chunks) if chunk.usage), None)),
         tuple(identity for identity, _, _ in ordered),
         "".join(getattr(choice.delta, "reasoning_content", None) or "" for choice in choices),
     )
+
+
+def _spoken(delta: Any) -> str:
+    """The words of a sound."""
+    sound = getattr(delta, "audio", None)
+    return (sound.transcript if sound else "") or ""
 
 
 def _grow(calls: dict[int, list[str]], index: int, identity: str | None, function: Any, custom: Any) -> None:

@@ -352,17 +352,21 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
 def test_pictures_and_sounds_become_links_that_hold_them() -> None:
     events: list[Event] = [
         Started("m", "c"),
+        MediaDelta(0, 0, MediaKind.AUDIO, "audio/wav", b'""', b'"Hello"'),
         MediaDelta(0, 0, MediaKind.AUDIO, "audio/wav", b'"AAAA"'),
-        MediaDelta(0, 0, MediaKind.AUDIO, "audio/wav", b'"BBBB"'),
+        MediaDelta(0, 0, MediaKind.AUDIO, "audio/wav", b'"BBBB"', b'" there"'),
         ReasoningDelta(0, 1, b'"Hm"'),
         Stopped(0, Stop.END),
         Used(Usage(1, 1)),
         Ended(),
     ]
     renderer = Renderer(ANSWERING)
-    reply = collect(parsed(renderer.render(events)))
-    assert isinstance(reply, Reply)
-    assert reply.choices[0].parts[0].text == "[audio](data:audio/wav;base64,AAAABBBB)"  # type: ignore[attr-defined]
+    whole = collect(events)
+    assert isinstance(whole, Reply)
+    for reply in (collect(parsed(renderer.render(events))), collect(parse_reply(render_reply(whole, ANSWERING)))):
+        assert isinstance(reply, Reply)
+        text = reply.choices[0].parts[0].text  # type: ignore[attr-defined]
+        assert text == "[audio](data:audio/wav;base64,AAAABBBB)\n\nHello there"
 
 
 @pytest.mark.parametrize(

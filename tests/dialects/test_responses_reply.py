@@ -17,6 +17,7 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
+    MediaDelta,
     ReasoningDelta,
     Signed,
     Started,
@@ -362,3 +363,11 @@ def test_X11_a_response_that_was_not_finished_is_a_failure_though_it_names_no_er
     (failed,) = parse_reply(orjson.dumps(body))
     assert isinstance(failed, Failed)
     assert status in failed.failure.message
+
+
+def test_the_words_of_a_sound_are_text() -> None:
+    pieces = [(b'"AAAA"', b'"Hello"'), (b'"BBBB"', b'" there"')]
+    told: list[Event] = [MediaDelta(0, 0, MediaKind.AUDIO, "", data, words) for data, words in pieces]
+    events = [Started("r", "m"), *told, Stopped(0, Stop.END), Ended()]
+    for again in (parsed(stream, rendered(stream, events)), parse_reply(render_reply(folded(events), ASKED))):
+        assert [part.text for part in folded(again).choices[0].parts] == ["Hello there"]  # type: ignore[attr-defined]

@@ -33,7 +33,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.anthropic.inputs import is_object
@@ -59,9 +59,11 @@ class Blocks:
         "_held",
         "_held_size",
         "_kind",
+        "_linked",
         "_opening",
         "_part",
         "_signed",
+        "_spoken",
         "_suffix",
         "over",
         "stop",
@@ -74,6 +76,8 @@ class Blocks:
         self._signed = False
         self._suffix = b""
         self._opening: bytes | None = None
+        self._linked = False
+        self._spoken: list[bytes] = []
         self._call: CallStarted | None = None
         self._held: list[Event] = []
         self._held_size = 0
@@ -207,11 +211,20 @@ class Blocks:
             self._open(event.part, TEXT, _TEXT_BLOCK)
             if event.url:
                 self.write(TEXT, quote(f"[{event.kind.value}]({event.url})"))
-            elif event.data != EMPTY:
-                self.write(TEXT, quote(f"[{event.kind.value}](data:{event.media_type};base64,"))
-                self._suffix = b'")"'
         if event.data != EMPTY and not event.url:
+            if not self._linked:
+                self._linked = True
+                self.write(TEXT, quote(f"[{event.kind.value}](data:{event.media_type};base64,"))
             self.write(TEXT, event.data)
+        if event.transcript is not None and event.transcript != EMPTY:
+            self._spoken.append(event.transcript)
+
+    def _end_media(self) -> None:
+        """The end of the link, and behind it the words that came with the sound."""
+        words = [joined("", self._spoken)] if self._spoken else []
+        ends = [b'")"'] if self._linked else []
+        self._linked, self._spoken = False, []
+        self.write(TEXT, joined("\n\n", [*ends, *words]))
 
     def _kept(self, event: Kept) -> None:
         if event.choice or event.opaque.origin.dialect != DIALECT or self._waits(event, event.part):
@@ -296,6 +309,8 @@ class Blocks:
             return
         if self._opening is not None:
             self._end_arguments()
+        if self._linked or self._spoken:
+            self._end_media()
         if self._suffix:
             self.write(self._kind, self._suffix)
             self._suffix = b""

@@ -269,6 +269,9 @@ class Renderer:
         self._done(call.place, call.item(b"completed"))
 
     def _media(self, event: MediaDelta) -> None:
+        if event.transcript is not None and event.transcript != EMPTY:
+            # There is no place for a sound; the words that came with it are text.
+            self._text(TextDelta(0, event.part, event.transcript))
         if event.kind is not MediaKind.IMAGE or event.data == EMPTY:
             return
         fields = outputs.own_fields(event.extras)

@@ -142,6 +142,8 @@ class _Writing:
         self.items.append(outputs.call(made, fields, part.id, part.name, part.custom, words, b"completed"))
 
     def _media(self, part: Media) -> None:
+        if part.transcript is not None and part.transcript != EMPTY:
+            self._text(Text(literal=part.transcript))
         if part.kind is MediaKind.IMAGE and isinstance(part.source, Inline):
             self._close_message()
             fields = outputs.own_fields(part.extras)
