@@ -200,3 +200,30 @@ def test_a_proof_of_thinking_without_its_words(model: str, stays: bool) -> None:
     body = {"model": model, "max_tokens": 9, "messages": [HI, spoken, HI]}
     content = adapt(body, source="anthropic", target=f"anthropic/{model}").json["messages"][1]["content"]
     assert (thought in content) is stays
+
+
+def test_more_strict_tools_than_the_target_compiles() -> None:
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    tools = [{"name": f"t{number}", "input_schema": schema, "strict": True} for number in range(21)]
+    body = {"model": "m", "max_tokens": 9, "messages": [HI], "tools": tools}
+    adapted = adapt(body, source="anthropic", target="anthropic/claude-sonnet-4-5")
+    assert [tool.get("strict") for tool in adapted.json["tools"]] == [True] * 20 + [None]
+    assert did(adapted) == [("many-strict", "/tools/20")]
+
+
+@pytest.mark.parametrize(("fields", "strict"), [(23, True), (24, None)])
+def test_a_strict_tool_that_is_too_heavy(fields: int, strict: bool | None) -> None:
+    properties = {f"p{number}": {"type": "string"} for number in range(fields)}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    tools = [{"name": "f", "input_schema": schema, "strict": True}]
+    body = {"model": "m", "max_tokens": 9, "messages": [HI], "tools": tools}
+    sent = adapt(body, source="anthropic", target="anthropic/claude-sonnet-4-5").json
+    assert sent["tools"][0].get("strict") is strict
+
+
+def test_an_image_by_a_url_without_encryption() -> None:
+    url = "http://example.com/a.png"
+    part = {"type": "image_url", "image_url": {"url": url}}
+    adapted = chat("anthropic/claude-sonnet-4-5", {"role": "user", "content": [part]}, max_tokens=9)
+    assert adapted.wants == (url,)
+    assert adapted.json["messages"][0]["content"] == [{"type": "text", "text": f"[image: {url}]"}]

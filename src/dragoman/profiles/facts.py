@@ -96,7 +96,9 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns."""
+    """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns.
+
+    `https`: a URL of no other scheme."""
 
     inline: Stance = ACCEPTS
     url: Stance = ACCEPTS
@@ -106,6 +108,10 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     assistant: Stance = REFUSES
     system: Stance = REFUSES
     result: Stance = REFUSES
+    https: bool = False
+
+    def takes_url(self, url: str) -> bool:
+        return self.url is not REFUSES and (not self.https or url.startswith("https:"))
 
 
 NO_MEDIUM = Medium(inline=REFUSES, url=REFUSES)
@@ -236,6 +242,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     format_schema_form: Annotated[str, Meta(description="the schema dialect of structured output")] = "json-schema"
     schema_as: Annotated[str, Meta(description="field for the schema, where a dialect has several")] = ""
     strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS
+    strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0
+    strict_optional_max: Annotated[int, Meta(description="how many optional fields they may have in all")] = 0
+    strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
     empty_tools: Annotated[Stance, Meta(description="an empty list of tools")] = UNKNOWN
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)

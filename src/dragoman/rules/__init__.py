@@ -25,6 +25,7 @@ from dragoman.rules.late_system import late_system
 from dragoman.rules.leading_assistant import leading_assistant
 from dragoman.rules.legacy_function_call import legacy_function_call
 from dragoman.rules.list_content import list_content
+from dragoman.rules.many_strict import many_strict
 from dragoman.rules.many_systems import many_systems
 from dragoman.rules.many_thoughts import many_thoughts
 from dragoman.rules.media_form import media_form
@@ -102,7 +103,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         missing_reasoning,  # when all turns stand where they will: a system message between two of them may be gone
     ),
     "name": (refused_name, call_id_form, tool_name_form),
-    "tools": (refused_tools, native_tool, tool_wrapper, undeclared_tools, schema_keyword, empty_tools),
+    "tools": (refused_tools, native_tool, tool_wrapper, undeclared_tools, schema_keyword, many_strict, empty_tools),
     "settings": (
         thinking_form,
         tool_choice_form,

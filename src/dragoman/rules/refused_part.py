@@ -86,8 +86,8 @@ def _refused(role: Role, part: Media, medium: Medium, facts: Facts) -> bool:
     match part.source:
         case Inline(media_type, _):
             return medium.inline is REFUSES or bool(medium.types and media_type not in medium.types)
-        case Remote():
-            return medium.url is REFUSES
+        case Remote(url):
+            return not medium.takes_url(url)
         case Stored(_, provider):
             return medium.stored is REFUSES or (provider not in ("", facts.provider, facts.dialect.partition("-")[0]))
         case Plain():

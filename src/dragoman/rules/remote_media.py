@@ -31,7 +31,7 @@ _MAGIC = (
 
 @rule(
     "remote-media",
-    when=lambda facts: any(medium.url is Stance.REFUSES for medium in facts.media.values()),
+    when=lambda facts: any(medium.url is Stance.REFUSES or medium.https for medium in facts.media.values()),
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.NOTHING,
 )
@@ -40,7 +40,7 @@ def remote_media(conversation: Conversation, facts: Facts) -> Rewrite:
         if type(part) is not Media or not isinstance(part.source, Remote):
             return None
         content = facts.fetched.get(part.source.url)
-        if content is None or facts.medium(part.kind.value).url is not Stance.REFUSES:
+        if content is None or facts.medium(part.kind.value).takes_url(part.source.url):
             return None
         media_type = part.source.media_type or recognise(content) or "application/octet-stream"
         inline = Inline(media_type, b'"' + b64encode(content) + b'"')
@@ -65,7 +65,7 @@ def wanted(conversation: Conversation, facts: Facts) -> tuple[str, ...]:
     def look(message: Message, part: Part) -> Swap | None:
         if type(part) is Media and isinstance(part.source, Remote):
             medium = facts.medium(part.kind.value)
-            if medium.url is Stance.REFUSES and medium.inline is Stance.ACCEPTS:
+            if not medium.takes_url(part.source.url) and medium.inline is Stance.ACCEPTS:
                 found[part.source.url] = None
         return None
 
