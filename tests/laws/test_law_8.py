@@ -12,10 +12,11 @@ from tests.strategies_replies import fragments, interleaved, replies
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect, text_of_arguments
+from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Call, Reasoning, Text
-from dragoman.conversation.replies import Reply, Stop
+from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.answering import Answering
 from dragoman.dialects.anthropic.inputs import input_of
 from dragoman.engine.spoken import DIALECTS, spoken
@@ -94,3 +95,19 @@ def with_inputs(reply: object) -> object:
 def folded(dialect: str, wire: bytes) -> object:
     parser = spoken(dialect).parser()
     return collect([*parser.feed(wire), *parser.close()])
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+def test_law_8_a_count_that_was_told_holds_though_a_later_one_is_silent(client: str) -> None:
+    events: list[Event] = [
+        Started("m", "c"),
+        Used(Usage(input=231, cached=5)),
+        TextDelta(0, 0, b'"Hi"'),
+        Stopped(0, Stop.END),
+    ]
+    events += [Used(Usage(output=7)), Ended()]
+    renderer = spoken(client).renderer(ANSWERING)
+    reply = folded(client, b"".join(renderer.render([event]) for event in events))
+    assert isinstance(reply, Reply)
+    assert reply.usage is not None
+    assert (reply.usage.input, reply.usage.output, reply.usage.cached) == (231, 7, 5)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation import states
+from dragoman.conversation.collect import merged
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
     CallDelta,
@@ -239,7 +240,7 @@ class Blocks:
         self.stop = event
 
     def _used(self, event: Used) -> None:
-        self.usage = event.usage
+        self.usage = merged(self.usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         self._finish_calls()

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation import states
-from dragoman.conversation.collect import arguments_of, collect
+from dragoman.conversation.collect import arguments_of, collect, merged
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
     CallDelta,
@@ -196,7 +196,7 @@ class Parts:
         self._candidate(event.choice).stop = event
 
     def _used(self, event: Used) -> None:
-        self.usage = event.usage
+        self.usage = merged(self.usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
         for choice, candidate in list(self._candidates.items()):
