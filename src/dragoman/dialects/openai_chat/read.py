@@ -210,7 +210,7 @@ class Reader:
             self._index,
             name=wire.name or None,
             hint=_hint(wire.cache_control),
-            extras=_extras(wire, extras, _FOREIGN_TO_ASSISTANT),
+            extras=_extras(wire, extras, _FOREIGN_TO_ASSISTANT, "tool_calls"),
             listed=content[:1] == b"[",
             prefill=wire.prefix is True,
         )
@@ -293,7 +293,7 @@ class Reader:
             listed=content[:1] == b"[",
             spelled=LEGACY if legacy else "",
             hint=_hint(wire.cache_control),
-            extras=_extras(wire, extras, _FOREIGN_TO_LEGACY if legacy else _FOREIGN_TO_RESULT),
+            extras=_extras(wire, extras, *(_IN_LEGACY if legacy else _IN_RESULT)),
         )
 
     def _content(self, content: bytes) -> tuple[Part, ...]:
@@ -305,13 +305,14 @@ class Reader:
         return tuple([read_part(bytes(item), f"{at}/{index}") for index, item in enumerate(items(content, at))])
 
 
-def _extras(wire: WireMessage, extras: ExtraFields, foreign: tuple[str, ...]) -> Extras | None:
+def _extras(wire: WireMessage, extras: ExtraFields, foreign: tuple[str, ...], own: str = "name") -> Extras | None:
     """Unknown fields, known ones that mean nothing on this role, and those that hold nothing.
 
-    What is null or an empty list means nothing to us, and strict servers refuse it all the same.
+    What is null or an empty list means nothing to us, and strict servers refuse it all the same. `own`: the field that
+    messages of this role have.
     """
-    if not extras and _held(wire) == _ABSENT:
-        return None
+    if not extras and _BESIDE[own](wire) == _ABSENT[own] and getattr(wire, own) not in _EMPTY_FIELDS:
+        return None  # nothing but what belongs there
     fields = dict(extras.get("$", {}))
     for name in _FIELDS:
         value = getattr(wire, name)
@@ -358,11 +359,14 @@ _FOREIGN_TO_PLAIN = (
     "prefix",
 )
 _FOREIGN_TO_ASSISTANT = ("tool_call_id",)
-_FOREIGN_TO_RESULT = tuple(name for name in _FOREIGN_TO_PLAIN if name != "tool_call_id")
-_FOREIGN_TO_LEGACY = _FOREIGN_TO_PLAIN
+_IN_RESULT = (tuple(name for name in _FOREIGN_TO_PLAIN if name != "tool_call_id"), "tool_call_id")
+_IN_LEGACY = (_FOREIGN_TO_PLAIN, "name")
 _FIELDS = ("name", *_FOREIGN_TO_PLAIN)
-_held = attrgetter(*_FIELDS)
-_ABSENT = _held(WireMessage(""))
+_BESIDE = {
+    own: attrgetter(*(name for name in _FIELDS if name != own)) for own in ("name", "tool_calls", "tool_call_id")
+}
+_ABSENT = {own: beside(WireMessage("")) for own, beside in _BESIDE.items()}
+_EMPTY_FIELDS: tuple[Any, ...] = (None, [])
 _HOLDS_NOTHING = (b"null", b"[]", b"false")
 """`false`: a mark (`prefix`) that is not set."""
 
