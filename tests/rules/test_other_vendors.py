@@ -227,3 +227,27 @@ def test_an_image_by_a_url_without_encryption() -> None:
     adapted = chat("anthropic/claude-sonnet-4-5", {"role": "user", "content": [part]}, max_tokens=9)
     assert adapted.wants == (url,)
     assert adapted.json["messages"][0]["content"] == [{"type": "text", "text": f"[image: {url}]"}]
+
+
+@pytest.mark.parametrize(
+    "target", ["groq/llama-3.3-70b-versatile", "deepseek/deepseek-chat", "openrouter/openai/gpt-4o"]
+)
+def test_a_user_turn_without_content(target: str) -> None:
+    assert chat(target, HI, {"role": "user", "content": None}).json["messages"][1]["content"] == "(empty)"
+
+
+def test_a_late_result_is_brought_to_its_call_where_it_is_looked_for_there() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    asked, answer = {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "ok"}
+    sent = chat("minimax/some-model", HI, asked, HI, answer).json["messages"]
+    assert [turn["role"] for turn in sent] == ["user", "assistant", "tool", "user"]
+
+
+@pytest.mark.parametrize("target", ["perplexity/sonar", "strict-template/some-model"])
+def test_an_older_call_beside_a_newer_one(target: str) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    older = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    newer = {"role": "assistant", "content": None, "tool_calls": [call]}
+    sent = chat(target, HI, newer, older).json["messages"]
+    assert [len(turn["tool_calls"]) for turn in sent if "tool_calls" in turn] == [2]
+    assert "function_call" not in str(sent)

@@ -151,6 +151,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     empty_beside: Annotated[Stance, Meta(description="an empty text beside other parts")] = UNKNOWN
     blank_text: Annotated[Stance, Meta(description="text of nothing but white space, alone")] = UNKNOWN
     no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN
+    no_user_parts: Annotated[Stance, Meta(description="a user's turn without content")] = UNKNOWN
     trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
     refused_blocks: Annotated[tuple[str, ...], Meta(description="kinds of them that it does not take")] = ()

@@ -20,13 +20,15 @@ from dragoman.rules.rule import rule
 
 @rule(
     "null-content",
-    when=lambda facts: facts.no_parts is Stance.REFUSES,
+    when=lambda facts: Stance.REFUSES in (facts.no_parts, facts.no_user_parts),
     looks_for=Trait.NO_PARTS,
     loses=Loss.METADATA,
 )
 def null_content(conversation: Conversation, facts: Facts) -> Rewrite:
     def filled(message: Message) -> Edit | None:
         if _says_something(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
+            return None
+        if message.role is not Role.USER and facts.no_parts is not Stance.REFUSES:
             return None
         if message.role is not Role.USER:
             return Edit(

@@ -192,6 +192,8 @@ def _calls(calls: list[Call], out: Pieces) -> None:
     for call in calls:
         if call.spelled == LEGACY:
             out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', argument_text(call), b"}")
+    for call in calls:
+        if call.spelled == LEGACY:
             continue
         out += (mark, b'{"id":', quote(call.id))
         if call.custom:
