@@ -31,6 +31,7 @@ MODELS = {
     "team/gpt": {"target": "openai/gpt-4o"},
     "shy": {"target": "openai/gpt-4o", "hidden": True},
     "vectors": {"target": "fake/text-embedding-9"},
+    "counted": {"target": "counting/gpt-4o", "hidden": True},
 }
 
 
@@ -50,6 +51,7 @@ def emulators() -> Iterator[dict[str, Any]]:
 def running(behind: Upstream, emulators: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     providers = {name: provider(name, one.base_url) for name, one in emulators.items()}
     providers["fake"] = provider("openai-compatible-lenient", behind.url)
+    providers["counting"] = {**provider("openai", emulators["openai"].base_url), "usage": "ask"}
     config = {"providers": providers, "models": MODELS, "default_model": "gpt"}
     with gateway(config, tmp_path_factory.mktemp("endpoints")) as one:
         yield one
@@ -411,6 +413,33 @@ def test_Q20_tokens_that_nobody_told_are_estimated(running: Running, more: dict[
     assert entry.estimated is estimated
     assert entry.input_tokens > 0
     assert entry.output_tokens > 0
+
+
+def test_Q20_tokens_can_be_asked_for_and_the_client_does_not_see_it(
+    running: Running, emulators: dict[str, Any]
+) -> None:
+    plain = running.post("/v1/chat/completions", body("openai-chat", "gpt", stream=True))
+    answered = running.post("/v1/chat/completions", body("openai-chat", "counted", stream=True))
+    entry = running.entry(answered)
+    assert emulators["openai"].requests[-1].body["stream_options"] == {"include_usage": True}
+    assert '"usage":{' not in answered.text
+    assert _said(answered.text) == _said(plain.text)
+    assert not entry.estimated
+    assert entry.output_tokens > 0
+    [change] = json.loads(entry.changes)
+    assert (change["rule"], change["at"], change["adds"]) == ("stream-usage", "/stream_options", True)
+
+
+def test_Q20_who_asks_for_usage_gets_it_as_it_came(running: Running) -> None:
+    asked = body("openai-chat", "counted", stream=True, stream_options={"include_usage": True})
+    answered = running.post("/v1/chat/completions", asked)
+    assert '"usage":{' in answered.text
+    assert json.loads(running.entry(answered).changes) == []
+
+
+def _said(stream: str) -> str:
+    chunks = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: {")]
+    return "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
 
 
 @pytest.mark.parametrize("model", ["gpt", "claude"])

@@ -28,6 +28,13 @@ class MaxLoss(StrEnum):
     CONTENT = "content"
 
 
+class Counting(StrEnum):
+    """How tokens are known that nobody told."""
+
+    ESTIMATE = "estimate"
+    ASK = "ask"
+
+
 class Synthetic(StrEnum):
     ALLOW = "allow"
     REFUSE = "refuse"
@@ -164,6 +171,13 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = field(default_factory=dict)
     max_loss: Annotated[MaxLoss | None, Meta(description="Overrides the `max_loss` of the file.")] = None
     synthetic: Annotated[Synthetic | None, Meta(description="Overrides the `synthetic` of the file.")] = None
+    usage: Annotated[
+        Counting,
+        Meta(
+            description="Where a Chat stream was not asked for its usage: `estimate` it, or `ask` for it on behalf of "
+            "the ledger; the client does not see it then."
+        ),
+    ] = Counting.ESTIMATE
     passthrough_fields: Annotated[
         tuple[str, ...], Meta(description="Unknown message fields that it takes and that are left in place.")
     ] = ()

@@ -44,20 +44,23 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Undo(msgspec.Struct, frozen=True):
-    """The target's tool names, call ids and argument names → the client's."""
+    """The target's tool names, call ids and argument names → the client's. `usage`: a stream tells what the client did
+    not ask for."""
 
     names: Mapping[str, str] = {}
     ids: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
+    usage: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.ids or self.keys)
+        return bool(self.names or self.ids or self.keys or self.usage)
 
     def then(self, later: Undo) -> Undo:
         """What both undo: the later one first."""
         if not later:
             return self
-        return Undo(_through(self.names, later.names), _through(self.ids, later.ids), _through(self.keys, later.keys))
+        names, ids = _through(self.names, later.names), _through(self.ids, later.ids)
+        return Undo(names, ids, _through(self.keys, later.keys), self.usage or later.usage)
 
 
 def _through(first: Mapping[str, str], later: Mapping[str, str]) -> Mapping[str, str]:

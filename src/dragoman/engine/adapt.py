@@ -17,7 +17,7 @@ from dragoman.conversation.traits import Trait, observe_messages
 from dragoman.dialects.registry import PACKAGES, recognise, requests
 from dragoman.dialects.writing import Wanted
 from dragoman.engine.plan import Plan, plan
-from dragoman.engine.reports import entries, loss, mended, told
+from dragoman.engine.reports import entries, loss, mended, told, usage_asked
 from dragoman.engine.vault import Kept, restored
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Facts, Stance
@@ -56,7 +56,8 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name."""
+    """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name.
+    `ask_usage`: have Chat streams tell their usage, though the client did not ask for it."""
 
     max_loss: Loss = Loss.CONTENT
     synthetic: bool = True
@@ -181,6 +182,9 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     stream = ask.stream if options.stream is None else options.stream
     writing = Wanted(target.model, stream, _usage(ask, stream, same, facts, options))
+    if same and writing.usage:
+        changes.append(usage_asked())
+        undo = undo.then(Undo(usage=True))
     codec = requests(dialect)
     body = codec.render_request(conversation, writing, ask if same else None)
     return Adapted(
@@ -252,11 +256,9 @@ def _allow(rule: Rule, notes: Any, ask: Ask, facts: Facts, options: Options) -> 
 
 def _usage(ask: Ask, stream: bool, same: bool, facts: Facts, options: Options) -> bool:
     """Ask a Chat stream for its usage where the client's dialect always tells it, or the caller wants it."""
-    if not stream or facts.dialect != "openai-chat":
+    if not stream or facts.dialect != "openai-chat" or facts.stream_usage is not Stance.ACCEPTS:
         return False
-    if same:
-        return options.ask_usage and not ask.include_usage
-    return facts.stream_usage is Stance.ACCEPTS
+    return not same or (options.ask_usage and not ask.include_usage)
 
 
 def _path(target: Target, writing: Wanted, path: str) -> str:

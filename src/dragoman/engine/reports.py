@@ -14,6 +14,7 @@ from dragoman.dialects.registry import requests
 from dragoman.rules.rule import Rule
 
 UNREADABLE = "unreadable-text"
+USAGE = "stream-usage"
 """The entry for what had to be mended before the request could be read."""
 
 
@@ -42,6 +43,12 @@ def _places(ask: Ask) -> Places:
 
 def mended(ask: Ask) -> list[Change]:
     return [Change(UNREADABLE, "", sentence, str(Loss.CONTENT), False, None, None) for sentence in ask.repairs]
+
+
+def usage_asked() -> Change:
+    """A stream was asked for its usage on behalf of the ledger."""
+    did = "asked the stream to tell its usage; the client does not see it"
+    return Change(USAGE, "/stream_options", did, str(Loss.NOTHING), True, None, None)
 
 
 def loss(rule: Rule, note: Note) -> Loss:

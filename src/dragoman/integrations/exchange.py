@@ -21,7 +21,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin, Part
 from dragoman.dialects.answering import Answering
-from dragoman.dialects.registry import requests
+from dragoman.dialects.registry import counting, requests
 from dragoman.engine.adapt import Adapted, Options, check_choice, compile_ask, loss_of
 from dragoman.engine.attempts import MAX_LESSONS
 from dragoman.engine.lessons import learn
@@ -40,7 +40,6 @@ from dragoman.wire.failures import read_failure
 
 _ENDINGS = {"/chat/completions": "openai-chat", "/responses": "openai-responses", "/messages": "anthropic"}
 _GEMINI = re.compile(r"/models/(?P<model>.+):(?P<method>\w+)$")
-_COUNTS = {"anthropic": "input_tokens", "gemini": "totalTokens"}
 _JSON = "application/json"
 _SSE = "text/event-stream; charset=utf-8"
 
@@ -252,7 +251,7 @@ def _provider(name: str, settings: Settings, profiles: Profiles) -> Provider:
 
 
 def _counted(dialect: str, body: bytes) -> bytes:
-    return msgspec.json.encode({_COUNTS[dialect]: estimate(body)})
+    return msgspec.json.encode({counting(dialect).FIGURE: estimate(body)})
 
 
 def _own(fault: DragomanError) -> Failure:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.config import Config, Place, Reason, fallbacks, place, treatment
-from dragoman.config.schema import Auth, Growth, Jitter, Provider, Synthetic
+from dragoman.config.schema import Auth, Counting, Growth, Jitter, Provider, Synthetic
 from dragoman.conversation.changes import Loss
 from dragoman.engine.attempts import Policy
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
@@ -39,6 +39,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True):
     omit: tuple[str, ...]
     max_loss: Loss
     synthetic: bool
+    ask_usage: bool
     failures: int
     pause: float
     connections: int
@@ -138,6 +139,7 @@ def destination(config: Config, found: Place, profiles: Profiles) -> Destination
         omit=treated.omit,
         max_loss=Loss[treated.max_loss.value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
+        ask_usage=provider.usage is Counting.ASK,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,

@@ -291,9 +291,9 @@ class Dispatch:
         """What this destination allows, and what was kept for it."""
         max_loss = destination.max_loss if wish.max_loss is None else wish.max_loss
         kept = self._hooks.fetch(destination, wish) if self._hooks.fetch is not None else None
-        if not kept and max_loss is Loss.CONTENT and destination.synthetic:
+        if not kept and max_loss is Loss.CONTENT and destination.synthetic and not destination.ask_usage:
             return PLAIN
-        return Options(max_loss=max_loss, synthetic=destination.synthetic, kept=kept or {})
+        return Options(max_loss, destination.synthetic, ask_usage=destination.ask_usage, kept=kept or {})
 
     def _translation(self, wish: Wish, destination: Destination, target: Target, adapted: Adapted) -> Translation:
         facts = target.facts
