@@ -65,7 +65,8 @@ def render(codec: Codec, conversation: Conversation, wanted: Wanted) -> bytes:
 def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: Wanted) -> bytes:
     """The client's own request with nothing but what changed written anew."""
     before = ask.conversation
-    if conversation is before and wanted.model == ask.model and wanted.stream == ask.stream and not wanted.usage:
+    said = wanted.model == (ask.model or "") and wanted.stream == ask.stream and not wanted.usage
+    if said and conversation is before:
         return ask.source
     members: dict[str, bytes | Raw] = dict(ask.members)
     if _is_renamed(codec, ask, conversation, wanted):
