@@ -54,7 +54,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
 
     def weight(self) -> int:
         """The bytes of its bodies."""
-        return sum(len(body) for body in (self.request, self.sent, self.answer) if body is not None)
+        return len(self.request or b"") + len(self.sent or b"") + len(self.answer or b"")
 
     def report(self) -> bytes:
         """The entry as the JSON that its owner may read; changes and bodies stand in it as JSON."""

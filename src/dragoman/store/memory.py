@@ -115,6 +115,8 @@ class MemoryStore:
 
 def fit_to_keep(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
     """The entry as it may be stored: no secret in a provider's words, and bodies only if asked for."""
+    if entry.error is None and not entry.weight():
+        return entry
     changed: dict[str, object] = {}
     if entry.error is not None:
         changed["error"] = redactor.text(entry.error)
