@@ -22,7 +22,8 @@ from dragoman.cli import cli
 from dragoman.config import reference as config
 from dragoman.conversation import script
 from dragoman.engine.explain import described
-from dragoman.profiles.facts import Facts
+from dragoman.engine.plan import rules_for
+from dragoman.profiles.facts import Facts, settled
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME, GROUPS
 from dragoman.rules.rule import FAIL, KEEP, Rule
@@ -61,6 +62,7 @@ def written() -> dict[str, str]:
         "rules.md": rules_page(),
         "facts.md": facts_page(),
         "profiles.md": profiles_page(),
+        "compatibility.md": compatibility_page(),
         "errors.md": errors_page(),
         "commands.md": commands_page(),
         "config.md": page("Configuration", CONFIG, config.markdown()),
@@ -78,6 +80,7 @@ def index_page() -> str:
         ("rules", "Rules", "every defect that is repaired"),
         ("facts", "Facts", "everything in which providers and models differ"),
         ("profiles", "Profiles", "the providers that are known"),
+        ("compatibility", "Compatibility", "who takes what, and who needs it repaired"),
         ("config", "Configuration", "every key of `dragoman.yaml`"),
         ("script", "Script", "conversations as lines"),
         ("errors", "Errors", "everything that can be raised"),
@@ -212,6 +215,52 @@ def profiles_page() -> str:
         "A target is written `PROFILE/MODEL`. `dragoman profiles NAME` shows each fact, its origin and its evidence."
     )
     return page("Profiles", intro, table(("profile", "title", "dialect", "address", "key", "evidence"), rows))
+
+
+# Compatibility
+
+
+def compatibility_page() -> str:
+    """Written from the facts: nobody has to keep it true by hand."""
+    called = {name: _called_for(name) for name in Profiles().names()}
+    intro = (
+        "For each defect that a conversation may have, the profiles for which it must be repaired when the client "
+        "speaks their own dialect; all others take it as it is. Models in brackets: for these alone, or (`but`) for "
+        "all but these. The facts behind it, with evidence and date: `dragoman profiles NAME`."
+    )
+    blocks = [intro]
+    for group, members in GROUPS.items():
+        rows = [_compatibility(rule, called) for rule in members]
+        blocks.append(f"## {group}\n\n" + table(("rule", "defect", "needed for"), rows))
+    return page("Compatibility", *blocks)
+
+
+def _called_for(name: str) -> dict[str, set[str]]:
+    """The rules that a profile calls for: of models that nothing special is known of (``), and by each family."""
+    profiles = Profiles()
+    families = [(", ".join(models.globs), models.globs[0]) for models in profiles.profile(name).models]
+    samples = [("", "some-model"), *((title, glob.replace("*", "")) for title, glob in families)]
+    return {title: _rules_of(profiles, f"{name}/{model or 'some-model'}") for title, model in samples}
+
+
+def _rules_of(profiles: Profiles, target: str) -> set[str]:
+    return {rule.name for rule in rules_for(settled(profiles.target(target).facts, same_dialect=True))}
+
+
+def _compatibility(rule: Rule, called: dict[str, dict[str, set[str]]]) -> tuple[str, ...]:
+    needed = list(filter(None, [_needing(name, rule.name, families) for name, families in called.items()]))
+    everybody = needed == [f"`{name}`" for name in called]
+    defect = rule.text.partition("\n\n")[0]
+    return f"[{rule.name}](rules.md#{rule.name})", defect, "all" if everybody else ", ".join(needed)
+
+
+def _needing(name: str, rule: str, families: dict[str, set[str]]) -> str:
+    usual = rule in families[""]
+    others = [title for title, rules in families.items() if title and (rule in rules) is not usual]
+    if not others:
+        return f"`{name}`" if usual else ""
+    listed = ", ".join(f"`{other}`" for other in others)
+    return f"`{name}` ({'but ' if usual else ''}{listed})"
 
 
 # The rest

@@ -22,6 +22,7 @@ from tests.acceptance.asking import (
 )
 
 from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.rules import BY_NAME
 
 TWO = ask(says("system", "1"), says("system", "2"), says("user", "a"))
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}, "additionalProperties": False}
@@ -103,9 +104,11 @@ def test_X15_peers_are_cited_with_dates() -> None:
 
 
 def test_X15_what_each_provider_accepts_is_a_page_that_is_written_from_the_facts() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "profiles.md").read_text("utf-8")
-    assert page.startswith("<!-- Written by docs/generate.py from the code; do not edit. -->")
-    assert all(f"| `{name}` |" in page for name in BUILTIN.names())
+    reference = Path(__file__).resolve().parents[2] / "docs" / "reference"
+    profiles, matrix = ((reference / f"{name}.md").read_text("utf-8") for name in ("profiles", "compatibility"))
+    assert all(page.startswith("<!-- Written by docs/generate.py from the code") for page in (profiles, matrix))
+    assert all(f"| `{name}` |" in profiles for name in BUILTIN.names())
+    assert all(f"| [{rule}](rules.md#{rule}) |" in matrix for rule in BY_NAME)
 
 
 def test_X16_text_beside_results_is_kept() -> None:
