@@ -17,6 +17,7 @@ Keep = Callable[[str, tuple[Part, ...]], None]
 """Takes a key, and what belongs to it: thoughts with their state, and the state of the call or text itself."""
 
 _LIMIT = 4 * 1024 * 1024
+_HEARD = frozenset({TextDelta, ReasoningDelta, CallStarted, Signed})
 
 
 def text_key(text: str) -> str:
@@ -41,6 +42,8 @@ class Keeping:
         self._size = 0
 
     def add(self, event: Event) -> None:
+        if type(event) not in _HEARD:
+            return
         if isinstance(event, TextDelta):
             if event.choice == 0:
                 self._words.add(event.part)

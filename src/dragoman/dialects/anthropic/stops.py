@@ -39,7 +39,9 @@ WORDS: Mapping[Stop, str] = {
 }
 
 _BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
-_COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_INPUT, _OUTPUT = "input_tokens", "output_tokens"
+_WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
+_COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -83,13 +85,13 @@ class Counter:
 
     def usage(self) -> Usage:
         fields = self._fields
-        fresh, output, written, cached = (_count(fields.get(name)) for name in _COUNTS)
+        written, cached = _count(fields.get(_WRITTEN)), _count(fields.get(_READ))
         details = fields.get("output_tokens_details")
         reasoning = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
         extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTS}
         return Usage(
-            input=fresh + written + cached,
-            output=output,
+            input=_count(fields.get(_INPUT)) + written + cached,
+            output=_count(fields.get(_OUTPUT)),
             cached=cached,
             cache_written=written,
             reasoning=reasoning,

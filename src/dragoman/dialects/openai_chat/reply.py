@@ -117,13 +117,30 @@ class _Sorted:
     """The parts of an answer by the member of the message that holds them."""
 
     def __init__(self, parts: tuple[Part, ...], legacy: bool) -> None:
-        self.texts = [part for part in parts if isinstance(part, Text)]
-        self.refusals = [part.literal for part in parts if isinstance(part, Refusal)]
-        self.calls = [part for part in parts if isinstance(part, Call)]
-        self.thoughts = [part for part in parts if isinstance(part, Reasoning)]
-        self.media = [part for part in parts if isinstance(part, Media)]
-        self.notes = [part for part in parts if isinstance(part, Citation)]
-        self.content = [part for part in parts if isinstance(part, Text) or _own_part(part)]
+        self.texts: list[Text] = []
+        self.refusals: list[bytes] = []
+        self.calls: list[Call] = []
+        self.thoughts: list[Reasoning] = []
+        self.media: list[Media] = []
+        self.notes: list[Citation] = []
+        self.content: list[Part] = []
+        for part in parts:
+            match part:
+                case Text():
+                    self.texts.append(part)
+                    self.content.append(part)
+                case Call():
+                    self.calls.append(part)
+                case Reasoning():
+                    self.thoughts.append(part)
+                case Refusal():
+                    self.refusals.append(part.literal)
+                case Media():
+                    self.media.append(part)
+                case Citation():
+                    self.notes.append(part)
+                case Opaque() if part.origin.dialect == DIALECT:
+                    self.content.append(part)
         self.legacy = legacy or any(own_members(call.extras) == b',"function_call":true' for call in self.calls)
 
     def message(self) -> bytes:
@@ -151,10 +168,6 @@ class _Sorted:
         if self.texts:
             return joined("", [part.literal for part in self.texts])
         return b"null" if self.calls or self.refusals or self.media else EMPTY
-
-
-def _own_part(part: Part) -> bool:
-    return isinstance(part, Opaque) and part.origin.dialect == DIALECT
 
 
 def _content_part(part: Part) -> bytes:
