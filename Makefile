@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 TESTS ?= tests
 
-.PHONY: help test demo check format lint types docs laws fuzz e2e snapshots serve clean \
+.PHONY: help test demo check format lint types docs laws answers fuzz e2e snapshots serve clean \
         bench bench-quick bench-adapt bench-stream soak guard
 
 help: ## Show this list
@@ -46,7 +46,11 @@ docs-check: $(VENV)/ready
 	$(BIN)/python docs/generate.py --check
 
 laws: $(VENV)/ready ## The laws over the whole corpus and many generated conversations
-	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/laws tests/acceptance tests/dialects tests/emulators -n 2 --dist loadfile
+	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/laws tests/acceptance tests/dialects tests/emulators -n 2 \
+		--ignore tests/dialects/test_sdk_answers.py
+
+answers: $(VENV)/ready ## Every recorded answer, read by every official SDK in all four dialects
+	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/dialects/test_sdk_answers.py -n 2 -s
 
 fuzz: $(VENV)/ready ## Ten minutes of random bytes and structures into every parser
 	$(BIN)/python bench/fuzz.py --minutes 10
