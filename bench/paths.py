@@ -31,6 +31,8 @@ from dragoman.gateway.services import Services, open_services
 
 KEY = "guard-key-not-a-secret"
 EVENTS = 100
+CONNECTIONS = 7
+"""Connections of one trust and one bound are shared: by this number the stand-in is found."""
 TARGETS = {
     "openai-chat": "openai/gpt-4o",
     "anthropic": "anthropic/claude-sonnet-4-5",
@@ -140,7 +142,8 @@ async def _asked(times: int, path: str, body: bytes, stream: bool) -> None:
 def opened(stream: bool) -> Services:
     """A gateway's services with everything on, and the stand-in for connections."""
     providers = {
-        target.split("/")[0]: {"api_key": "k", "base_url": "http://127.0.0.1:9"} for target in TARGETS.values()
+        target.split("/")[0]: {"api_key": "k", "base_url": "http://127.0.0.1:9", "max_connections": CONNECTIONS}
+        for target in TARGETS.values()
     }
     keys = {"guard": {"sha256": hashlib.sha256(KEY.encode()).hexdigest(), "requests_per_minute": 10**9}}
     keys["guard"] |= {"tokens_per_minute": 10**12, "concurrent": 100}
@@ -151,7 +154,7 @@ def opened(stream: bool) -> Services:
         services = open_services(file)
     services.lines.stream = io.StringIO()
     pieces = {name: questions.frames(name, EVENTS) if stream else [questions.whole(name)] for name in TARGETS}
-    services.transports[None, 256] = Stand(pieces)  # type: ignore[assignment]
+    services.transports[None, CONNECTIONS] = Stand(pieces)  # type: ignore[assignment]
     return services
 
 
