@@ -27,7 +27,7 @@ class Presence:
 
     async def _watch(self) -> None:
         while (await self._inbound.receive())["type"] != "http.disconnect":
-            pass
+            await asyncio.sleep(_WATCH_AFTER)  # a server that does not wait must not keep us busy
         self.gone = True
         if self._task is not None:
             self._task.cancel("the client has gone")
