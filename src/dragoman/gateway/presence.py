@@ -26,8 +26,8 @@ class Presence:
         self._waiting = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
-        while (await self._inbound.receive())["type"] != "http.disconnect":
-            await asyncio.sleep(_WATCH_AFTER)  # a server that does not wait must not keep us busy
+        while (await self._inbound.receive())["type"] != "http.disconnect":  # noqa: ASYNC110 - it is the server's to wait
+            await asyncio.sleep(_WATCH_AFTER)  # and where it does not, that must not keep us busy
         self.gone = True
         if self._task is not None:
             self._task.cancel("the client has gone")
