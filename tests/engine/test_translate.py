@@ -292,3 +292,22 @@ def test_a_breakdown_in_the_clients_own_dialect_keeps_its_word() -> None:
     out = orjson.loads(translation.whole(orjson.dumps({"candidates": [BROKEN]})))
     assert out["candidates"][0]["finishReason"] == "OTHER"
     assert (translation.stop, translation.failure) == (Stop.ERROR, None)
+
+
+LONE = {
+    "openai-chat": (
+        {"choices": [{"index": 1, "delta": {"content": "Hi"}}]},
+        {"choices": [{"index": 1, "delta": {"content": " there"}, "finish_reason": "stop"}]},
+    ),
+    "gemini": ({"candidates": [{"index": 1, "content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]},),
+}
+
+
+@pytest.mark.parametrize("upstream", LONE)
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_lone_choice_is_shown_whatever_its_number(upstream: str, client: str) -> None:
+    frames = [*map(orjson.dumps, LONE[upstream]), b"[DONE]"]
+    translation = Translation(upstream, client, FORCED, ANSWERING)
+    out = translation.feed(b"".join(b"data: " + frame + b"\n\n" for frame in frames)) + translation.close()
+    assert translation.failure is None
+    assert all(word in out for word in ([b'"Hi"', b'" there"'] if upstream == "openai-chat" else [b'"Hi"']))

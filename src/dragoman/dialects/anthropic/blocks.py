@@ -63,6 +63,7 @@ class Blocks:
         "_linked",
         "_opening",
         "_part",
+        "_shown",
         "_signed",
         "_spoken",
         "_suffix",
@@ -82,14 +83,20 @@ class Blocks:
         self._call: CallStarted | None = None
         self._held: list[Event] = []
         self._held_size = 0
+        self._shown: int | None = None
         self.stop: Stopped | None = None
         self.usage: Usage | None = None
         self.over = False
 
     def take(self, event: Event) -> None:
-        """One event of the first choice, or of none: this dialect has no other choices."""
+        """One event of the choice that came first, or of none: this dialect has no other choices."""
         if self.over:
             return
+        choice: int | None = getattr(event, "choice", None)
+        if choice is not None and choice != self._shown:
+            if self._shown is not None:
+                return
+            self._shown = choice
         _TAKE[type(event)](self, event)
 
     # What those who derive from it write.
@@ -116,21 +123,21 @@ class Blocks:
         self.begin(event)
 
     def _text(self, event: TextDelta | RefusalDelta) -> None:
-        if event.choice or event.literal == EMPTY or self._waits(event, event.part):
+        if event.literal == EMPTY or self._waits(event, event.part):
             return
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, _TEXT_BLOCK)
         self.write(TEXT, event.literal)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
-        if event.choice or event.literal == EMPTY or self._waits(event, event.part):
+        if event.literal == EMPTY or self._waits(event, event.part):
             return
         if self._part != event.part or self._kind is not THINKING or self._signed:
             self._open(event.part, THINKING, _THINKING_BLOCK)
         self.write(THINKING, event.literal)
 
     def _state(self, event: Signed) -> None:
-        if event.choice or self._waits(event, event.part):
+        if self._waits(event, event.part):
             return
         state = event.state
         own = state.origin.dialect == DIALECT
@@ -150,14 +157,14 @@ class Blocks:
             self._shut()
 
     def _call_started(self, event: CallStarted) -> None:
-        if event.choice or self._waits(event, event.part):
+        if self._waits(event, event.part):
             return
         self._shut()
         # Opened with the next event: state may follow, and it has to stand before the call.
         self._call = event
 
     def _call_delta(self, event: CallDelta) -> None:
-        if event.choice or event.literal == EMPTY or self._waits(event, event.part):
+        if event.literal == EMPTY or self._waits(event, event.part):
             return
         if self._call is not None:
             self._open_call(self._call)
@@ -191,7 +198,7 @@ class Blocks:
             self.write(TOOL, quote(_encode({"arguments": text}).decode()))
 
     def _call_ended(self, event: CallEnded) -> None:
-        if event.choice or self._waits(event, event.part):
+        if self._waits(event, event.part):
             return
         if self._call is not None:
             self._open_call(self._call)
@@ -199,14 +206,14 @@ class Blocks:
         self._release()
 
     def _citation(self, event: Cited) -> None:
-        if event.choice or event.origin.dialect != DIALECT or self._waits(event, event.part):
+        if event.origin.dialect != DIALECT or self._waits(event, event.part):
             return
         if self._kind is TEXT and self._part == event.part:
             self.cite(event.json)
 
     def _media(self, event: MediaDelta) -> None:
         """This dialect shows no pictures and plays no sounds: a link that holds the bytes, and the words spoken."""
-        if event.choice or self._waits(event, event.part):
+        if self._waits(event, event.part):
             return
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, _TEXT_BLOCK)
@@ -228,13 +235,11 @@ class Blocks:
         self.write(TEXT, joined("\n\n", [*ends, *words]))
 
     def _kept(self, event: Kept) -> None:
-        if event.choice or event.opaque.origin.dialect != DIALECT or self._waits(event, event.part):
+        if event.opaque.origin.dialect != DIALECT or self._waits(event, event.part):
             return
         self._whole(event.part, event.opaque.json)
 
     def _stopped(self, event: Stopped) -> None:
-        if event.choice:
-            return
         self._finish_calls()
         self._shut()
         self.stop = event

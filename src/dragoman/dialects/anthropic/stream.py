@@ -159,7 +159,7 @@ class Renderer(Blocks):
         for event in events:
             if type(event) is TextDelta and event.part == self._part and self._kind is TEXT and event.literal != EMPTY:
                 # Most events of most streams: a block that is open goes on.
-                if not event.choice:
+                if event.choice == self._shown:
                     out += (self._head, event.literal, b"}}\n\n")
                 continue
             if self._start is not None and type(event) is not Used:

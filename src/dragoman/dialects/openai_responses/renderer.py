@@ -59,6 +59,7 @@ class Renderer:
         "_refused",
         "_response",
         "_response_id",
+        "_shown",
         "_stop",
         "_text_part",
         "_usage",
@@ -79,16 +80,24 @@ class Renderer:
         self._stop: Stop | None = None
         self._usage: Usage | None = None
         self._over = False
+        self._shown: int | None = None
         self._out: list[bytes] = []
 
     def render(self, events: Sequence[Event]) -> bytes:
         for event in events:
             if self._waiting is not None and type(event) is not Signed:
                 self._write_call()
-            if not self._over and not getattr(event, "choice", 0):
+            if not self._over and self._shows(event):
                 _WRITE[type(event)](self, event)
         out, self._out = self._out, []
         return b"".join(out)
+
+    def _shows(self, event: Event) -> bool:
+        """Whether it is of the choice that came first, or of none: this dialect has no other choices."""
+        choice: int | None = getattr(event, "choice", None)
+        if self._shown is None:
+            self._shown = choice
+        return choice is None or choice == self._shown
 
     def close(self) -> bytes:
         """A stream that was not ended did not succeed."""
