@@ -1,7 +1,7 @@
 """Alarms that nearly never ring.
 
 Every request sets two: one for a body that is late, one for a client that may have gone. The loop's own timers cost
-3 µs each to set and to stop; these cost a third of it, and ring up to a tick late.
+1.9 µs each to set and to stop (on uvloop); these cost 0.8, and ring up to a tick late.
 """
 
 from __future__ import annotations

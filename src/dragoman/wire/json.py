@@ -45,8 +45,6 @@ def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
         body = body[3:]
     if not body.isascii():
         _check_utf8(body)
-    if b"\\u" not in body:  # what most clients send: found out in a fifth of the time that the pattern takes
-        return body, ()
     if _SURROGATE.search(body) is None or not any(suspect.search(body) for suspect in _SUSPECTS):
         return body, ()
     mended = mend_surrogates(body)
