@@ -18,12 +18,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.config import Environment, Known, parse
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.engine.adapt import adapt
-from dragoman.engine.translate import Translation
+from dragoman.engine.translation import Translation
 from dragoman.errors import DragomanError
 from dragoman.rules.schema import FORMS, compile_schema
-from dragoman.wire.failures import read_failure
+from dragoman.wire.error_bodies import read_failure
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 TARGETS = (
@@ -227,7 +227,7 @@ class Fuzzer:
         data = self.scrambled(STREAMS[upstream])
         size = self.random.choice([1, 3, 17, 4096])
         self.last = (upstream, client, size, data)
-        translation = Translation(upstream, client, answering=Answering(model="m", id="x", include_usage=True))
+        translation = Translation(upstream, client, answering=AnswerContext(model="m", id="x", include_usage=True))
         for start in range(0, len(data), size):
             translation.feed(data[start : start + size])
         translation.close()
@@ -238,7 +238,7 @@ class Fuzzer:
             b'{"id":"x","model":"m","choices":[{"message":{"content":"a"}}],"content":[],"candidates":[],"output":[]}'
         )
         self.last = (upstream, client, body)
-        Translation(upstream, client, answering=Answering(model="m", id="x")).whole(body)
+        Translation(upstream, client, answering=AnswerContext(model="m", id="x")).whole(body)
 
     def failure(self) -> None:
         body = self.scrambled(

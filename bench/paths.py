@@ -23,9 +23,9 @@ import questions
 
 import conversation
 from dragoman.conversation.changes import Undo
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.engine.adapt import adapt
-from dragoman.engine.translate import Translation
+from dragoman.engine.translation import Translation
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services, open_services
 
@@ -38,7 +38,7 @@ TARGETS = {
     "anthropic": "anthropic/claude-sonnet-4-5",
     "gemini": "gemini/gemini-2.5-flash",
 }
-ANSWERING = Answering(model="mock", created=1_700_000_000, id="guard")
+ANSWERING = AnswerContext(model="mock", created=1_700_000_000, id="guard")
 Path_ = Callable[[int], None]
 
 

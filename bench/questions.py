@@ -10,7 +10,7 @@ import conversation
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.engine.adapt import adapt
 from dragoman.engine.spoken import spoken
 
@@ -85,7 +85,9 @@ _WHOLE: dict[str, dict[str, Any]] = {
 
 def frames(dialect: str, count: int) -> list[bytes]:
     """A provider's streamed answer in `count` words, one frame each."""
-    renderer = spoken(dialect).renderer(Answering(model="mock", created=1_700_000_000, id="bench", include_usage=True))
+    renderer = spoken(dialect).renderer(
+        AnswerContext(model="mock", created=1_700_000_000, id="bench", include_usage=True)
+    )
     events: list[Event] = [
         Started("bench", "mock", 1_700_000_000),
         *[TextDelta(0, 0, quote(f" word{number}")) for number in range(count)],

@@ -29,11 +29,11 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.engine.spoken import DIALECTS, spoken
-from dragoman.engine.translate import Translation
+from dragoman.engine.translation import Translation
 
-ANSWERING = Answering(model="some-model", created=1_700_000_000, id="answer-1", include_usage=True)
+ANSWERING = AnswerContext(model="some-model", created=1_700_000_000, id="answer-1", include_usage=True)
 # Something to undo that never occurs, so that equal dialects are translated too.
 FORCED = Undo(ids={"\0": ""})
 

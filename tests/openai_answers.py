@@ -14,9 +14,9 @@ from dragoman.conversation.canonical import canonical
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 
-ASKED = Answering(include_usage=True)
+ASKED = AnswerContext(include_usage=True)
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ def parsed(stream: ModuleType, wire: bytes, size: int = 4096, **options: Any) ->
     return events + list(parser.close())
 
 
-def rendered(stream: ModuleType, events: Sequence[Event], answering: Answering = ASKED) -> bytes:
+def rendered(stream: ModuleType, events: Sequence[Event], answering: AnswerContext = ASKED) -> bytes:
     """Every event on its own, as they would come by."""
     renderer = stream.Renderer(answering)
     return b"".join([renderer.render([event]) for event in events]) + renderer.close()

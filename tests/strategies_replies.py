@@ -7,7 +7,7 @@ import base64
 import msgspec
 from hypothesis import strategies as st
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import arguments_of, tell
 from dragoman.conversation.events import (
     CallDelta,
@@ -24,10 +24,10 @@ from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, T
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 
 MAKERS = {
-    "anthropic": states.SIGNATURE,
-    "gemini": states.THOUGHT,
-    "openai-responses": states.ENCRYPTED,
-    "openai-chat": states.THOUGHT,
+    "anthropic": reasoning_states.SIGNATURE,
+    "gemini": reasoning_states.THOUGHT,
+    "openai-responses": reasoning_states.ENCRYPTED,
+    "openai-chat": reasoning_states.THOUGHT,
 }
 
 words = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\ud800" not in text)

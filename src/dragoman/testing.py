@@ -19,8 +19,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.emulators.background import Running
-    from dragoman.emulators.script import Said
+    from dragoman.emulators.answer_script import Said
+    from dragoman.emulators.background_server import Running
 
 __all__ = ["emulator"]
 
@@ -41,9 +41,9 @@ def emulator(
     `script` lists the turns to answer with, `fault` is a standing fault, `cut` the bytes per write of a stream; the
     rest are options of the emulator: `strict`, `models` (a closed list), `signatures="strict"`, and its own.
     """
-    from dragoman.emulators.background import Running
+    from dragoman.emulators.background_server import Running
     from dragoman.emulators.catalogue import provider
-    from dragoman.emulators.server import Limits
+    from dragoman.emulators.http_server import Limits
 
     running = Running(provider(name, **options), Limits(body=max_body, cut=cut, request_seconds=request_seconds))
     running.script(*script)

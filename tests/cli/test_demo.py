@@ -13,8 +13,8 @@ import urllib.request
 
 import pytest
 
-from dragoman.cli.conversations import SHOWN, Shown
-from dragoman.cli.judging import judged
+from dragoman.cli.demo_conversations import SHOWN, Shown
+from dragoman.cli.emulator_verdict import judged
 
 COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_config_file import KNOWN, read
 
 from dragoman.config import Clients, ConfigError, Environment, merged, parse, place, treatment
-from dragoman.config.hashes import sha256_of
+from dragoman.config.client_keys import sha256_of
 from dragoman.config.schema import Key, MaxLoss, Synthetic
 
 KEY = "dm-" + "a" * 40

@@ -12,8 +12,8 @@ from test_config_file import HASH
 
 from dragoman.cli.keys import keys
 from dragoman.config import ConfigError
-from dragoman.config.edit import add_key, remove_key, write_file
-from dragoman.config.hashes import make_key, sha256_of
+from dragoman.config.client_keys import make_key, sha256_of
+from dragoman.config.key_editing import add_key, remove_key, write_file
 
 ENTRY = {"sha256": HASH, "allowed_models": ["cheap"], "requests_per_minute": 5}
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from dragoman.cli.import_ import import_
 from dragoman.config import Config, ConfigError, Environment, Known, parse
-from dragoman.config.hashes import sha256_of
+from dragoman.config.client_keys import sha256_of
 from dragoman.config.importers import Imported, as_yaml, import_lazyrouter, import_litellm, import_nnp
-from dragoman.config.importers.source import many_systems
+from dragoman.config.importers.foreign_config import many_systems
 
 LITELLM = """
 model_list:

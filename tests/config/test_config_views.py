@@ -14,10 +14,10 @@ from test_config_file import HASH, ISSUE, KNOWN, read
 from dragoman.cli.config import config as config_command
 from dragoman.cli.init import init
 from dragoman.config import Config, ConfigError, ConfigFile, Reason, Secret, fallbacks, place, public_bind_refusal
+from dragoman.config.effective_view import as_plain, as_yaml
 from dragoman.config.example import example
 from dragoman.config.reference import json_schema, markdown, reference
 from dragoman.config.secret import is_secret_name
-from dragoman.config.show import as_plain, as_yaml
 
 SECRETS = {"ANTHROPIC_API_KEY": "sk-ant-secret-aaaa1111", "OPENROUTER_API_KEY": "sk-or-secret-bbbb2222"}
 

@@ -30,12 +30,12 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.anthropic.errors import parse_error, render_error
 from dragoman.dialects.anthropic.reply import parse_reply, render_reply
 from dragoman.dialects.anthropic.stream import Parser, Renderer
 
-ANSWERING = Answering(model="shown", id="msg_1")
+ANSWERING = AnswerContext(model="shown", id="msg_1")
 DELTA = "content_block_delta"
 
 
@@ -86,10 +86,10 @@ def test_a_recorded_answer_written_and_read_again_is_the_same() -> None:
         events = events_of(recording)
         reply = collect(events)
         assert isinstance(reply, Reply), recording.id
-        renderer = Renderer(Answering())
+        renderer = Renderer(AnswerContext())
         streamed = collect(parsed(renderer.render(events) + renderer.close()))
         assert meaning(streamed) == meaning(reply), recording.id
-        assert meaning(collect(parse_reply(render_reply(reply, Answering())))) == meaning(reply), recording.id
+        assert meaning(collect(parse_reply(render_reply(reply, AnswerContext())))) == meaning(reply), recording.id
         count += 1
     print(f"{count} recorded answers read, written and read again")
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
@@ -33,15 +33,15 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.anthropic.request import locate, parse_request, render_request
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 CLAUDE = Origin("anthropic")
-WANTED = Wanted("m", False)
+WANTED = RenderOptions("m", False)
 USER = {"role": "user", "content": "hi"}
 HELLO = Message(Role.USER, (Text(b'"hi"'),))
-SIGNATURE = Opaque(kind=states.SIGNATURE, json=b'"sig"', origin=CLAUDE)
-GEMINI = Opaque(kind=states.THOUGHT, json=b'"c2ln"', origin=Origin("gemini", "google", "gemini-3"))
+SIGNATURE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"sig"', origin=CLAUDE)
+GEMINI = Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=Origin("gemini", "google", "gemini-3"))
 
 
 def text(words: str, **more: Any) -> Text:
@@ -76,7 +76,7 @@ BLOCKS: list[tuple[dict[str, Any], Part]] = [
     ({"type": "thinking", "thinking": "", "signature": seal(GEMINI)}, Reasoning(state=GEMINI)),
     (
         {"type": "redacted_thinking", "data": "x"},
-        Reasoning(state=Opaque(kind=states.REDACTED, json=b'"x"', origin=CLAUDE), redacted=True),
+        Reasoning(state=Opaque(kind=reasoning_states.REDACTED, json=b'"x"', origin=CLAUDE), redacted=True),
     ),
     (
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}},

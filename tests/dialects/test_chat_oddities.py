@@ -12,7 +12,7 @@ from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Sign
 from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Stop
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_chat import stream
 from dragoman.dialects.openai_chat.reply import glance, parse_reply, render_reply
 
@@ -60,7 +60,7 @@ def test_state_of_several_texts_is_told_in_a_stream_and_whole() -> None:
     for part, state in enumerate(states):
         events += [TextDelta(0, part, b'"Hi"'), Signed(0, part, state)]
     events += [Stopped(0, Stop.END), Ended()]
-    for again in (parsed(stream, rendered(stream, events)), parse_reply(render_reply(folded(events), Answering()))):
+    for again in (parsed(stream, rendered(stream, events)), parse_reply(render_reply(folded(events), AnswerContext()))):
         parts = folded(again).choices[0].parts
         held = [part.state if isinstance(part, Reasoning) else part.signature for part in parts]  # type: ignore[attr-defined]
         assert {state.json for state in held if state} == {b'"AAAA"', b'"BBBB"'}

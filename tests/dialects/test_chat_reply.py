@@ -15,7 +15,7 @@ from dragoman.conversation.events import CallStarted, Ended, Failed, ReasoningDe
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Media, MediaKind, Opaque, Origin, Reasoning, Refusal, Remote, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_chat import stream
 from dragoman.dialects.openai_chat.reply import parse_reply, render_reply
 from dragoman.dialects.openai_chat.usage import count_usage, parse_usage
@@ -316,8 +316,8 @@ def test_usage_adds_up(name: str, usage: dict[str, Any], counts: tuple[int, ...]
 
 def test_usage_is_told_in_a_stream_only_when_asked() -> None:
     events = tell(Reply("i", "m", (Choice((Text(literal=b'"x"'),), Stop.END),), Usage(3, 4)))
-    assert b"usage" not in rendered(stream, events, Answering(model="m"))
-    frames = rendered(stream, events, Answering(model="m", include_usage=True)).split(b"\n\n")
+    assert b"usage" not in rendered(stream, events, AnswerContext(model="m"))
+    frames = rendered(stream, events, AnswerContext(model="m", include_usage=True)).split(b"\n\n")
     assert frames[-2] == b"data: [DONE]"
     last = orjson.loads(frames[-3][6:])
     assert last["choices"] == []
@@ -422,7 +422,7 @@ def test_the_old_function_call_stays_what_it_was() -> None:
 
 def test_a_client_of_the_old_kind_gets_a_function_call() -> None:
     reply = Reply("i", "m", (Choice((Call(id="1", name="f", arguments=b"{}"),), Stop.CALLS),))
-    old = Answering(model="m", request={"functions": b"[]"})
+    old = AnswerContext(model="m", request={"functions": b"[]"})
     assert b'"function_call":{"name":"f"' in render_reply(reply, old)
     assert b"tool_calls" not in rendered(stream, tell(reply), old)
 

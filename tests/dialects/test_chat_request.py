@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
@@ -33,11 +33,11 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_chat.request import locate, parse_request, render_request
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 CHAT = Origin("openai-chat")
-WANTED = Wanted("m", False)
+WANTED = RenderOptions("m", False)
 USER = {"role": "user", "content": "hi"}
 HELLO = Message(Role.USER, (Text(b'"hi"'),))
 
@@ -75,14 +75,18 @@ ASSISTANT: list[tuple[dict[str, Any], tuple[Part, ...]]] = [
     ),
     (
         {"tool_calls": [call("f", extra_content={"google": {"thought_signature": "c2ln"}})]},
-        (Call("call_f", "f", b"{}", Opaque(kind=states.THOUGHT, json=b'"c2ln"', origin=CHAT)),),
+        (Call("call_f", "f", b"{}", Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=CHAT)),),
     ),
     ({"content": "a", "reasoning_content": "so"}, (Reasoning(text=text("so")), text("a"))),
     ({"content": "a", "reasoning": "so"}, (Reasoning(text=text("so")), text("a"))),
     (
         {"content": "a", "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]},
         (
-            Reasoning(state=Opaque(kind=states.DETAIL, json=b'{"type":"reasoning.encrypted","data":"x"}', origin=CHAT)),
+            Reasoning(
+                state=Opaque(
+                    kind=reasoning_states.DETAIL, json=b'{"type":"reasoning.encrypted","data":"x"}', origin=CHAT
+                )
+            ),
             text("a"),
         ),
     ),

@@ -29,13 +29,13 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.gemini.errors import parse_error, render_error
 from dragoman.dialects.gemini.reply import parse_reply, render_reply
 from dragoman.dialects.gemini.stream import Parser, Renderer
 
-ANSWERING = Answering(model="shown", id="resp_1")
-ARRAY = Answering(model="shown", id="resp_1", array=True)
+ANSWERING = AnswerContext(model="shown", id="resp_1")
+ARRAY = AnswerContext(model="shown", id="resp_1", array=True)
 
 
 def parsed(wire: bytes, size: int = 1 << 20, seed: str = "") -> list[Event]:
@@ -76,8 +76,8 @@ def test_any_cut_of_a_recorded_stream_gives_the_same_events() -> None:
             assert parsed(recording.wire, size) == events, (recording.id, size)
 
 
-@pytest.mark.parametrize("answering", [Answering(), Answering(array=True)])
-def test_a_recorded_answer_written_and_read_again_is_the_same(answering: Answering) -> None:
+@pytest.mark.parametrize("answering", [AnswerContext(), AnswerContext(array=True)])
+def test_a_recorded_answer_written_and_read_again_is_the_same(answering: AnswerContext) -> None:
     count = 0
     for recording in recordings("gemini"):
         if not sampled(recording.id, 4):
@@ -230,7 +230,7 @@ def test_pictures_code_and_sources_are_kept() -> None:
 
 
 @pytest.mark.parametrize("answering", [ANSWERING, ARRAY])
-def test_X11_a_stream_that_breaks_off_ends_with_an_error(answering: Answering) -> None:
+def test_X11_a_stream_that_breaks_off_ends_with_an_error(answering: AnswerContext) -> None:
     renderer = Renderer(answering)
     wire = renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"')]) + renderer.close()
     last = parsed(wire)[-1]

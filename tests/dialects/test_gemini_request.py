@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
@@ -34,14 +34,14 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.gemini.request import locate, parse_request, path, render_request
 from dragoman.dialects.gemini.schema import from_proto, to_proto
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 GEMINI = Origin("gemini")
-WANTED = Wanted("m", False)
+WANTED = RenderOptions("m", False)
 USER = {"role": "user", "parts": [{"text": "hi"}]}
-SIGNATURE = Opaque(kind=states.THOUGHT, json=b'"c2ln"', origin=GEMINI)
-CLAUDE = Opaque(kind=states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
+SIGNATURE = Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=GEMINI)
+CLAUDE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
 
 
 def text(words: str, **more: Any) -> Text:
@@ -347,9 +347,9 @@ def test_model_and_stream_are_told_by_the_path() -> None:
     body = orjson.dumps({"contents": [USER]})
     ask = parse_request(body, model="gemini-x", stream=True)
     assert (ask.model, ask.stream) == ("gemini-x", True)
-    assert render_request(ask.conversation, Wanted("other", False), ask) == body
-    assert path(Wanted("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
-    assert path(Wanted("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
+    assert render_request(ask.conversation, RenderOptions("other", False), ask) == body
+    assert path(RenderOptions("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
+    assert path(RenderOptions("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
 
 
 REFUSED: list[tuple[str, Message]] = [

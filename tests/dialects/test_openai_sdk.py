@@ -12,17 +12,17 @@ from tests.corpus import exchanges
 from tests.sdk_readers import Loopback, loopback
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_chat import errors as chat_errors
 from dragoman.dialects.openai_chat import stream as chat_stream
 from dragoman.dialects.openai_responses import errors as responses_errors
 from dragoman.dialects.openai_responses import stream as responses_stream
-from dragoman.wire.failures import read_failure
+from dragoman.wire.error_bodies import read_failure
 
 CHAT, RESPONSES = "openai-chat", "openai-responses"
 STREAMS: dict[str, ModuleType] = {CHAT: chat_stream, RESPONSES: responses_stream}
 ERRORS: dict[str, ModuleType] = {CHAT: chat_errors, RESPONSES: responses_errors}
-ASKED = Answering(model="m", id="answer_1", created=1, include_usage=True)
+ASKED = AnswerContext(model="m", id="answer_1", created=1, include_usage=True)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from dragoman.dialects.anthropic import request as anthropic
 from dragoman.dialects.gemini import request as gemini
 from dragoman.dialects.openai_chat import request as chat
 from dragoman.dialects.openai_responses import request as responses
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 
 DIALECTS = [
     pytest.param(chat, "*openai-chat.jsonl", id="openai-chat"),
@@ -38,8 +38,8 @@ def recorded(codec: ModuleType, pattern: str) -> Iterator[tuple[str, dict[str, A
             yield exchange["id"], body, orjson.dumps(body)
 
 
-def told(ask: Ask) -> Wanted:
-    return Wanted(ask.model or "", ask.stream, ask.include_usage)
+def told(ask: Ask) -> RenderOptions:
+    return RenderOptions(ask.model or "", ask.stream, ask.include_usage)
 
 
 @pytest.mark.parametrize(("codec", "pattern"), DIALECTS)
@@ -57,14 +57,14 @@ def test_what_is_written_anew_reads_back_equal(codec: ModuleType, pattern: str) 
 def test_an_unchanged_request_goes_out_as_the_clients_own_bytes(codec: ModuleType, pattern: str) -> None:
     for name, _, wire in recorded(codec, pattern):
         ask = codec.parse_request(wire)
-        assert codec.render_request(ask.conversation, Wanted(ask.model or "", ask.stream), ask) == wire, name
+        assert codec.render_request(ask.conversation, RenderOptions(ask.model or "", ask.stream), ask) == wire, name
 
 
 @pytest.mark.parametrize(("codec", "pattern"), DIALECTS)
 def test_another_model_leaves_every_other_member_alone(codec: ModuleType, pattern: str) -> None:
     for name, body, wire in recorded(codec, pattern):
         ask = codec.parse_request(wire)
-        amended = orjson.loads(codec.render_request(ask.conversation, Wanted(ANOTHER, ask.stream), ask))
+        amended = orjson.loads(codec.render_request(ask.conversation, RenderOptions(ANOTHER, ask.stream), ask))
         told_in_body = codec is not gemini or "model" in body
         assert amended == (body | {"model": ANOTHER} if told_in_body else body), name
 
@@ -77,7 +77,7 @@ def test_one_more_message_leaves_the_other_items_alone(codec: ModuleType, patter
             continue
         ask = codec.parse_request(wire)
         longer = ask.conversation.but(messages=(*ask.conversation.messages, more))
-        amended = orjson.loads(codec.render_request(longer, Wanted(ask.model or "", ask.stream), ask))
+        amended = orjson.loads(codec.render_request(longer, RenderOptions(ask.model or "", ask.stream), ask))
         assert amended[codec.LIST][:-1] == body[codec.LIST], name
 
 

@@ -40,7 +40,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_responses import stream
 from dragoman.dialects.openai_responses.reply import parse_reply, render_reply
 
@@ -218,7 +218,7 @@ def test_the_status_says_how_it_ended(reason: Stop, status: str, why: str | None
 
 
 def test_the_response_repeats_the_request() -> None:
-    asked = Answering(
+    asked = AnswerContext(
         model="shown", id="resp_9", created=7, request={"tools": b'[{"type":"function"}]', "input": b'"x"'}
     )
     response = orjson.loads(render_reply(Reply(choices=(Choice((), Stop.END),)), asked))

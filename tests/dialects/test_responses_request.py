@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
@@ -33,13 +33,13 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_responses.request import locate, parse_request, path, render_request
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 RESPONSES = Origin("openai-responses")
-WANTED = Wanted("m", False)
-ENCRYPTED = Opaque(kind=states.ENCRYPTED, json=b'"gAAA"', origin=RESPONSES)
-CLAUDE = Opaque(kind=states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
+WANTED = RenderOptions("m", False)
+ENCRYPTED = Opaque(kind=reasoning_states.ENCRYPTED, json=b'"gAAA"', origin=RESPONSES)
+CLAUDE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
 
 
 def text(words: str, **more: Any) -> Text:
@@ -231,7 +231,10 @@ def test_the_first_of_several_system_messages_goes_to_the_field() -> None:
 
 def test_a_text_as_input_becomes_a_list_only_when_it_is_amended() -> None:
     ask = asked({"input": "hi"})
-    assert orjson.loads(render_request(ask.conversation, Wanted("x", False), ask)) == {"model": "x", "input": "hi"}
+    assert orjson.loads(render_request(ask.conversation, RenderOptions("x", False), ask)) == {
+        "model": "x",
+        "input": "hi",
+    }
     longer = ask.conversation.but(messages=(*ask.conversation.messages, Message(Role.USER, (text("more"),))))
     amended = orjson.loads(render_request(longer, WANTED, ask))["input"]
     assert [item["content"] for item in amended] == ["hi", "more"]

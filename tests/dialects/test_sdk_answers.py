@@ -29,12 +29,12 @@ from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.anthropic.inputs import input_of
 from dragoman.engine.spoken import DIALECTS, spoken
-from dragoman.engine.translate import Translation
+from dragoman.engine.translation import Translation
 
-ANSWERING = Answering(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
+ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
 FORCED = Undo(ids={"\0": ""})
 ONE_IN = {"anthropic": 24, "gemini": 24, "openai-chat": 48, "openai-responses": 24}
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.echo import echo
+from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.provider import Received, Refused
 
 USER = {"role": "user", "content": "Hi"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.emulators.script import Script
+from dragoman.emulators.answer_script import Script
 
 _GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "emulators.md"
 _BLOCKS = re.findall(r"```(\w+)\n(.*?)```", _GUIDE.read_text(), re.DOTALL)

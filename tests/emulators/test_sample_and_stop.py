@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.desk import Desk
-from dragoman.emulators.sample import sample
+from dragoman.emulators.emulator_core import EmulatorCore
+from dragoman.emulators.schema_sample import sample
 from dragoman.testing import emulator
 
 ODD = [
@@ -37,7 +37,7 @@ def test_a_huge_minimum_stays_small() -> None:
 
 @pytest.mark.parametrize(("query", "sort"), [({"alt": "sse"}, "text/event-stream"), ({}, "application/json")])
 def test_E3_a_gemini_stream_names_its_framing(query: dict[str, str], sort: str) -> None:
-    desk = Desk(provider("gemini"))
+    desk = EmulatorCore(provider("gemini"))
     path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent"
     reply = desk.reply("POST", path, query, {}, b'{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}')
     assert reply.content_type.startswith(sort)

@@ -15,7 +15,7 @@ import httpx
 import orjson
 import pytest
 
-from dragoman.emulators.background import Running
+from dragoman.emulators.background_server import Running
 from dragoman.testing import emulator
 
 BODY = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}]}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from dragoman.emulators.answer_script import BadScriptError, Script, load
 from dragoman.emulators.catalogue import UnknownEmulatorError, provider
-from dragoman.emulators.echo import echo
+from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.faults import BadFaultError, fault
 from dragoman.emulators.provider import Operation, Received, ToolCall, Turn
-from dragoman.emulators.sample import sample
-from dragoman.emulators.script import BadScriptError, Script, load
-from dragoman.emulators.template import BadTemplateError
+from dragoman.emulators.schema_sample import sample
+from dragoman.emulators.template_server import BadTemplateError
 
 
 def call(body: Any) -> Received:

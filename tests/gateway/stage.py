@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.gateway.running import Running, gateway, provider
 
-from dragoman.emulators.background import Running as Emulator
-from dragoman.emulators.desk import Record
-from dragoman.emulators.script import Said
+from dragoman.emulators.answer_script import Said
+from dragoman.emulators.background_server import Running as Emulator
+from dragoman.emulators.emulator_core import Record
 from dragoman.testing import emulator
 
 HOMES: Mapping[str, tuple[str, str]] = {

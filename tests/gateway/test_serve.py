@@ -23,7 +23,7 @@ import pytest
 from tests.gateway.running import wait_for
 from tests.gateway.serving import CLIENT, DRAGOMAN, Served, clean_environment, refused, serving
 
-from dragoman.gateway.standin import MODELS
+from dragoman.gateway.emulator_fallback import MODELS
 from dragoman.testing import emulator
 
 
@@ -199,7 +199,15 @@ def test_C47_streamed_answers_are_captured_too(tmp_path: Path) -> None:
 
 def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     """The first answer comes quickly because these stay on the disk."""
-    late = ("rich", "httpx", "httpx2", "jinja2", "dragoman.emulators.desk", "opentelemetry", "multiprocessing.pool")
+    late = (
+        "rich",
+        "httpx",
+        "httpx2",
+        "jinja2",
+        "dragoman.emulators.emulator_core",
+        "opentelemetry",
+        "multiprocessing.pool",
+    )
     source = (
         f"import sys, dragoman.gateway.server, dragoman.cli.serve\nprint([n for n in {late!r} if n in sys.modules])"
     )

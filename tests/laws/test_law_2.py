@@ -14,7 +14,7 @@ from tests.strategies import request
 from tests.targets import SEEDS, TARGETS, signer, split
 
 from dragoman.engine.adapt import BUILTIN, adapt
-from dragoman.wire.json import members
+from dragoman.wire.json_reader import members
 
 OWN = {
     ("openai", "openai-chat"): "openai",

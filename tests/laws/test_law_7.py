@@ -9,7 +9,7 @@ import pytest
 from tests.strategies import SHAPES, request
 from tests.targets import FOUR, SEEDS, TARGETS, signer
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Call, Opaque, Origin
@@ -33,7 +33,9 @@ def calls(conversation: Any) -> list[Call]:
 
 
 SIGNATURE = mint("anthropic/claude-opus-4-8", "I think")
-STATE = Opaque(kind=states.SIGNATURE, json=quote(SIGNATURE), origin=Origin("anthropic", "anthropic", "claude-opus-4-8"))
+STATE = Opaque(
+    kind=reasoning_states.SIGNATURE, json=quote(SIGNATURE), origin=Origin("anthropic", "anthropic", "claude-opus-4-8")
+)
 CHAT = {
     "model": "m",
     "messages": [

@@ -15,13 +15,13 @@ from dragoman.conversation.collect import collect
 from dragoman.conversation.envelope import unseal
 from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import Answering
-from dragoman.engine.keeping import text_key
+from dragoman.dialects.answering import AnswerContext
+from dragoman.engine.reasoning_capture import text_key
 from dragoman.engine.spoken import DIALECTS, spoken
-from dragoman.engine.translate import Translation
+from dragoman.engine.translation import Translation
 
 PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
-ANSWERING = Answering(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
+ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
 QUICK = settings(
     max_examples=100 if FULL else 8,
     deadline=None,

@@ -17,15 +17,15 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.anthropic.inputs import input_of
 from dragoman.engine.spoken import DIALECTS, spoken
-from dragoman.engine.translate import Translation
+from dragoman.engine.translation import Translation
 
 PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
 # An id that never occurs: with something to undo, equal dialects are translated and not relayed.
 FORCED = Undo(ids={"\0": "\0"})
-ANSWERING = Answering(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
+ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
 
 
 def streamed(upstream: str, client: str, wire: bytes, size: int) -> object:

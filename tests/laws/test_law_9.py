@@ -14,7 +14,7 @@ from tests.targets import SEEDS, TARGETS, signer
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
 from dragoman.engine.adapt import Adapted, adapt, read
-from dragoman.wire.json import items, members
+from dragoman.wire.json_reader import items, members
 
 MORE: dict[str, list[dict[str, Any]]] = {
     "openai-chat": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],

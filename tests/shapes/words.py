@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from tests.shapes.chooser import Chooser
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Opaque, Origin
@@ -123,17 +123,17 @@ class Signer:
 
 FOREIGN = (
     Opaque(
-        kind=states.SIGNATURE,
+        kind=reasoning_states.SIGNATURE,
         json=quote(mint("anthropic/claude-of-old", "thought")),
         origin=Origin("anthropic", "anthropic", "claude-of-old"),
     ),
     Opaque(
-        kind=states.THOUGHT,
+        kind=reasoning_states.THOUGHT,
         json=quote(mint("gemini/gemini-of-old", "call")),
         origin=Origin("gemini", "gemini", "gemini-of-old"),
     ),
     Opaque(
-        kind=states.ENCRYPTED,
+        kind=reasoning_states.ENCRYPTED,
         json=quote(mint("someone-else", "thought")),
         origin=Origin("openai-responses", "another-account", "o-of-old"),
     ),

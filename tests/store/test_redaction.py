@@ -12,7 +12,7 @@ import pytest
 from dragoman.config.schema import Config, Provider, ProviderErrors
 from dragoman.config.secret import Secret
 from dragoman.store import Failure, Failures, Redactor, read_failure, read_failures, secrets_of, timestamp
-from dragoman.store.redact import REDACTED, without_content
+from dragoman.store.redaction import REDACTED, without_content
 
 CONFIG = Config(
     providers={

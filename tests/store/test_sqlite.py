@@ -14,7 +14,7 @@ from test_store import ADMIN, ANNA, Time, entry
 
 from dragoman.config.schema import StoreConfig, Vault
 from dragoman.store import By, Limited, Limits, Shelf, SqliteStore, StoreError
-from dragoman.store.background import Background
+from dragoman.store.background_writer import Background
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from dragoman.store import (
     pin_key,
     workers_need_sqlite,
 )
-from dragoman.store.background import Background
+from dragoman.store.background_writer import Background
 
 ADMIN = Caller("boss", admin=True)
 ANNA, BERT = Caller("anna"), Caller("bert")
@@ -132,7 +132,7 @@ def test_kept_bodies_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch, clo
 
 
 def test_too_much_that_waits_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.store.background.MOST_BYTES", 100)
+    monkeypatch.setattr("dragoman.store.background_writer.MOST_BYTES", 100)
     gate, done = threading.Event(), []
 
     def work(batch: list[bytes]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.corpus import exchanges
 
 from dragoman.conversation.failures import FailureKind as Kind
-from dragoman.wire.failures import UNREADABLE, read_failure
+from dragoman.wire.error_bodies import UNREADABLE, read_failure
 
 # Every recorded refusal by its id; those that are not named are bad requests.
 RECORDED = {

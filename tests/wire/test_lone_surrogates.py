@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.wire.json import mend_surrogates, readable
+from dragoman.wire.json_reader import mend_surrogates, readable
 
 _PIECES = st.sampled_from(
     [rb"\ud83d", rb"\ude00", rb"\uD83D", rb"\uDE00", rb"\\", rb"\n", b"a", rb"\u00e9", rb"\"", b"ud83d", rb"\\ud83d"]

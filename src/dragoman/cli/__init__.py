@@ -13,7 +13,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from dragoman import __version__
-from dragoman.cli.saying import complain
+from dragoman.cli.console import complain
 from dragoman.errors import DragomanError, OptionError, TargetError, near_match
 
 COMMANDS = {
@@ -93,7 +93,7 @@ class Commands(click.Group):
 def cli(ctx: click.Context) -> None:
     """Any conversation works on any model, and nothing is changed behind your back."""
     if ctx.invoked_subcommand in NEEDS_NAMES:
-        from dragoman.cli.known import known_names
+        from dragoman.cli.known_names import known_names
 
         ctx.obj = known_names()
 

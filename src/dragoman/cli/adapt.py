@@ -9,11 +9,19 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.difference import tell_difference
-from dragoman.cli.errand import Errand, chosen, config_option, errand, lines_option, profile_options, source_option
+from dragoman.cli.compile_context import (
+    Errand,
+    chosen,
+    config_option,
+    errand,
+    lines_option,
+    profile_options,
+    source_option,
+)
+from dragoman.cli.console import clean, complain, on_terminal, pretty_json, remark, table
 from dragoman.cli.progress import watched
-from dragoman.cli.saying import clean, complain, on_terminal, pretty_json, remark, table
-from dragoman.cli.streams import Item, opened
+from dragoman.cli.request_diff import tell_difference
+from dragoman.cli.request_files import Item, opened
 from dragoman.engine.adapt import Adapted
 from dragoman.errors import OptionError, RequestError, near_match
 from dragoman.rules import BY_NAME

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from dragoman.config import DEFAULT_FILE, ConfigError, Known, Loaded, load
+from dragoman.config.effective_view import as_plain, as_yaml
 from dragoman.config.reference import json_schema
-from dragoman.config.show import as_plain, as_yaml
 
 config_option = click.option(
     "--config",

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from dragoman.cli.conversations import SHOWN, Shown
+from dragoman.cli.demo_conversations import SHOWN, Shown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.gateway.standin import StandIn
+    from dragoman.gateway.emulator_fallback import StandIn
 
 OTHERS = ("anthropic", "gemini", "openai", "openai-responses", "deepseek", "mistral", "openrouter", "groq")
 PORT = 8642
@@ -32,7 +32,7 @@ WIDTH = 110
 @click.option("--port", type=click.IntRange(0, 65535), help=f"Port of the gateway; by default {PORT}, or a free one.")
 def demo(keep: bool | None, port: int | None) -> int:
     """Show refusal, repair and answer for all four client dialects, on emulated providers: no keys needed."""
-    from dragoman.cli.saying import console
+    from dragoman.cli.console import console
 
     stays = sys.stdout.isatty() if keep is None else keep
     out = console()
@@ -51,9 +51,9 @@ def _running(port: int | None) -> Iterator[tuple[str, StandIn]]:
     from dragoman.config import Config, Loaded
     from dragoman.config.schema import Log, LogLevel, ProviderErrors
     from dragoman.gateway.app import Gateway
+    from dragoman.gateway.emulator_fallback import StandIn
     from dragoman.gateway.server import Server, url_of
     from dragoman.gateway.services import Services
-    from dragoman.gateway.standin import StandIn
 
     emulators = StandIn().start()
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
@@ -131,7 +131,7 @@ def _everywhere(out: Console, url: str) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from dragoman.gateway.standin import MODELS
+    from dragoman.gateway.emulator_fallback import MODELS
 
     out.print()
     out.rule(Text("The same conversations on every provider", style="bold"), align="left", characters="-")
@@ -161,7 +161,7 @@ def _post(root: str, path: str, body: bytes) -> tuple[int, bytes, dict[str, str]
 
 def _words(status: int, body: bytes) -> str:
     """What a refusal or an answer says, in whichever dialect, on one line."""
-    from dragoman.wire.failures import read_failure
+    from dragoman.wire.error_bodies import read_failure
 
     if status >= 400:
         return _one_line(read_failure(status, {}, body).message)
@@ -182,14 +182,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    from dragoman.cli.saying import clean
+    from dragoman.cli.console import clean
 
     short = clean(" ".join(text.split()))
     return short if len(short) <= 160 else short[:157] + "…"
 
 
 def _stay(out: Console, url: str) -> None:
-    from dragoman.cli.stopping import until_told
+    from dragoman.cli.stop_signals import until_told
     from dragoman.gateway.banner import show_clients
 
     until_told()

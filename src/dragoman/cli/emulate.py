@@ -11,13 +11,13 @@ from typing import IO, Any
 import click
 import orjson
 
-from dragoman.cli.stopping import until_told
+from dragoman.cli.stop_signals import until_told
+from dragoman.emulators.answer_script import BadScriptError, Script, load
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
-from dragoman.emulators.desk import Desk, Record
+from dragoman.emulators.emulator_core import EmulatorCore, Record
 from dragoman.emulators.faults import BadFaultError, Fault, fault
+from dragoman.emulators.http_server import Limits, start
 from dragoman.emulators.provider import Provider
-from dragoman.emulators.script import BadScriptError, Script, load
-from dragoman.emulators.server import Limits, start
 
 
 @click.command("emulate")
@@ -99,8 +99,8 @@ MAIN = (
 )
 
 
-def _desk(one: Provider, script: Script, standing: Fault | None, log: IO[str] | None) -> Desk:
-    desk = Desk(one, script, _logger(one.name, log), keep=0)
+def _desk(one: Provider, script: Script, standing: Fault | None, log: IO[str] | None) -> EmulatorCore:
+    desk = EmulatorCore(one, script, _logger(one.name, log), keep=0)
     desk.standing = standing
     return desk
 
@@ -126,7 +126,7 @@ def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
     return write
 
 
-async def _serve(desks: list[Desk], host: str, port: int, limits: Limits) -> None:
+async def _serve(desks: list[EmulatorCore], host: str, port: int, limits: Limits) -> None:
     servers = []
     for at, desk in enumerate(desks):
         server = await start(desk, host, port + at if port else 0, limits)

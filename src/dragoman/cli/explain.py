@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from dragoman.cli.errand import chosen, profile_options
-from dragoman.cli.saying import clean
+from dragoman.cli.compile_context import chosen, profile_options
+from dragoman.cli.console import clean
 from dragoman.engine import explain as explaining
 from dragoman.engine.adapt import choose
 from dragoman.engine.explain import Explained, Reason

@@ -11,10 +11,10 @@ import click
 
 from dragoman.cli.config import known_names
 from dragoman.config import ConfigError, Environment, parse
-from dragoman.config.edit import write_file
 from dragoman.config.importers import Imported, as_yaml, import_lazyrouter, import_litellm, import_nnp
+from dragoman.config.key_editing import write_file
 from dragoman.config.load import read_text
-from dragoman.config.tree import read_tree
+from dragoman.config.yaml_tree import read_tree
 
 files_argument = click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from dragoman.config import DEFAULT_FILE
-from dragoman.config.edit import write_file
 from dragoman.config.example import example
+from dragoman.config.key_editing import write_file
 
 
 @click.command()

@@ -12,8 +12,8 @@ import click
 
 from dragoman.cli.config import known_names
 from dragoman.config import DEFAULT_FILE, ConfigError, Key, Loaded, parse
-from dragoman.config.edit import add_key, remove_key, write_file
-from dragoman.config.hashes import make_key, sha256_of
+from dragoman.config.client_keys import make_key, sha256_of
+from dragoman.config.key_editing import add_key, remove_key, write_file
 from dragoman.config.load import read_environment, read_text
 
 file_option = click.option(

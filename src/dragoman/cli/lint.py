@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from dragoman.cli.errand import Choices, chosen, lines_option, profile_options, source_option
-from dragoman.cli.findings import FORMATS, Found, Report
+from dragoman.cli.atomic_write import Rewritten, as_before
+from dragoman.cli.compile_context import Choices, chosen, lines_option, profile_options, source_option
+from dragoman.cli.console import clean, complain, remark
+from dragoman.cli.finding_formats import FORMATS, Found, Report
 from dragoman.cli.progress import watched
-from dragoman.cli.rewriting import Rewritten, as_before
-from dragoman.cli.saying import clean, complain, remark
-from dragoman.cli.streams import Item, opened
+from dragoman.cli.request_files import Item, opened
 from dragoman.engine import lint as linter
 from dragoman.engine.adapt import choose
 from dragoman.errors import MalformedRequest, RequestError

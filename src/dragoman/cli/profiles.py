@@ -9,10 +9,10 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.errand import chosen, profile_options
-from dragoman.cli.saying import clean, table
+from dragoman.cli.compile_context import chosen, profile_options
+from dragoman.cli.console import clean, table
+from dragoman.engine.evidence import evidence
 from dragoman.engine.lint import ANY_MODEL
-from dragoman.engine.reasons import evidence
 from dragoman.profiles.facts import ANY_SETTING, Facts
 from dragoman.profiles.profile import Evidence, Layer, Profiles, Target
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dragoman.cli.saying import console, on_terminal
-from dragoman.cli.streams import Item, Source
+from dragoman.cli.console import console, on_terminal
+from dragoman.cli.request_files import Item, Source
 
 
 @contextmanager

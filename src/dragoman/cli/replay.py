@@ -11,9 +11,9 @@ import click
 import msgspec
 
 from dragoman.cli.config import chosen_file, config_option, env_option
-from dragoman.cli.judging import Verdict, judge_of, judged
+from dragoman.cli.console import clean, complain, table
+from dragoman.cli.emulator_verdict import Verdict, judge_of, judged
 from dragoman.cli.reproduction import Reproduction, reproduction
-from dragoman.cli.saying import clean, complain, table
 from dragoman.errors import DragomanError, OptionError
 from dragoman.store import Failure, read_failure, read_failures
 

@@ -14,13 +14,13 @@ from dragoman.config import Config, Provider, load
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure as Refusal
 from dragoman.dialects.registry import recognise, requests
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.engine.adapt import Adapted, Options, compile_ask
 from dragoman.errors import OptionError, TargetError
 from dragoman.profiles.profile import Profiles
 from dragoman.store import Failure
+from dragoman.upstream.configured_options import configured
 from dragoman.upstream.destinations import Destination, Routes
-from dragoman.upstream.options import configured
 
 _SHOWN = 24
 
@@ -44,7 +44,7 @@ class Reproduction(msgspec.Struct, frozen=True):
         model = self.destination.target.model
         codec = requests(self.dialect)
         body = {**self.request, "model": model} if codec.TELLS_MODEL else dict(self.request)
-        path = codec.path(Wanted(model, self.ask.stream, False))
+        path = codec.path(RenderOptions(model, self.ask.stream, False))
         return path, {"content-type": "application/json", **codec.HEADERS}, msgspec.json.encode(body)
 
     def differs(self) -> list[str]:
@@ -85,7 +85,7 @@ class Reproduction(msgspec.Struct, frozen=True):
 
     async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Refusal | None, str]:
         """Ask the configured provider; its refusal, or what it answered."""
-        from dragoman.dialects.answering import Answering
+        from dragoman.dialects.answering import AnswerContext
         from dragoman.gateway.services import open_services
         from dragoman.upstream.dispatch import Wish
 
@@ -96,7 +96,7 @@ class Reproduction(msgspec.Struct, frozen=True):
                 hint = "configure it, or set its environment variable"
                 raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)
             ask = msgspec.structs.replace(self.ask, stream=False)
-            wish = Wish(ask, route[:1], Answering(model=ask.model or "", id="replay"))
+            wish = Wish(ask, route[:1], AnswerContext(model=ask.model or "", id="replay"))
             answer = await services.dispatch.send(wish)
             return answer.failure, (answer.whole or b"").decode("utf-8", "replace")
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from dragoman.cli.saying import console, table
+from dragoman.cli.console import console, table
 from dragoman.engine.lint import headline
 from dragoman.errors import OptionError, near_match
 from dragoman.rules import BY_NAME, GROUPS

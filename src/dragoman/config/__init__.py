@@ -6,14 +6,14 @@ loaded.config.models["smart"].target
 
 from dragoman.config.access import Client, Clients
 from dragoman.config.errors import ConfigError, Problem
-from dragoman.config.known import Known
+from dragoman.config.file_watch import ConfigFile
+from dragoman.config.known_names import Known
 from dragoman.config.load import DEFAULT_FILE, Loaded, load, parse
-from dragoman.config.meaning import is_loopback, public_bind_refusal
+from dragoman.config.model_targets import Place, Reason, Treatment, fallbacks, merged, place, treatment
 from dragoman.config.schema import Config, Key, Model, Provider
 from dragoman.config.secret import Secret
-from dragoman.config.targets import Place, Reason, Treatment, fallbacks, merged, place, treatment
+from dragoman.config.validation import is_loopback, public_bind_refusal
 from dragoman.config.variables import Environment
-from dragoman.config.watch import ConfigFile
 
 __all__ = [
     "DEFAULT_FILE",

@@ -14,12 +14,12 @@ from typing import Any
 
 from msgspec import NODEFAULT, inspect
 
+from dragoman.config.client_keys import PLAIN_KEY_NAMES, hash_hint
 from dragoman.config.errors import Problem
-from dragoman.config.hashes import PLAIN_KEY_NAMES, hash_hint
 from dragoman.config.schema import Config, Key
 from dragoman.config.secret import Secret, is_secret_name
-from dragoman.config.tree import Node
 from dragoman.config.variables import resolved
+from dragoman.config.yaml_tree import Node
 from dragoman.errors import near_match
 
 Origins = dict[str, Node]

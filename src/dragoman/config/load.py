@@ -12,13 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.config.build import build_config, child, shown
-from dragoman.config.discover import complete
+from dragoman.config.environment_providers import complete
 from dragoman.config.errors import ConfigError, Problem
-from dragoman.config.known import Known
-from dragoman.config.meaning import verify
+from dragoman.config.known_names import Known
 from dragoman.config.schema import Config, Provider
-from dragoman.config.tree import Node, read_tree
+from dragoman.config.validation import verify
 from dragoman.config.variables import Environment, environment, substitute
+from dragoman.config.yaml_tree import Node, read_tree
 
 DEFAULT_FILE = "dragoman.yaml"
 _KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")

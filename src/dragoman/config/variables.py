@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 from msgspec import Struct
 
-from dragoman.config.tree import Node
+from dragoman.config.yaml_tree import Node
 
 VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}")
 ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")

@@ -36,7 +36,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Call, Extras, Media, MediaKind, Part, Reasoning, Remote, Result, Text
-from dragoman.conversation.plain import as_plain, from_plain
+from dragoman.conversation.plain_json import as_plain, from_plain
 from dragoman.conversation.settings import SPELLINGS, Effort, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.errors import MalformedRequest

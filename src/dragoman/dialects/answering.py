@@ -23,7 +23,7 @@ from dragoman.conversation.events import Event
 from dragoman.conversation.parts import Json
 
 
-class Answering(msgspec.Struct, frozen=True):
+class AnswerContext(msgspec.Struct, frozen=True):
     """What a renderer must know of the request and cannot know itself.
 
     `model` is the name shown to the client, `id` and `created` stand in where the answer has none (a codec has no

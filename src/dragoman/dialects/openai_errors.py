@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 
 KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),
@@ -38,7 +38,7 @@ def status_of(failure: Failure) -> int:
     return failure.status if own else status
 
 
-def headers_of(failure: Failure, answering: Answering) -> dict[str, str]:
+def headers_of(failure: Failure, answering: AnswerContext) -> dict[str, str]:
     headers = {"content-type": "application/json"}
     if answering.id:
         headers["x-request-id"] = answering.id

@@ -11,7 +11,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.messages import Message
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.errors import TargetError, near_match
 
 PACKAGES = {
@@ -33,9 +33,9 @@ class Requests(Protocol):
 
     def parse_request(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask: ...
 
-    def render_request(self, conversation: Conversation, wanted: Wanted, ask: Ask | None = None) -> bytes: ...
+    def render_request(self, conversation: Conversation, wanted: RenderOptions, ask: Ask | None = None) -> bytes: ...
 
-    def path(self, wanted: Wanted) -> str: ...
+    def path(self, wanted: RenderOptions) -> str: ...
 
     def locate(self, message: Message, part: int | None) -> str: ...
 

@@ -52,7 +52,7 @@ def _compatible(manner: str) -> Entry:
 
 
 def _template(server: str, template: str = "open") -> Entry:
-    return Entry("template", preset={"server": server, "template": template}, takes=_TEMPLATE)
+    return Entry("template_server", preset={"server": server, "template": template}, takes=_TEMPLATE)
 
 
 ENTRIES: Mapping[str, Entry] = {

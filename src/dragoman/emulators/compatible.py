@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.chat import Chat, Check, Complaint
-from dragoman.emulators.manners import COMPATIBLE, MANNERS, SHAPES, Manner
+from dragoman.emulators.chat_providers import COMPATIBLE, MANNERS, SHAPES, Manner
+from dragoman.emulators.chat_service import Chat, Check, Complaint
 from dragoman.emulators.openai_settings import typed
 from dragoman.emulators.openai_types import empty_array, missing, not_among, unknown, wrong_type
 from dragoman.emulators.pairs import gaps, orphans, role

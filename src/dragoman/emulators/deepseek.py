@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.chat import Chat, Complaint
+from dragoman.emulators.chat_answers import UsagePlace, Voice, plain_usage
+from dragoman.emulators.chat_service import Chat, Complaint
 from dragoman.emulators.pairs import gaps, orphans
 from dragoman.emulators.provider import FaultKind, Options, Provider, Received
 from dragoman.emulators.usage import Usage
-from dragoman.emulators.voice import UsagePlace, Voice, plain_usage
 from dragoman.emulators.wire import token
 
 _ROLES = ("system", "user", "assistant", "tool")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dragoman.emulators.chat import Chat, Complaint
+from dragoman.emulators.chat_answers import Voice, plain_usage
+from dragoman.emulators.chat_service import Chat, Complaint
 from dragoman.emulators.provider import FaultKind, Options, Provider, Received
 from dragoman.emulators.usage import Usage
-from dragoman.emulators.voice import Voice, plain_usage
 from dragoman.emulators.wire import token
 
 _TOP = frozenset(

@@ -10,12 +10,12 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from dragoman.emulators.chat import Chat, Complaint
+from dragoman.emulators.chat_answers import UsagePlace, Voice, plain_usage
+from dragoman.emulators.chat_service import Chat, Complaint
 from dragoman.emulators.pairs import call_ids, role
 from dragoman.emulators.provider import FaultKind, Options, Provider, Received
 from dragoman.emulators.signatures import is_masked
 from dragoman.emulators.usage import Usage
-from dragoman.emulators.voice import UsagePlace, Voice, plain_usage
 from dragoman.emulators.wire import token
 
 _FIELDS = {

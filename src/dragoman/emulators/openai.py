@@ -9,10 +9,10 @@ from __future__ import annotations
 from dragoman.emulators import openai_messages as messages
 from dragoman.emulators import openai_settings as settings
 from dragoman.emulators import openai_tools as tools
-from dragoman.emulators.chat import NOT_JSON, Chat, Check, Complaint
+from dragoman.emulators.chat_answers import Voice, detailed_usage
+from dragoman.emulators.chat_service import NOT_JSON, Chat, Check, Complaint
 from dragoman.emulators.openai_types import missing
 from dragoman.emulators.provider import Options, Provider, Received
-from dragoman.emulators.voice import Voice, detailed_usage
 
 VOICE = Voice(
     usage_shape=detailed_usage,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dragoman.emulators.chat import Complaint
-from dragoman.emulators.media import sniff_image
+from dragoman.emulators.chat_service import Complaint
+from dragoman.emulators.media_types import sniff_image
 from dragoman.emulators.openai_models import family
 from dragoman.emulators.openai_types import (
     empty_array,

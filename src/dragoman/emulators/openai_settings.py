@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from dragoman.emulators.chat import Complaint
+from dragoman.emulators.chat_service import Complaint
 from dragoman.emulators.openai_models import Family, family
 from dragoman.emulators.openai_types import (
     above,

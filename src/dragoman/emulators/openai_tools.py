@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.chat import Complaint
+from dragoman.emulators.chat_service import Complaint
 from dragoman.emulators.openai_types import empty_array, missing, not_among, too_long, wrong_type
 from dragoman.emulators.provider import Received
 

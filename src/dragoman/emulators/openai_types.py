@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.chat import Complaint
+from dragoman.emulators.chat_service import Complaint
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),

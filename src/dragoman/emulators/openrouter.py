@@ -11,13 +11,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from dragoman.emulators.chat import Chat, Complaint
+from dragoman.emulators.chat_answers import UsagePlace, Voice, plain_usage
+from dragoman.emulators.chat_service import Chat, Complaint
 from dragoman.emulators.openai_types import kind
 from dragoman.emulators.pairs import gaps, orphans, role
 from dragoman.emulators.provider import FaultKind, Options, Provider, Received
 from dragoman.emulators.signatures import mint, verdict
 from dragoman.emulators.usage import Usage
-from dragoman.emulators.voice import UsagePlace, Voice, plain_usage
 from dragoman.emulators.wire import comment, compact, token
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")

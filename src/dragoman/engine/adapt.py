@@ -12,13 +12,13 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.remembered import Remembered
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.traits import Trait, observe_messages
 from dragoman.dialects.registry import PACKAGES, recognise, requests
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.engine.plan import Plan, plan
-from dragoman.engine.reports import entries, loss, mended, told, usage_asked
-from dragoman.engine.vault import Kept, restored
+from dragoman.engine.reasoning_restore import Kept, restored
+from dragoman.engine.report import entries, loss, mended, told, usage_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -26,7 +26,7 @@ from dragoman.rules import BY_NAME
 from dragoman.rules.refused_setting import STATEFUL
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, KEEP, Rule
-from dragoman.wire.json import members, readable
+from dragoman.wire.json_reader import members, readable
 
 Request = bytes | str | Mapping[str, Any]
 
@@ -181,7 +181,7 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     wants = wanted(conversation, facts) if seen & _MEDIA and remote_media in steps.rules else ()
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     stream = ask.stream if options.stream is None else options.stream
-    writing = Wanted(target.model, stream, _usage(ask, stream, same, facts, options))
+    writing = RenderOptions(target.model, stream, _usage(ask, stream, same, facts, options))
     if same and writing.usage:
         changes.append(usage_asked())
         undo = undo.then(Undo(usage=True))
@@ -261,7 +261,7 @@ def _usage(ask: Ask, stream: bool, same: bool, facts: Facts, options: Options) -
     return not same or (options.ask_usage and not ask.include_usage)
 
 
-def _path(target: Target, writing: Wanted, path: str) -> str:
+def _path(target: Target, writing: RenderOptions, path: str) -> str:
     if not target.profile.path:
         return path
     method = "streamGenerateContent?alt=sse" if writing.stream else "generateContent"
@@ -283,7 +283,7 @@ def _fixed_headers(target: Target) -> dict[str, str]:
     return {"content-type": "application/json", **requests(target.dialect).HEADERS, **target.profile.headers}
 
 
-_fixed = Remembered(_fixed_headers, most=1024)
+_fixed = IdentityCache(_fixed_headers, most=1024)
 
 
 __all__ = ["PACKAGES", "Adapted", "Options", "Request", "adapt", "choose", "compile_ask", "read"]

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from dragoman.engine.adapt import BUILTIN, choose
+from dragoman.engine.evidence import evidence, reasons, value_of, watched
 from dragoman.engine.lint import headline
 from dragoman.engine.plan import plan
-from dragoman.engine.reasons import evidence, reasons, value_of, watched
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules import GROUPS

@@ -17,17 +17,17 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
 from dragoman.dialects.registry import requests
-from dragoman.dialects.writing import Wanted
+from dragoman.dialects.rendering import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, compile_ask, read
+from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import Plan, plan
-from dragoman.engine.reasons import evidence, reasons, watched
-from dragoman.engine.reports import entries, mended, told
+from dragoman.engine.report import entries, mended, told
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules.rule import Rule
-from dragoman.wire.duplicates import duplicates
-from dragoman.wire.json import too_deep
+from dragoman.wire.duplicate_keys import duplicates
+from dragoman.wire.json_reader import too_deep
 
 DUPLICATE_KEY = "duplicate-key"
 UNREPRESENTABLE = "unrepresentable"
@@ -121,7 +121,7 @@ def _rewritten(ask: Ask, repaired: Conversation) -> bytes:
     """The repaired request in its own dialect. A setting that this dialect cannot say as the target wants it is left
     as it was: it stays a finding, and the rest is put right."""
     write = requests(ask.dialect).render_request
-    wanted = Wanted(ask.model or "", ask.stream)
+    wanted = RenderOptions(ask.model or "", ask.stream)
     try:
         return write(repaired, wanted, ask)
     except Unrepresentable:
@@ -211,7 +211,7 @@ def headline(rule: Rule) -> str:
 
 def _unwritable(conversation: Conversation, target: Target) -> Unrepresentable | None:
     try:
-        requests(target.dialect).render_request(conversation, Wanted(target.model, False))
+        requests(target.dialect).render_request(conversation, RenderOptions(target.model, False))
     except Unrepresentable as fault:
         return fault
     return None

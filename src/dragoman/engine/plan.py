@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from dragoman.engine.tops import Tops
+from dragoman.engine.top_level_cache import TopLevelCache
 from dragoman.profiles.facts import Facts, settled
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
@@ -22,7 +22,7 @@ class Plan(msgspec.Struct, frozen=True):
     facts: Facts
     rules: tuple[Rule, ...]
     steps: tuple[Step, ...]
-    tops: Tops
+    tops: TopLevelCache
 
     def until(self, name: str) -> tuple[Step, ...]:
         """The steps up to a rule, whether that one is among them or not."""
@@ -48,7 +48,7 @@ def plan(target: Target, same_dialect: bool) -> Plan:
 def plan_for(facts: Facts) -> Plan:
     rules = rules_for(facts)
     steps = tuple((rule.sought(facts), rule, 1 << place if rule.top else 0) for place, rule in enumerate(rules))
-    return Plan(facts, rules, steps, Tops())
+    return Plan(facts, rules, steps, TopLevelCache())
 
 
 def rules_for(facts: Facts) -> tuple[Rule, ...]:

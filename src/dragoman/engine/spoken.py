@@ -12,7 +12,7 @@ from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.dialects.answering import Answering, StreamParser, StreamRenderer
+from dragoman.dialects.answering import AnswerContext, StreamParser, StreamRenderer
 from dragoman.errors import TargetError, near_match
 
 _PACKAGES: Mapping[str, str] = {
@@ -41,11 +41,11 @@ class Spoken(msgspec.Struct, frozen=True):
 
     name: str
     parser: Callable[..., StreamParser]
-    renderer: Callable[[Answering], StreamRenderer]
+    renderer: Callable[[AnswerContext], StreamRenderer]
     parse_reply: Callable[..., list[Event]]
-    render_reply: Callable[[Reply, Answering], bytes]
+    render_reply: Callable[[Reply, AnswerContext], bytes]
     parse_error: Callable[[int, Mapping[str, str], bytes], Failure]
-    render_error: Callable[[Failure, Answering], tuple[int, dict[str, str], bytes]]
+    render_error: Callable[[Failure, AnswerContext], tuple[int, dict[str, str], bytes]]
     glance: Callable[[bytes], Glance | None]
 
     def options(self, origin: Origin | None, seed: str, think_tags: bool) -> dict[str, object]:

@@ -13,10 +13,10 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
-from dragoman.gateway.endpoints import counting, generate, listing, looking, relay
+from dragoman.gateway.client_errors import Unread, as_failure
+from dragoman.gateway.endpoints import count_tokens, generate, introspection, models, relay
 from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
-from dragoman.gateway.refusals import Unread, as_failure
 from dragoman.gateway.services import Services, open_services
 
 Endpoint = Callable[[Services, Inbound, Outbound, Known], Awaitable[None]]
@@ -25,23 +25,23 @@ _POSTS: dict[str, tuple[Endpoint, str]] = {
     "/chat/completions": (partial(generate.generate, dialect="openai-chat"), "openai-chat"),
     "/responses": (partial(generate.generate, dialect="openai-responses"), "openai-responses"),
     "/messages": (partial(generate.generate, dialect="anthropic"), "anthropic"),
-    "/messages/count_tokens": (partial(counting.count, dialect="anthropic"), "anthropic"),
+    "/messages/count_tokens": (partial(count_tokens.count, dialect="anthropic"), "anthropic"),
     "/embeddings": (partial(relay.relay, path="/embeddings"), "openai-chat"),
     "/audio/transcriptions": (partial(relay.relay, path="/audio/transcriptions"), "openai-chat"),
-    "/dragoman/adapt": (looking.adapt, "openai-chat"),
+    "/dragoman/adapt": (introspection.adapt, "openai-chat"),
 }
 POSTS = {prefix + path: found for path, found in _POSTS.items() for prefix in ("", "/v1")}
 OPEN = {
-    "/": looking.hello,
-    "/api/hello": looking.hello,
-    "/health": looking.health,
-    "/ready": looking.ready,
+    "/": introspection.hello,
+    "/api/hello": introspection.hello,
+    "/health": introspection.health,
+    "/ready": introspection.ready,
     "/openapi.json": openapi.document,
 }
 """What everybody may ask."""
 _OPEN = frozenset(OPEN.values())
 _MODELS = ("/models", "/v1/models", "/v1beta/models", "/v1alpha/models")
-GETS: dict[str, Endpoint] = {"/metrics": looking.metrics, **dict.fromkeys(_MODELS, listing.models)}
+GETS: dict[str, Endpoint] = {"/metrics": introspection.metrics, **dict.fromkeys(_MODELS, models.models)}
 _REPORTS = "/dragoman/requests/"
 _WATCH_SECONDS = 1.0
 
@@ -139,7 +139,7 @@ async def _watch(services: Services) -> None:
 def _find(inbound: Inbound) -> tuple[Endpoint, str]:
     """Every path but the hot ones, and the dialect that its errors are told in."""
     path, method = inbound.path.rstrip("/") or "/", inbound.method
-    dialect = POSTS[path][1] if path in POSTS else listing.dialect_of(inbound)
+    dialect = POSTS[path][1] if path in POSTS else models.dialect_of(inbound)
     if method in ("GET", "HEAD"):
         return _look(path, inbound), dialect
     if method == "POST":
@@ -156,10 +156,10 @@ def _look(path: str, inbound: Inbound) -> Endpoint:
     if found is not None:
         return found
     if path.startswith(_REPORTS):
-        return partial(looking.report, request_id=path[len(_REPORTS) :])
+        return partial(introspection.report, request_id=path[len(_REPORTS) :])
     root, _, name = path.partition("/models/")
     if name and f"{root}/models" in _MODELS:
-        return partial(listing.model, name=name)
+        return partial(models.model, name=name)
     return partial(_nothing, path=path)
 
 
@@ -175,7 +175,7 @@ def _gemini(path: str, inbound: Inbound) -> Endpoint | None:
         array = inbound.query.get("alt") != "sse"
         return partial(generate.generate, dialect="gemini", model=model, stream=True, array=array)
     if method == "countTokens":
-        return partial(counting.count, dialect="gemini", model=model)
+        return partial(count_tokens.count, dialect="gemini", model=model)
     return None
 
 

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.config import Client
-from dragoman.config.meaning import is_loopback
+from dragoman.config.validation import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.remembered import Remembered
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.store import Caller, Limited
@@ -69,7 +69,7 @@ def _met(client: Client) -> Known:
     return Known(Caller(client.name, client.key.admin), client, limits)
 
 
-_known = Remembered(_met, most=1024)
+_known = IdentityCache(_met, most=1024)
 
 
 def _may_come_from(services: Services, origin: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from dragoman.gateway.ticking import Ticker
+from dragoman.gateway.coarse_timer import CoarseTimer
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -41,7 +41,7 @@ class Deadline:
 
     __slots__ = ("_alarm", "_allowed", "_rung", "_task", "_ticker", "_waited")
 
-    def __init__(self, ticker: Ticker, seconds: float) -> None:
+    def __init__(self, ticker: CoarseTimer, seconds: float) -> None:
         self._ticker = ticker
         self._task = asyncio.current_task()
         self._allowed = self._waited = seconds
@@ -74,7 +74,7 @@ class Inbound:
 
     __slots__ = ("headers", "method", "path", "receive", "scope", "ticker")
 
-    def __init__(self, scope: Scope, receive: Receive, path: str, ticker: Ticker) -> None:
+    def __init__(self, scope: Scope, receive: Receive, path: str, ticker: CoarseTimer) -> None:
         self.scope = scope
         self.receive = receive
         self.path = path
@@ -135,7 +135,7 @@ class Inbound:
 
 def _plain(body: bytes, encoding: str, limit: int) -> bytes:
     """Off the usual path: hardly a client compresses."""
-    from dragoman.gateway.unpacking import Bomb, Unpackable, unpacked
+    from dragoman.gateway.body_decompression import Bomb, Unpackable, unpacked
 
     try:
         return unpacked(body, encoding, limit)

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from dragoman.conversation.failures import Failure
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.engine.spoken import spoken
+from dragoman.gateway.client_watch import Reading
 from dragoman.gateway.inbound import Send
-from dragoman.gateway.presence import Reading
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -37,10 +37,10 @@ class Outbound:
         await self._send({"type": "http.response.body", "body": body})
 
     async def refusal(
-        self, dialect: str, failure: Failure, headers: Headers | None = None, answering: Answering | None = None
+        self, dialect: str, failure: Failure, headers: Headers | None = None, answering: AnswerContext | None = None
     ) -> None:
         """An error in the words of the client's dialect."""
-        status, told, body = spoken(dialect).render_error(failure, answering or Answering(id=self.id))
+        status, told, body = spoken(dialect).render_error(failure, answering or AnswerContext(id=self.id))
         named = [(name.encode(), value.encode("latin-1", "replace")) for name, value in told.items()]
         kept = [pair for pair in named if pair[0].decode() not in _OURS]
         await self.whole(_status(failure, status), body, [*kept, *(headers or ())])

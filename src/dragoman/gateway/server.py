@@ -22,13 +22,13 @@ import uvicorn
 from dragoman.config import Config, ConfigFile, Loaded, public_bind_refusal
 from dragoman.config.schema import Log, LogLevel
 from dragoman.errors import DragomanError
-from dragoman.gateway import banner, descriptors
+from dragoman.gateway import banner, open_files
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.logging import Lines
-from dragoman.gateway.losses import Losses
-from dragoman.gateway.protocol import bounded, drop_overdue
-from dragoman.gateway.restarting import Newest
+from dragoman.gateway.http_protocol import bounded, drop_overdue
+from dragoman.gateway.request_log import RequestLog
+from dragoman.gateway.restart_required import Newest
 from dragoman.gateway.services import Services, known_names
+from dragoman.gateway.store_alerts import Losses
 from dragoman.profiles.profile import Profiles
 from dragoman.store import workers_need_sqlite
 
@@ -127,7 +127,7 @@ def _settled(loaded: Loaded, plan: Plan) -> Loaded:
 def _stood_in(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     if loaded.config.server.workers > 1:
         raise ServeError("no provider is configured, and the emulators stand in for one worker only")
-    from dragoman.gateway.standin import NOTICE, StandIn
+    from dragoman.gateway.emulator_fallback import NOTICE, StandIn
 
     emulators = StandIn().start()
     file.completed = emulators.completed
@@ -150,7 +150,7 @@ def _serve(
 ) -> int:
     services = Services(loaded, file, profiles, check)
     _relay_log(services)
-    shortage = descriptors.shortage(descriptors.raise_limit(), loaded.config.server.max_concurrent)
+    shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
         services.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     server = Server(services, Gateway(services, watch=plan.watch), started, parent)
@@ -263,7 +263,7 @@ def announce(told: banner.Facts, log: Log, at_once: bool = False) -> None:
     if sys.stderr.isatty():
         threading.Thread(target=show, args=(told,), name="dragoman-banner", daemon=True).start()
         return
-    lines = Lines(log)
+    lines = RequestLog(log)
     lines.add(
         LogLevel.INFO,
         {

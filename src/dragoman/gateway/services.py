@@ -19,16 +19,16 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Part
 from dragoman.engine.adapt import Adapted
-from dragoman.engine.keeping import Keep
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.vault import Kept, keeps, keys, pack, scope, unpack
+from dragoman.engine.reasoning_capture import Keep
+from dragoman.engine.reasoning_restore import Kept, keeps, keys, pack, scope, unpack
 from dragoman.errors import DragomanError
-from dragoman.gateway.logging import Lines
-from dragoman.gateway.media import MediaFetcher
+from dragoman.gateway.coarse_timer import CoarseTimer
+from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.metrics import Metrics
-from dragoman.gateway.restarting import pinned
-from dragoman.gateway.spans import open_spans
-from dragoman.gateway.ticking import Ticker
+from dragoman.gateway.request_log import RequestLog
+from dragoman.gateway.restart_required import pinned
+from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.facts import TEXTS, Facts
 from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
 from dragoman.rules import ORDER
@@ -78,11 +78,11 @@ class Services:
         self.clients = Clients(self.config.keys)
         self.routes = Routes(self.config, self.profiles)
         self.store: Store = open_store(self.config, time.time)
-        self.lines = Lines(self.config.log)
+        self.lines = RequestLog(self.config.log)
         self.redactor = Redactor.of(self.config)
         self.failures = Failures(self.config.log.provider_errors, self.redactor)
         self.metrics = Metrics()
-        self.ticker = Ticker()
+        self.ticker = CoarseTimer()
         self.spans = open_spans()
         self.health = Health()
         self.lessons = Lessons(self.store)
@@ -126,7 +126,7 @@ class Services:
         self.redactor.know(secrets_of(config))
         if config.log != self.config.log:
             self.lines.flush()
-            self.lines = Lines(config.log, self.lines.stream)
+            self.lines = RequestLog(config.log, self.lines.stream)
         if config.log.provider_errors != self.config.log.provider_errors:
             self.failures.close()
             self.failures = Failures(config.log.provider_errors, self.redactor)

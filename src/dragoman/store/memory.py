@@ -9,12 +9,12 @@ from threading import Lock
 import msgspec
 
 from dragoman.config.schema import StoreConfig
-from dragoman.store.entry import By, Caller, Entry, Totals
-from dragoman.store.redact import Redactor
+from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.rate_windows import Allowed, Limited, Limits, Windows
+from dragoman.store.redaction import Redactor
 from dragoman.store.shelf import CAPACITY, MemoryShelf, Shelf
 from dragoman.store.store import Clock, Health
 from dragoman.store.vault import Kept, MemoryVault
-from dragoman.store.windows import Allowed, Limited, Limits, Windows
 
 DAY = 86_400.0
 MOST_BYTES = 256 * 1024 * 1024

@@ -15,16 +15,16 @@ from typing import Any
 import msgspec
 
 from dragoman.config.schema import StoreConfig
-from dragoman.store.background import Background
-from dragoman.store.counters import SharedWindows
-from dragoman.store.entry import By, Caller, Entry, Totals
+from dragoman.store.background_writer import Background
+from dragoman.store.ledger_entry import By, Caller, Entry, Totals
 from dragoman.store.memory import DAY, MemoryStore, fit_to_keep
-from dragoman.store.redact import Redactor
+from dragoman.store.rate_windows import Allowed, Limited, Limits, Windows
+from dragoman.store.redaction import Redactor
+from dragoman.store.shared_windows import SharedWindows
 from dragoman.store.shelf import CAPACITY, Shelf
+from dragoman.store.sqlite_tables import TABLES, open_database
 from dragoman.store.store import Clock, Health
-from dragoman.store.tables import TABLES, open_database
 from dragoman.store.vault import Kept
-from dragoman.store.windows import Allowed, Limited, Limits, Windows
 
 NEAR_ENTRIES = 512  # requests kept in memory until the writer has surely been there
 SWEEP_EVERY = 256  # writes between two sweeps of what is too old or too much

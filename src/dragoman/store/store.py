@@ -11,10 +11,10 @@ from typing import Protocol
 from msgspec import Struct
 
 from dragoman.config.schema import StoreConfig
-from dragoman.store.entry import By, Caller, Entry, Totals
+from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.rate_windows import Allowed, Limited, Limits
 from dragoman.store.shelf import Shelf
 from dragoman.store.vault import Kept
-from dragoman.store.windows import Allowed, Limited, Limits
 
 Clock = Callable[[], float]
 

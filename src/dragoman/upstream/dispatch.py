@@ -16,20 +16,20 @@ from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Origin
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.engine.adapt import PLAIN, Adapted, Options, compile_ask
 from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey, Retry, next_step
-from dragoman.engine.keeping import Keep
 from dragoman.engine.lessons import Learnt, learn
-from dragoman.engine.translate import Translation
-from dragoman.engine.vault import Kept
+from dragoman.engine.reasoning_capture import Keep
+from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.translation import Translation
 from dragoman.errors import RequestError
 from dragoman.profiles.facts import Need
 from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.upstream.configured_options import configured
 from dragoman.upstream.destinations import Destination
-from dragoman.upstream.failures import refusal, transport_failure
 from dragoman.upstream.health import Health
-from dragoman.upstream.options import configured
+from dragoman.upstream.refusals import refusal, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
 
 ANSWER_LIMIT = 256 * 1024 * 1024
@@ -43,7 +43,7 @@ class Wish(msgspec.Struct, frozen=True):
 
     ask: Ask
     route: tuple[Destination, ...]
-    answering: Answering
+    answering: AnswerContext
     caller: str = ""
     max_loss: Loss | None = None
 

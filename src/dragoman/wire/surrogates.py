@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from dragoman.wire.json import mend_surrogates
+from dragoman.wire.json_reader import mend_surrogates
 
 Key = TypeVar("Key")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from dragoman.config.importers.source import Imported, Note, Source, filled, hashed_key
+from dragoman.config.importers.foreign_config import Imported, Note, Source, filled, hashed_key
 
 # api_style → our profile at the vendor's own address, and elsewhere.
 STYLES = {

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from dragoman.config.importers.source import Imported, Note, Source, filled, hashed_key, variable, whole
+from dragoman.config.importers.foreign_config import Imported, Note, Source, filled, hashed_key, variable, whole
 
 # LiteLLM's prefix → our profile, where the two differ.
 PROFILES = {

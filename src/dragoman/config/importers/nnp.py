@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman.config.errors import ConfigError, Problem
-from dragoman.config.importers.source import Imported, Note, Source, filled, hashed_key, variable
+from dragoman.config.importers.foreign_config import Imported, Note, Source, filled, hashed_key, variable
 
 SECTIONS = {"providers": "providers", "models": "models", "user_keys": "user_keys", "keys": "user_keys"}
 TYPES = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import merged
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
@@ -141,10 +141,10 @@ class Blocks:
             return
         state = event.state
         own = state.origin.dialect == DIALECT
-        if own and state.kind == states.REDACTED:
+        if own and state.kind == reasoning_states.REDACTED:
             self._whole(event.part, b'{"type":"redacted_thinking","data":' + state.json + b"}")
             return
-        literal = state.json if own and state.kind == states.SIGNATURE else quote(seal(state))
+        literal = state.json if own and state.kind == reasoning_states.SIGNATURE else quote(seal(state))
         if self._kind is THINKING and self._part == event.part and not self._signed:
             self._signed = True
             self.sign(literal)

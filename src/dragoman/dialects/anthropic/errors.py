@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import Answering
-from dragoman.wire.failures import read_failure
+from dragoman.dialects.answering import AnswerContext
+from dragoman.wire.error_bodies import read_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.AUTH: (401, "authentication_error"),
@@ -37,7 +37,7 @@ def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure
     return read_failure(status, headers, body, "anthropic")
 
 
-def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str, str], bytes]:
+def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     status, body = error_body(failure, answering)
     headers = {"content-type": "application/json"}
@@ -50,7 +50,7 @@ def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str,
     return status, headers, body
 
 
-def error_body(failure: Failure, answering: Answering) -> tuple[int, bytes]:
+def error_body(failure: Failure, answering: AnswerContext) -> tuple[int, bytes]:
     """The body alone, which is also the last event of a stream that failed."""
     status, kind = _KINDS[failure.kind]
     body = {

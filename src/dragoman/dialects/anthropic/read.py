@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -29,9 +29,9 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.reading import extras_of, kind_of, state
+from dragoman.dialects.parsing import extras_of, kind_of, state
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json import items, members, salvage
+from dragoman.wire.json_reader import items, members, salvage
 
 DIALECT = "anthropic"
 ORIGIN = Origin(DIALECT)
@@ -163,7 +163,10 @@ def _hung_back(parts: list[Part]) -> tuple[Part, ...]:
 
 def _is_hung(part: Part) -> bool:
     return (
-        type(part) is Reasoning and part.text is None and part.state is not None and part.state.kind == states.THOUGHT
+        type(part) is Reasoning
+        and part.text is None
+        and part.state is not None
+        and part.state.kind == reasoning_states.THOUGHT
     )
 
 
@@ -226,15 +229,17 @@ def _read_result(wire: WireBlock, at: str, hint: CacheHint | None, extras: Extra
 def _read_thinking(wire: WireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal, signature = bytes(wire.thinking), bytes(wire.signature)
     text = Text(literal) if literal[:1] == b'"' else None
-    held = state(states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
+    held = state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
     if held is not None and held.origin is not ORIGIN and text is not None and text.literal == b'""':
         text = None
-    return Reasoning(text=text, state=held, redacted=held is not None and held.kind == states.REDACTED, extras=extras)
+    return Reasoning(
+        text=text, state=held, redacted=held is not None and held.kind == reasoning_states.REDACTED, extras=extras
+    )
 
 
 def _read_redacted(wire: WireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal = bytes(wire.data)
-    return Reasoning(state=state(states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
+    return Reasoning(state=state(reasoning_states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
 
 
 def _read_image(wire: WireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -29,7 +29,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.anthropic.stops import DIALECT, Counter, reason_of
-from dragoman.dialects.reading import base62, extras_of, state
+from dragoman.dialects.parsing import base62, extras_of, state
 
 LATE = frozenset({"container", "context_management", "stop_details"})
 """Members of a message that a stream tells at its end."""
@@ -218,14 +218,14 @@ class Reader:
             return
         if block.part < 0:
             self._begin(block)
-        out.append(Signed(0, block.part, state(states.SIGNATURE, literal, self.origin)))
+        out.append(Signed(0, block.part, state(reasoning_states.SIGNATURE, literal, self.origin)))
 
     def _keep(self, block: _Block, out: list[Event]) -> None:
         kind = _string(block.fields.get("type"))
         self._begin(block)
-        if kind == states.REDACTED:
+        if kind == reasoning_states.REDACTED:
             data = bytes(block.fields.get("data", b'""'))
-            out.append(Signed(0, block.part, state(states.REDACTED, data, self.origin), redacted=True))
+            out.append(Signed(0, block.part, state(reasoning_states.REDACTED, data, self.origin), redacted=True))
             return
         fields = dict(block.fields)
         if block.fragments:

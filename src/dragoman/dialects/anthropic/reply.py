@@ -11,13 +11,13 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.anthropic.blocks import TEXT, THINKING, TOOL, Blocks, late_fields, own_fields
 from dragoman.dialects.anthropic.errors import parse_error
 from dragoman.dialects.anthropic.inputs import input_of
 from dragoman.dialects.anthropic.reader import AT_THE_END, Reader
 from dragoman.dialects.anthropic.stops import DIALECT, render_usage
-from dragoman.wire.json import mend_surrogates, write_list, write_object
+from dragoman.wire.json_reader import mend_surrogates, write_list, write_object
 
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
@@ -53,7 +53,7 @@ def _readable(body: bytes) -> dict[str, Raw]:
         return _members(mend_surrogates(body))
 
 
-def render_reply(reply: Reply, answering: Answering) -> bytes:
+def render_reply(reply: Reply, answering: AnswerContext) -> bytes:
     """The reply as one message."""
     whole = _Whole(answering)
     for event in tell(reply):
@@ -76,7 +76,7 @@ class _Whole(Blocks):
         "body",
     )
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: AnswerContext) -> None:
         super().__init__()
         self._answering = answering
         self._start = Started()

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.conversation.parts import Json
-from dragoman.dialects import writing
+from dragoman.dialects import rendering
 from dragoman.dialects.anthropic import write
 from dragoman.dialects.anthropic.read import DIALECT, read_messages, read_system
 from dragoman.dialects.anthropic.settings import read_top, write_top
-from dragoman.dialects.reading import read_model, reading
-from dragoman.dialects.writing import Pieces, Wanted
+from dragoman.dialects.parsing import read_model, reading
+from dragoman.dialects.rendering import Pieces, RenderOptions
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json import members, readable, refuse_duplicates
+from dragoman.wire.json_reader import members, readable, refuse_duplicates
 
 LIST = "messages"
 PATH = "/v1/messages"
@@ -40,14 +40,14 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     return Ask(DIALECT, read_model(found), stream, conversation, source, found, headers or {}, True, repairs)
 
 
-def render_request(conversation: Conversation, wanted: Wanted, ask: Ask | None = None) -> bytes:
+def render_request(conversation: Conversation, wanted: RenderOptions, ask: Ask | None = None) -> bytes:
     """The body: amended where `ask` is the client's own request in this dialect, else written anew."""
     if ask is not None:
-        return writing.amend(CODEC, ask, conversation, wanted)
-    return writing.render(CODEC, conversation, wanted)
+        return rendering.amend(CODEC, ask, conversation, wanted)
+    return rendering.render(CODEC, conversation, wanted)
 
 
-def path(wanted: Wanted) -> str:
+def path(wanted: RenderOptions) -> str:
     return PATH
 
 
@@ -65,7 +65,7 @@ class _Codec:
     LIST = LIST
     TELLS_MODEL = TELLS_MODEL
 
-    def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+    def write_members(self, conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
         return write_top(conversation, wanted)
 
     def write_items(self, messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:

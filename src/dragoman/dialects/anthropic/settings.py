@@ -9,17 +9,17 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Json
-from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.anthropic.read import DIALECT, ORIGIN
 from dragoman.dialects.anthropic.write import write_system
-from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.rendering import RenderOptions, inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, write_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int).decode
@@ -222,7 +222,7 @@ def _hint(raw: Raw | None) -> CacheHint | None:
     return None if text in (b"", b"null") else CacheHint(text)
 
 
-def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
     extras = own_extras(conversation, DIALECT)
     out: dict[str, Json] = {"model": quote(wanted.model)}
     system = write_system(conversation.messages)
@@ -256,7 +256,7 @@ def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str,
     return out
 
 
-_write_plain = Remembered[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
+_write_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
 
 
 def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[str, Json]) -> None:
@@ -331,6 +331,6 @@ def write_tool(tool: Tool | NativeTool) -> Json:
     return write_object(wire)
 
 
-_write_tools = Remembered[tuple[Tool | NativeTool, ...], Json](
+_write_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
     lambda tools: b"[" + b",".join([write_tool(tool) for tool in tools]) + b"]"
 )

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.wire.json import write_object
+from dragoman.wire.json_reader import write_object
 
 DIALECT = "anthropic"
 

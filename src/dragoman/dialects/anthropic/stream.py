@@ -12,14 +12,14 @@ from dragoman.conversation.events import Event, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.anthropic.blocks import TEXT, Blocks, late_fields, own_fields
 from dragoman.dialects.anthropic.errors import error_body, parse_error
 from dragoman.dialects.anthropic.reader import Reader
 from dragoman.dialects.anthropic.reply import parse_reply
 from dragoman.dialects.anthropic.stops import DIALECT, render_usage
-from dragoman.dialects.torn import TornDeltas
-from dragoman.wire.json import write_object
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.json_reader import write_object
 from dragoman.wire.sse import SseDecoder, event_frame, one_line
 
 TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "An event of the stream was longer than can be read.")
@@ -145,7 +145,7 @@ class Renderer(Blocks):
 
     __slots__ = ("_answering", "_begun", "_head", "_index", "_out", "_start")
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: AnswerContext) -> None:
         super().__init__()
         self._answering = answering
         self._out: list[bytes] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
@@ -25,7 +25,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic.read import DIALECT
-from dragoman.dialects.writing import Pieces
+from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
 _HEADS = {
@@ -189,12 +189,12 @@ def _write_result(part: Result, out: Pieces) -> None:
 
 def _write_reasoning(part: Reasoning, out: Pieces) -> None:
     held = part.state
-    if held is not None and held.kind == states.REDACTED and held.origin.dialect == DIALECT:
+    if held is not None and held.kind == reasoning_states.REDACTED and held.origin.dialect == DIALECT:
         out += (b'{"type":"redacted_thinking","data":', held.json)
         return
     out += (b'{"type":"thinking","thinking":', part.text.literal if part.text is not None else EMPTY)
     if held is not None:
-        own = held.kind == states.SIGNATURE and held.origin.dialect == DIALECT
+        own = held.kind == reasoning_states.SIGNATURE and held.origin.dialect == DIALECT
         out += (b',"signature":', held.json if own else quote(seal(held)))
 
 

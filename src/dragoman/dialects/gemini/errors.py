@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import Answering
-from dragoman.wire.failures import read_failure
+from dragoman.dialects.answering import AnswerContext
+from dragoman.wire.error_bodies import read_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.AUTH: (401, "UNAUTHENTICATED"),
@@ -40,7 +40,7 @@ def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure
     return read_failure(status, headers, body, "gemini")
 
 
-def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str, str], bytes]:
+def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     status, body = error_body(failure)
     headers = {"content-type": "application/json; charset=UTF-8"}

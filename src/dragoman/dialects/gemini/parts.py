@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import arguments_of, collect, merged
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
@@ -38,9 +38,9 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Extras, Inline, Json, Media, Opaque, Remote
 from dragoman.conversation.replies import Reply, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.gemini.finish import DIALECT, word_of
-from dragoman.wire.json import write_object
+from dragoman.wire.json_reader import write_object
 from dragoman.wire.sse import one_line
 
 HELD_LIMIT = 16 * 1024 * 1024
@@ -87,7 +87,7 @@ class Parts:
 
     __slots__ = ("_candidates", "answering", "over", "started", "usage")
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: AnswerContext) -> None:
         self.answering = answering
         self.started = Started()
         self.usage: Usage | None = None
@@ -309,7 +309,7 @@ def own_fields(extras: Extras | None) -> dict[str, bytes]:
 
 
 def _signature(state: Opaque) -> bytes:
-    own = state.origin.dialect == DIALECT and state.kind == states.THOUGHT
+    own = state.origin.dialect == DIALECT and state.kind == reasoning_states.THOUGHT
     return state.json if own else quote(seal(state))
 
 

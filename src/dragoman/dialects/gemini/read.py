@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
@@ -32,9 +32,9 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.gemini.schema import camel
-from dragoman.dialects.reading import extras_of, made_id, state
+from dragoman.dialects.parsing import extras_of, made_id, state
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json import items, members, salvage
+from dragoman.wire.json_reader import items, members, salvage
 
 DIALECT = "gemini"
 ORIGIN = Origin(DIALECT)
@@ -248,7 +248,7 @@ class Reader:
             arguments = b"{}"
         if arguments[:1] != b"{":
             raise MalformedRequest("arguments that are no object", at=f"{at}/functionCall/args")
-        held = state(states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+        held = state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
         identity, spelled = (wire.id, "") if wire.id else (made_id(self._calls, wire.name), NO_ID)
         extras = extras_of(DIALECT, _beside(thought, b"", fields)) if fields or thought else None
         call = Call(identity, wire.name, arguments, held, spelled=spelled, extras=extras)
@@ -316,11 +316,13 @@ def _opaque(raw: bytes) -> Opaque:
 
 
 def _read_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
-    held = state(states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+    held = state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
     if not thought:
         return Text(literal, held, extras=extras)
     text = Text(literal) if literal else None
-    return Reasoning(text=text, state=held, redacted=held is not None and held.kind == states.REDACTED, extras=extras)
+    return Reasoning(
+        text=text, state=held, redacted=held is not None and held.kind == reasoning_states.REDACTED, extras=extras
+    )
 
 
 def _gathered(parts: list[Part]) -> tuple[Part, ...]:

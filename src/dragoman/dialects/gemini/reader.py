@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import (
     CallDelta,
@@ -34,7 +34,7 @@ from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.gemini.finish import DIALECT, reason_of, said_of, usage_of
 from dragoman.dialects.gemini.partial import Arguments
-from dragoman.dialects.reading import base62, extras_of, state
+from dragoman.dialects.parsing import base62, extras_of, state
 
 ABSENT = Raw()
 
@@ -282,7 +282,7 @@ class Reader:
 
     def _sign(self, choice: _Choice, part: int, literal: bytes, out: list[Event]) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
-            out.append(Signed(choice.index, part, state(states.THOUGHT, literal, self.origin)))
+            out.append(Signed(choice.index, part, state(reasoning_states.THOUGHT, literal, self.origin)))
 
     def _call(self, choice: _Choice, call: _Call, signature: bytes, out: list[Event]) -> None:
         if call.name or choice.growing is None:

@@ -7,13 +7,13 @@ from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.gemini.errors import parse_error
 from dragoman.dialects.gemini.finish import DIALECT, render_usage
 from dragoman.dialects.gemini.parts import Parts, logprobs_result
 from dragoman.dialects.gemini.reader import ABSENT, Reader
 from dragoman.dialects.gemini.stream import Parser, readable
-from dragoman.wire.json import write_list, write_object
+from dragoman.wire.json_reader import write_list, write_object
 
 
 def parse_reply(body: bytes, origin: Origin | None = None, seed: str = "") -> list[Event]:
@@ -34,7 +34,7 @@ def parse_reply(body: bytes, origin: Origin | None = None, seed: str = "") -> li
     return out
 
 
-def render_reply(reply: Reply, answering: Answering) -> bytes:
+def render_reply(reply: Reply, answering: AnswerContext) -> bytes:
     """The reply as one response, or as an array of one."""
     whole = _Whole(answering)
     for event in tell(reply):
@@ -47,7 +47,7 @@ class _Whole(Parts):
 
     __slots__ = ("_logprobs", "_parts", "body")
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: AnswerContext) -> None:
         super().__init__(answering)
         self._parts: dict[int, list[bytes]] = {}
         self._logprobs: dict[int, bytes] = {}

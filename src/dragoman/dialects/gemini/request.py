@@ -13,14 +13,14 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.conversation.parts import Json
-from dragoman.dialects import writing
+from dragoman.dialects import rendering
 from dragoman.dialects.gemini import write
 from dragoman.dialects.gemini.read import DIALECT, read_messages, read_system
 from dragoman.dialects.gemini.settings import SNAKE, read_top, write_top
-from dragoman.dialects.reading import read_model, reading
-from dragoman.dialects.writing import Pieces, Wanted
+from dragoman.dialects.parsing import read_model, reading
+from dragoman.dialects.rendering import Pieces, RenderOptions
 from dragoman.errors import DuplicateKey, MalformedRequest
-from dragoman.wire.json import items, members, readable, refuse_duplicates, write_list, write_object
+from dragoman.wire.json_reader import items, members, readable, refuse_duplicates, write_list, write_object
 
 LIST = "contents"
 PATH = "/v1beta/models/"
@@ -82,19 +82,19 @@ def _content(raw: bytes) -> bytes:
     return b'{"role":"user","parts":[{"text":' + raw + b"}]}" if raw[:1] == b'"' else raw
 
 
-def render_request(conversation: Conversation, wanted: Wanted, ask: Ask | None = None) -> bytes:
+def render_request(conversation: Conversation, wanted: RenderOptions, ask: Ask | None = None) -> bytes:
     """The body: amended where `ask` is the client's own request in this dialect, else written anew."""
     if ask is None:
-        return writing.render(CODEC, conversation, wanted)
+        return rendering.render(CODEC, conversation, wanted)
     told = "model" in ask.members
     if conversation is ask.conversation and (wanted.model == ask.model or not told):
         return ask.source
     if told and wanted.model != ask.model:
         ask = msgspec.structs.replace(ask, members={**ask.members, "model": quote(wanted.model)})
-    return writing.amend(CODEC, ask, conversation, wanted)
+    return rendering.amend(CODEC, ask, conversation, wanted)
 
 
-def path(wanted: Wanted) -> str:
+def path(wanted: RenderOptions) -> str:
     """Where the request goes: the model and the streaming stand here."""
     verb = "streamGenerateContent?alt=sse" if wanted.stream else "generateContent"
     return f"{PATH}{_escaped(wanted.model)}:{verb}"
@@ -119,7 +119,7 @@ class _Codec:
     LIST = LIST
     TELLS_MODEL = TELLS_MODEL
 
-    def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+    def write_members(self, conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
         return write_top(conversation, wanted)
 
     def write_items(self, messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:

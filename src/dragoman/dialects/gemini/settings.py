@@ -13,19 +13,19 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.gemini.read import DIALECT
 from dragoman.dialects.gemini.schema import from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, read_choice, read_tools, write_choice, write_tools
 from dragoman.dialects.gemini.write import write_system
-from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.rendering import RenderOptions, inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json import items, malformed, write_object
+from dragoman.wire.json_reader import items, malformed, write_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int, strict=False).decode
@@ -207,7 +207,7 @@ def _read_tool_config(raw: bytes, found: dict[str, Any], extras: dict[str, Json]
     extras |= {f"toolConfig.{key}": value for key, value in wire.items()}
 
 
-def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
     """All top-level members but the contents. Model and streaming are told by the path."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini request")
@@ -242,7 +242,7 @@ def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str,
     return out
 
 
-_write_plain = Remembered[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
+_write_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
 
 
 def _generation(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:

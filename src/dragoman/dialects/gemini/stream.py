@@ -10,14 +10,14 @@ from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Json, Origin
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.gemini.errors import error_body, parse_error
 from dragoman.dialects.gemini.finish import DIALECT, render_usage
 from dragoman.dialects.gemini.objects import ObjectDecoder
 from dragoman.dialects.gemini.parts import Parts, logprobs_result
 from dragoman.dialects.gemini.reader import ABSENT, Chunk, Reader, decode_chunk
-from dragoman.dialects.torn import TornDeltas
-from dragoman.wire.json import mend_surrogates, write_object
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.json_reader import mend_surrogates, write_object
 from dragoman.wire.sse import SseDecoder, one_line
 
 TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "A chunk of the stream was longer than can be read.")
@@ -119,7 +119,7 @@ class Renderer(Parts):
 
     __slots__ = ("_array", "_begun", "_close", "_head", "_open", "_out", "_tail")
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: AnswerContext) -> None:
         super().__init__(answering)
         self._array = answering.array
         self._open, self._close = (b"", b"\r\n") if answering.array else (b"data: ", b"\r\n\r\n")

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
-from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.gemini.read import DIALECT, ORIGIN
 from dragoman.dialects.gemini.schema import camel, from_proto, to_proto
-from dragoman.dialects.reading import extras_of
+from dragoman.dialects.parsing import extras_of
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json import items, members, write_object
+from dragoman.wire.json_reader import items, members, write_object
 
 PROTO = "parameters"
 """The `schema_as` of a tool whose schema came in Gemini's own schema language."""
@@ -92,7 +92,7 @@ def _write_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
     return b"[" + b",".join(entries) + b"]"
 
 
-write_tools = Remembered(_write_tools)
+write_tools = IdentityCache(_write_tools)
 
 
 def _close(run: list[bytes], entries: list[bytes]) -> None:

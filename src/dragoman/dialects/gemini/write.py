@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
@@ -32,7 +32,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.gemini.read import DIALECT, NO_ID, guess, kind_of, read_response
-from dragoman.dialects.writing import Pieces
+from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
 _ROLES = {
@@ -242,7 +242,7 @@ def _write_signature(held: Opaque | None, out: Pieces) -> None:
     """Gemini's own signature as it is, by whichever of its endpoints; any other under its maker's name."""
     if held is None:
         return
-    own = held.kind == states.THOUGHT and held.origin.dialect in (DIALECT, "openai-chat")
+    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect in (DIALECT, "openai-chat")
     out += (b',"thoughtSignature":', held.json if own else quote(seal(held)))
 
 

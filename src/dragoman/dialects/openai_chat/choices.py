@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Event, ReasoningDelta, Signed, TextDelta
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Origin
@@ -12,7 +12,7 @@ from dragoman.dialects.openai_chat.chunks import DIALECT, Function, ToolCall
 from dragoman.dialects.openai_chat.details import ENCRYPTED, Entry
 from dragoman.dialects.openai_chat.signatures import signature_in
 from dragoman.dialects.openai_chat.thoughts import ThinkTags
-from dragoman.dialects.reading import base62, extras_of
+from dragoman.dialects.parsing import base62, extras_of
 
 TEXT, REASONING, REFUSAL, OTHER = "text", "reasoning", "refusal", ""
 
@@ -96,7 +96,7 @@ class OpenChoice:
             return
         state = self.entry.state(self.origin)
         if state is not None:
-            out.append(Signed(self.index, self.part, state, redacted=state.kind == states.REDACTED))
+            out.append(Signed(self.index, self.part, state, redacted=state.kind == reasoning_states.REDACTED))
         elif not self.entry.literals and self.entry.kind == ENCRYPTED:
             out.append(ReasoningDelta(self.index, self.part, EMPTY, ENCRYPTED))
         self.entry = None

@@ -9,12 +9,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.openai_chat.chunks import DIALECT, UNREADABLE, items, members
-from dragoman.wire.json import write_object
+from dragoman.wire.json_reader import write_object
 
 TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
 KINDS = frozenset({TEXT, SUMMARY, ENCRYPTED})
@@ -48,7 +48,7 @@ class Entry(msgspec.Struct, gc=False):
                 return sealed
         if _NO_STATE.issuperset(self.fields):
             return None
-        return Opaque(kind=states.DETAIL, json=self._json(), origin=origin)
+        return Opaque(kind=reasoning_states.DETAIL, json=self._json(), origin=origin)
 
     def _json(self) -> Json:
         fields = {"type": self.fields["type"]}
@@ -83,7 +83,7 @@ def render_piece(kind: str, literal: bytes, number: int) -> Json:
 
 def render_state(state: Opaque, text: bytes | None, kind: str, number: int, streamed: bool) -> Json:
     """An entry with its state. `streamed`: its text has gone ahead in pieces."""
-    if state.kind == states.DETAIL and state.origin.dialect == DIALECT:
+    if state.kind == reasoning_states.DETAIL and state.origin.dialect == DIALECT:
         return _own_entry(state, number, streamed)
     sealed = quote(seal(state))
     if text is None:

@@ -6,7 +6,7 @@ import msgspec
 
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Origin
-from dragoman.dialects.citing import page_of
+from dragoman.dialects.citations import page_of
 from dragoman.dialects.openai_chat.chunks import DIALECT
 
 _encode = msgspec.json.Encoder().encode

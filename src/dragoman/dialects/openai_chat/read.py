@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
@@ -36,9 +36,9 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.openai_chat.plain import read_arguments
-from dragoman.dialects.reading import OPENAI_FILES, extras_of, kind_of, link, made_id, state
+from dragoman.dialects.parsing import OPENAI_FILES, extras_of, kind_of, link, made_id, state
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json import items, members, salvage, write_object
+from dragoman.wire.json_reader import items, members, salvage, write_object
 
 DIALECT = "openai-chat"
 ORIGIN = Origin(DIALECT)
@@ -391,7 +391,7 @@ def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
     if not isinstance(found, str):
         fields["extra_content"] = extra_content
         return None
-    return state(states.THOUGHT, quote(found), ORIGIN)
+    return state(reasoning_states.THOUGHT, quote(found), ORIGIN)
 
 
 _PLAIN_DETAIL = {"type", "text"}
@@ -410,12 +410,19 @@ def _detail(raw: bytes) -> Reasoning:
     for key in ("signature", "data"):
         value = bytes(entry.get(key, b""))
         if value[:1] == b'"':
-            found = state(states.DETAIL, value, ORIGIN)
+            found = state(reasoning_states.DETAIL, value, ORIGIN)
             if found.origin is not ORIGIN:
-                return Reasoning(text=text, state=found, redacted=found.kind == states.REDACTED, field=states.DETAIL)
+                return Reasoning(
+                    text=text,
+                    state=found,
+                    redacted=found.kind == reasoning_states.REDACTED,
+                    field=reasoning_states.DETAIL,
+                )
     if text is not None and entry.keys() == _PLAIN_DETAIL:
-        return Reasoning(text=text, field=states.DETAIL)
-    return Reasoning(text=text, state=Opaque(kind=states.DETAIL, json=raw, origin=ORIGIN), field=states.DETAIL)
+        return Reasoning(text=text, field=reasoning_states.DETAIL)
+    return Reasoning(
+        text=text, state=Opaque(kind=reasoning_states.DETAIL, json=raw, origin=ORIGIN), field=reasoning_states.DETAIL
+    )
 
 
 def read_part(raw: bytes, at: str) -> Part:

@@ -45,9 +45,9 @@ from dragoman.dialects.openai_chat.details import parse_entries
 from dragoman.dialects.openai_chat.signatures import signature_in
 from dragoman.dialects.openai_chat.stops import BREAKDOWNS, reason_of
 from dragoman.dialects.openai_chat.usage import parse_usage
-from dragoman.dialects.reading import extras_of, link
-from dragoman.dialects.torn import TornDeltas
-from dragoman.wire.failures import read_failure
+from dragoman.dialects.parsing import extras_of, link
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.error_bodies import read_failure
 
 _QUOTE = 34
 _LIST = 91

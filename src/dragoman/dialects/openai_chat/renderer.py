@@ -26,7 +26,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_chat.chunks import DIALECT
 from dragoman.dialects.openai_chat.details import kind_of, render_piece, render_state
 from dragoman.dialects.openai_chat.errors import error_body
@@ -84,7 +84,7 @@ class Renderer:
         "_waiting",
     )
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: AnswerContext) -> None:
         self._answering = answering
         self._legacy = "functions" in answering.request
         self._tail = b',"usage":null}\n\n' if answering.include_usage else b"}\n\n"

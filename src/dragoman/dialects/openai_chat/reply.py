@@ -23,7 +23,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_chat.chunks import ABSENT, DIALECT, UNREADABLE, decode_said
 from dragoman.dialects.openai_chat.details import kind_of, render_piece, render_state
 from dragoman.dialects.openai_chat.pieces import (
@@ -82,7 +82,7 @@ def _silent(raw: msgspec.Raw) -> bool:
     return raw is ABSENT or bytes(raw) in (b"null", b"[]", b'""')
 
 
-def render_reply(reply: Reply, answering: Answering) -> bytes:
+def render_reply(reply: Reply, answering: AnswerContext) -> bytes:
     """The answer as one object."""
     out = [
         b'{"id":%b,"object":"chat.completion","created":%d,"model":%b,"choices":['
@@ -104,7 +104,7 @@ def render_reply(reply: Reply, answering: Answering) -> bytes:
     return b"".join(out)
 
 
-def _choice(index: int, choice: Choice, answering: Answering) -> bytes:
+def _choice(index: int, choice: Choice, answering: AnswerContext) -> bytes:
     parts = _Sorted(choice.parts, "functions" in answering.request)
     reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
     word = word_for(reason, parts.legacy, bool(parts.refusals))

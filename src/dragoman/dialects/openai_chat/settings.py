@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.settings import (
     THINKING_FIELDS,
     FormatKind,
@@ -24,10 +24,10 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, ORIGIN
 from dragoman.dialects.openai_chat.thinking import read_thinking, write_thinking
 from dragoman.dialects.openai_chat.tools import read_tools, text_literal, write_tools
-from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, own_extras, put
+from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.rendering import RenderOptions, own_extras, put
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, write_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int).decode
@@ -227,7 +227,7 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
     return bytes(members(raw, "/stream_options").get("include_usage", b"")) == b"true"
 
 
-def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
     """All top-level members but the messages."""
     out: dict[str, Json] = {"model": quote(wanted.model)}
     if conversation.empty_tools and not conversation.tools:
@@ -266,7 +266,7 @@ def _spelled_out(settings: Settings) -> dict[str, Json]:
     return out
 
 
-_write_settings = Remembered(_spelled_out)
+_write_settings = IdentityCache(_spelled_out)
 
 
 _ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_tokens"})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.openai_chat.chunks import DIALECT
-from dragoman.dialects.reading import state
+from dragoman.dialects.parsing import state
 
 
 class _Google(msgspec.Struct, gc=False):
@@ -31,10 +31,10 @@ def signature_in(extra_content: bytes, origin: Origin) -> Opaque | None:
         return None
     if google is None or not google.thought_signature:
         return None
-    return state(states.THOUGHT, quote(google.thought_signature), origin)
+    return state(reasoning_states.THOUGHT, quote(google.thought_signature), origin)
 
 
 def render_signature(held: Opaque) -> Json:
     """The dialect's own state as it is, any other under its maker's name."""
-    own = held.kind == states.THOUGHT and held.origin.dialect == DIALECT
+    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect == DIALECT
     return b'{"google":{"thought_signature":' + (held.json if own else quote(seal(held))) + b"}}"

@@ -10,7 +10,7 @@ import msgspec
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import Effort, Thinking
-from dragoman.dialects.writing import put_text
+from dragoman.dialects.rendering import put_text
 
 
 def read_thinking(wire: dict[str, bytes], found: dict[str, Any], extras: dict[str, Json]) -> None:

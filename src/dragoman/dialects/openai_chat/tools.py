@@ -8,15 +8,15 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Json
-from dragoman.conversation.remembered import Remembered
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.openai_chat.read import DIALECT, ORIGIN
-from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import put
+from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, write_object
 
 
 class _WireFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -171,7 +171,7 @@ def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
     return {key: b"[" + b",".join(written) + b"]" for key, written in groups.items()}
 
 
-write_tools = Remembered(_grouped)
+write_tools = IdentityCache(_grouped)
 
 
 def write_tool(tool: Tool | NativeTool) -> Json:

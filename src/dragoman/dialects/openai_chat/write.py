@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
@@ -28,8 +28,8 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.openai_chat.read import BARE, DIALECT, DOCUMENT_URL, LEGACY, UNTITLED
-from dragoman.dialects.reading import data_url
-from dragoman.dialects.writing import Pieces
+from dragoman.dialects.parsing import data_url
+from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
 _ROLES = {
@@ -168,7 +168,7 @@ def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
 def _detail(part: Reasoning) -> bytes:
     """An entry as it came, or one made for reasoning of another make."""
     held = part.state
-    if held is not None and held.kind == states.DETAIL:
+    if held is not None and held.kind == reasoning_states.DETAIL:
         return held.json
     if held is None:
         return b'{"type":"reasoning.text","text":' + (part.text.literal if part.text else EMPTY) + b"}"
@@ -219,7 +219,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
 
 def _signature(held: Opaque) -> bytes:
     """Gemini's own signature as it is; any other under its maker's name."""
-    own = held.kind == states.THOUGHT and held.origin.dialect in (DIALECT, "gemini")
+    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect in (DIALECT, "gemini")
     return held.json if own else quote(seal(held))
 
 

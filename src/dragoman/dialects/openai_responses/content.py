@@ -23,10 +23,10 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.dialects.reading import OPENAI_FILES, data_url, extras_of, kind_of, link
-from dragoman.dialects.writing import Pieces
+from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of, link
+from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json import items, salvage
+from dragoman.wire.json_reader import items, salvage
 
 DIALECT = "openai-responses"
 ORIGIN = Origin(DIALECT)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_errors import error_object, headers_of, status_of
-from dragoman.wire.failures import read_failure
+from dragoman.wire.error_bodies import read_failure
 
 _TOO_LONG = "exceeds the context window"
 
@@ -21,7 +21,7 @@ def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure
     return read_failure(status, headers, body)
 
 
-def render_error(failure: Failure, answering: Answering) -> tuple[int, dict[str, str], bytes]:
+def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     body = _encode({"error": error_object(failure, _message(failure))})
     return status_of(failure), headers_of(failure, answering), body

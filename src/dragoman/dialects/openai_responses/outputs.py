@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, Opaque, Origin
-from dragoman.dialects.citing import page_of
+from dragoman.dialects.citations import page_of
 from dragoman.dialects.openai_responses.frames import DIALECT
 from dragoman.dialects.openai_responses.reader import THOUGHT
-from dragoman.dialects.reading import base62
-from dragoman.wire.json import write_list, write_object
+from dragoman.dialects.parsing import base62
+from dragoman.wire.json_reader import write_list, write_object
 
 _encode = msgspec.json.Encoder().encode
 
@@ -64,7 +64,7 @@ def reasoning(
 
 def encrypted_content(state: Opaque) -> Json:
     """The dialect's own state as it is, any other under its maker's name."""
-    own = state.kind == states.ENCRYPTED and state.origin.dialect == DIALECT
+    own = state.kind == reasoning_states.ENCRYPTED and state.origin.dialect == DIALECT
     return state.json if own else quote(seal(state))
 
 

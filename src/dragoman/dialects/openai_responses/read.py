@@ -11,14 +11,14 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, joined, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import Call, Extras, Json, Opaque, Part, Reasoning, Result, Text
 from dragoman.dialects.openai_responses.content import DIALECT, ORIGIN, read_content
-from dragoman.dialects.reading import extras_of, made_id, state
+from dragoman.dialects.parsing import extras_of, made_id, state
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json import items, members, salvage
+from dragoman.wire.json_reader import items, members, salvage
 
 ITEM = "item."
 """Extras of an assistant's message item hang on its first part under this head: one message may hold several items."""
@@ -242,7 +242,7 @@ class Reader:
             self._opaque("reasoning")
             return
         encrypted = bytes(wire.encrypted_content)
-        held = state(states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
+        held = state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
         more: dict[str, Json] = {**fields}
         if len(summary) > 1 or (summary and content):
             more["summary"] = bytes(wire.summary)
@@ -252,7 +252,7 @@ class Reader:
         part = Reasoning(
             text=Text(joined("\n\n", texts)) if texts else None,
             state=held,
-            redacted=held is not None and held.kind == states.REDACTED,
+            redacted=held is not None and held.kind == reasoning_states.REDACTED,
             field="content" if content and not summary else "summary",
             extras=_extras(wire, more),
         )
@@ -261,7 +261,7 @@ class Reader:
 
 def _is_calls(held: Opaque) -> bool:
     """State that hangs on a call, not on thinking."""
-    return held.kind == states.THOUGHT
+    return held.kind == reasoning_states.THOUGHT
 
 
 _KNOWN = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -38,10 +38,10 @@ from dragoman.dialects.openai_responses.frames import (
     string,
 )
 from dragoman.dialects.openai_responses.usage import parse_usage
-from dragoman.dialects.reading import base62, extras_of, state
-from dragoman.dialects.torn import TornDeltas
-from dragoman.wire.failures import read_failure
-from dragoman.wire.json import write_object
+from dragoman.dialects.parsing import base62, extras_of, state
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.json_reader import write_object
 
 SUMMARY, THOUGHT = "summary", "reasoning_text"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -330,11 +330,11 @@ class Reader:
             self._keep(found, item, out)
 
     def _sign(self, found: _Item, encrypted: bytes, out: list[Event]) -> None:
-        held = state(states.ENCRYPTED, encrypted, self.origin)
+        held = state(reasoning_states.ENCRYPTED, encrypted, self.origin)
         part = max(found.parts.values()) if found.parts else self._begin()
         if not found.parts and held.origin is self.origin:
             held = Opaque(kind=held.kind, json=held.json, origin=held.origin, extras=found.extras)
-        out.append(Signed(0, part, held, redacted=held.kind == states.REDACTED))
+        out.append(Signed(0, part, held, redacted=held.kind == reasoning_states.REDACTED))
 
     def _finish_call(self, found: _Item, item: Mapping[str, bytes], out: list[Event]) -> None:
         literal = item.get(CALLS[found.kind], b"")

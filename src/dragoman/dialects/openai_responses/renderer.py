@@ -28,14 +28,14 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Json, MediaKind, Opaque
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_responses import outputs
 from dragoman.dialects.openai_responses.errors import error_event, response_error
 from dragoman.dialects.openai_responses.frames import DIALECT
 from dragoman.dialects.openai_responses.response import Response, identity, incomplete_details, response_for
 from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.openai_responses.written import WrittenCall, WrittenMessage, WrittenReasoning
-from dragoman.wire.json import write_list
+from dragoman.wire.json_reader import write_list
 from dragoman.wire.sse import event_frame
 
 _STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
@@ -66,7 +66,7 @@ class Renderer:
         "_waiting",
     )
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: AnswerContext) -> None:
         self._answering = answering
         self._response: Response | None = None
         self._response_id = ""

@@ -24,13 +24,13 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_responses import outputs
 from dragoman.dialects.openai_responses.frames import DIALECT, UNREADABLE
 from dragoman.dialects.openai_responses.reader import Reader
 from dragoman.dialects.openai_responses.response import identity, incomplete_details, response_for
 from dragoman.dialects.openai_responses.usage import render_usage
-from dragoman.wire.json import write_list
+from dragoman.wire.json_reader import write_list
 
 
 def parse_reply(body: bytes, origin: Origin | None = None, *, seed: str = "") -> list[Event]:
@@ -49,7 +49,7 @@ def parse_reply(body: bytes, origin: Origin | None = None, *, seed: str = "") ->
     return out
 
 
-def render_reply(reply: Reply, answering: Answering) -> bytes:
+def render_reply(reply: Reply, answering: AnswerContext) -> bytes:
     """The answer as one response object. Responses knows one choice."""
     started = Started(reply.id, reply.model, reply.created, None, reply.service_tier, reply.extras)
     choice = reply.choices[0] if reply.choices else Choice(())

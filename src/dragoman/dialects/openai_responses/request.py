@@ -9,15 +9,15 @@ import msgspec
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.conversation.parts import Json
-from dragoman.dialects import writing
+from dragoman.dialects import rendering
 from dragoman.dialects.openai_responses import write
 from dragoman.dialects.openai_responses.content import DIALECT
 from dragoman.dialects.openai_responses.read import read_instructions, read_messages
 from dragoman.dialects.openai_responses.settings import read_top, write_top
-from dragoman.dialects.reading import read_model, reading
-from dragoman.dialects.writing import Pieces, Wanted
+from dragoman.dialects.parsing import read_model, reading
+from dragoman.dialects.rendering import Pieces, RenderOptions
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json import members, readable, refuse_duplicates
+from dragoman.wire.json_reader import members, readable, refuse_duplicates
 
 LIST = "input"
 PATH = "/responses"
@@ -42,13 +42,13 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     return Ask(DIALECT, read_model(found), stream, conversation, source, found, headers or {}, True, repairs)
 
 
-def render_request(conversation: Conversation, wanted: Wanted, ask: Ask | None = None) -> bytes:
+def render_request(conversation: Conversation, wanted: RenderOptions, ask: Ask | None = None) -> bytes:
     """The body: amended where `ask` is the client's own request in this dialect, else written anew."""
     if ask is None:
-        return writing.render(CODEC, conversation, wanted)
+        return rendering.render(CODEC, conversation, wanted)
     if conversation.messages is not ask.conversation.messages:
         ask = msgspec.structs.replace(ask, members={**ask.members, LIST: _listed(bytes(ask.members.get(LIST, b"")))})
-    return writing.amend(CODEC, ask, conversation, wanted)
+    return rendering.amend(CODEC, ask, conversation, wanted)
 
 
 def _listed(raw: bytes) -> bytes:
@@ -58,7 +58,7 @@ def _listed(raw: bytes) -> bytes:
     return raw if raw[:1] == b"[" else b"[]"
 
 
-def path(wanted: Wanted) -> str:
+def path(wanted: RenderOptions) -> str:
     return PATH
 
 
@@ -86,7 +86,7 @@ class _Codec:
     LIST = LIST
     TELLS_MODEL = TELLS_MODEL
 
-    def write_members(self, conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+    def write_members(self, conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
         return write_top(conversation, wanted)
 
     def write_items(self, messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:

@@ -10,9 +10,9 @@ from dragoman.conversation.events import Started
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Stop
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.openai_responses.frames import DIALECT
-from dragoman.wire.json import write_object
+from dragoman.wire.json_reader import write_object
 
 _REPEATED: Mapping[str, Json] = {
     "background": b"false",
@@ -59,7 +59,7 @@ class Response(msgspec.Struct, frozen=True):
         return write_object({**self.head, **told, "output": output, **self.repeated, "usage": usage})
 
 
-def response_for(started: Started, answering: Answering) -> Response:
+def response_for(started: Started, answering: AnswerContext) -> Response:
     """The frame of the answer's response objects."""
     head = {
         "id": quote(identity(started, answering)),
@@ -74,7 +74,7 @@ def response_for(started: Started, answering: Answering) -> Response:
     return Response(head, repeated)
 
 
-def identity(started: Started, answering: Answering) -> str:
+def identity(started: Started, answering: AnswerContext) -> str:
     return started.id or answering.id
 
 

@@ -18,10 +18,10 @@ from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseF
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_responses.content import DIALECT, ORIGIN
 from dragoman.dialects.openai_responses.write import write_instructions
-from dragoman.dialects.reading import extras_of
-from dragoman.dialects.writing import Wanted, own_extras, put, put_text, refuse_unspoken
+from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.rendering import RenderOptions, own_extras, put, put_text, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, write_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int).decode
@@ -226,7 +226,7 @@ def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
     )
 
 
-def write_top(conversation: Conversation, wanted: Wanted) -> dict[str, Json]:
+def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
     """All top-level members but the input."""
     settings = conversation.settings
     _check(conversation)

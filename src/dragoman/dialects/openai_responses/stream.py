@@ -9,7 +9,7 @@ from dragoman.conversation.parts import Origin
 from dragoman.dialects.openai_responses.frames import DIALECT, UNREADABLE
 from dragoman.dialects.openai_responses.reader import Reader
 from dragoman.dialects.openai_responses.renderer import Renderer
-from dragoman.wire.failures import read_failure
+from dragoman.wire.error_bodies import read_failure
 from dragoman.wire.sse import Frame, SseDecoder, one_line
 
 __all__ = ["Parser", "Renderer"]

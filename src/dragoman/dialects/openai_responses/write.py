@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dragoman.conversation import states
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.dialects.openai_responses.content import DIALECT, write_content, write_extras
 from dragoman.dialects.openai_responses.read import ITEM
-from dragoman.dialects.writing import Pieces
+from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
 _HEADS = {
@@ -175,7 +175,7 @@ def _write_reasoning(part: Reasoning, out: Pieces) -> None:
         out.append(b',"content":[{"type":"reasoning_text","text":%b}]' % text)
     held = part.state
     if held is not None:
-        mine = held.kind == states.ENCRYPTED and held.origin.dialect == DIALECT
+        mine = held.kind == reasoning_states.ENCRYPTED and held.origin.dialect == DIALECT
         out += (b',"encrypted_content":', held.json if mine else quote(seal(held)))
     write_extras(part.extras, out)
     out.append(b"}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.gemini.manner import Manner, model_of
+from dragoman.emulators.gemini.flavour import Manner, model_of
 from dragoman.emulators.gemini.thoughts import sign
 from dragoman.emulators.provider import Received, ToolCall, Turn
 from dragoman.emulators.usage import digest, used, weight

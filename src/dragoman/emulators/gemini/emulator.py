@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.gemini import answer, judge
-from dragoman.emulators.gemini.manner import AI_STUDIO, ON_VERTEX, Fault, Manner
+from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Fault, Manner
 from dragoman.emulators.provider import FaultKind, Operation, Options, Provider, Received, Refused, Turn
 from dragoman.emulators.wire import compact, sse
 

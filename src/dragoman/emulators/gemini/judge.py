@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.gemini.manner import Fault, Manner, Model, model_of
+from dragoman.emulators.gemini.flavour import Fault, Manner, Model, model_of
 from dragoman.emulators.gemini.messages import ENUMS
 from dragoman.emulators.gemini.proto import Reader
 from dragoman.emulators.gemini.schemas import check_schema, check_tools

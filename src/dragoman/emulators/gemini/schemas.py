@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.gemini.manner import Fault, Manner
+from dragoman.emulators.gemini.flavour import Fault, Manner
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 _NAME_RULE = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from dragoman.emulators.gemini.manner import Fault, Manner, Model
+from dragoman.emulators.gemini.flavour import Fault, Manner, Model
 from dragoman.emulators.signatures import decoded, is_masked, mint, verdict
 
 # Values that stand for "this call was not made by Gemini"; on the wire they are base64, as the field is bytes.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from dragoman.emulators.gemini.manner import Fault, Manner, Model
+from dragoman.emulators.gemini.flavour import Fault, Manner, Model
 
 Content = dict[str, Any]
 Part = dict[str, Any]

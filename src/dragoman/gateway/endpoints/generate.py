@@ -11,20 +11,20 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import Answering
+from dragoman.dialects.answering import AnswerContext
 from dragoman.dialects.registry import requests
 from dragoman.engine.adapt import loss_of
 from dragoman.engine.summary import summary
-from dragoman.engine.tokens import estimate
+from dragoman.engine.token_estimate import estimate
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
-from dragoman.gateway.ending import GOING_AWAY, is_ending
+from dragoman.gateway.client_errors import Unread, as_failure
+from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.outbound import JSON, SSE, Headers, Outbound, header
-from dragoman.gateway.presence import Presence
-from dragoman.gateway.recording import GONE, Question, held, write_down
-from dragoman.gateway.refusals import Unread, as_failure
+from dragoman.gateway.request_record import GONE, Question, held, write_down
 from dragoman.gateway.services import Services
+from dragoman.gateway.shutdown import GOING_AWAY, is_ending
 from dragoman.upstream.dispatch import Answer, Wish
 
 MAX_LOSS = "x-dragoman-max-loss"
@@ -42,7 +42,7 @@ async def generate(
 ) -> None:
     """Answer one question, whatever happens to it."""
     question = Question(outbound.id, dialect, known, time.perf_counter(), array=array)
-    question.answering = Answering(id=outbound.id, array=array)
+    question.answering = AnswerContext(id=outbound.id, array=array)
     try:
         with Slot(services, known):
             await _asked(services, inbound, outbound, question, model, stream)
@@ -71,7 +71,7 @@ async def _asked(
     question.ask = ask = _read(question.dialect, body, inbound.headers, model, stream)
     question.asked = name = ask.model or services.config.default_model or ""
     wish = _wish(services, inbound, question, ask, name)
-    presence = Presence(inbound)
+    presence = ClientWatch(inbound)
     try:
         await _answer(services, outbound, question, wish)
     except asyncio.CancelledError:
@@ -97,7 +97,7 @@ def _wish(services: Services, inbound: Inbound, question: Question, ask: Ask, na
     now = time.time()
     if known.client is not None:
         admit(services, known, estimate(ask.source), now)
-    question.answering = Answering(
+    question.answering = AnswerContext(
         model=name,
         created=int(now),
         id=question.id,

@@ -10,18 +10,18 @@ import msgspec
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import quote
-from dragoman.engine.tokens import estimate
+from dragoman.engine.token_estimate import estimate
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.endpoints.generate import unknown_model
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import JSON, Outbound, header
-from dragoman.gateway.recording import LONGEST_NAME
+from dragoman.gateway.request_record import LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.destinations import Destination
-from dragoman.upstream.failures import refusal, transport_failure
+from dragoman.upstream.refusals import refusal, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
-from dragoman.wire.json import members, readable, refuse_duplicates, write_object
+from dragoman.wire.json_reader import members, readable, refuse_duplicates, write_object
 
 _FIELD = re.compile(
     rb'(content-disposition: form-data; name="model"\r\n(?:[^\r\n]+\r\n)*\r\n)([^\r\n]*)', re.IGNORECASE

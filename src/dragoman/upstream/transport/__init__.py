@@ -8,6 +8,7 @@
 `docs/decisions/own-http-client.md` says why it is our own and what it leaves out.
 """
 
+from dragoman.upstream.transport.address_guard import public_only
 from dragoman.upstream.transport.failures import (
     AddressRefused,
     BrokenResponse,
@@ -23,7 +24,6 @@ from dragoman.upstream.transport.failures import (
     UnknownEncoding,
     Unsendable,
 )
-from dragoman.upstream.transport.guard import public_only
 from dragoman.upstream.transport.incoming import Incoming
 from dragoman.upstream.transport.limits import Limits, Stats, Timeouts
 from dragoman.upstream.transport.outgoing import Outgoing

@@ -14,9 +14,9 @@ from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from dragoman.upstream.transport.exchange import Exchange
 from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut, TooLarge, TransportClosed
 from dragoman.upstream.transport.framing import Framing, lower_name
+from dragoman.upstream.transport.in_flight import Exchange
 from dragoman.upstream.transport.limits import Limits
 
 _JOINED = 65536

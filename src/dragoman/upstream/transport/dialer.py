@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from dragoman.upstream.transport.address import Origin
+from dragoman.upstream.transport.address_guard import Guard, is_address
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.failures import (
     AddressRefused,
@@ -18,7 +19,6 @@ from dragoman.upstream.transport.failures import (
     TlsFailed,
     TransportFailure,
 )
-from dragoman.upstream.transport.guard import Guard, is_address
 from dragoman.upstream.transport.proxy import Proxy, Tunnel
 from dragoman.upstream.transport.tls import Tls
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Self
 
 from dragoman.upstream.transport.decoding import Inflater
-from dragoman.upstream.transport.exchange import Exchange
 from dragoman.upstream.transport.failures import Phase, TooLarge
+from dragoman.upstream.transport.in_flight import Exchange
 
 
 class Incoming(Exchange):

@@ -9,10 +9,10 @@ from math import inf
 from typing import Self
 
 from dragoman.upstream.transport.address import Origin, parse_address
+from dragoman.upstream.transport.address_guard import Guard
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.dialer import Dialer
 from dragoman.upstream.transport.failures import TransportClosed
-from dragoman.upstream.transport.guard import Guard
 from dragoman.upstream.transport.incoming import Incoming
 from dragoman.upstream.transport.limits import Limits, Stats, Timeouts
 from dragoman.upstream.transport.outgoing import Outgoing, compose

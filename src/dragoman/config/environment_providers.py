@@ -1,0 +1,99 @@
+"""Providers that nobody wrote down, found in the environment.
+
+A vendor's key is sent to that vendor's own address only: a provider with a `base_url` of its own must name its key.
+Base URLs of SDKs (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`) are not taken on purpose: users point those at us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.config.known_names import Known
+from dragoman.config.schema import Config, Model, Provider
+from dragoman.config.secret import Secret
+from dragoman.config.variables import Environment
+
+GATEWAY = "gateway"
+GATEWAY_URL = "LLM_GATEWAY_URL"
+GATEWAY_KEY = "LLM_GATEWAY_API_KEY"
+GATEWAY_MODEL = "LLM_MODEL"
+
+
+class Completed(Struct, frozen=True):
+    config: Config
+    origins: dict[str, str]
+
+
+def complete(config: Config, known: Known, variables: Environment) -> Completed:
+    """Fill in from the environment what the file leaves open; what the file says always wins."""
+    origins: dict[str, str] = {}
+    providers = dict(config.providers)
+    for name, provider in config.providers.items():
+        providers[name] = _with_key(name, provider, known, variables, origins)
+    for name in _implied(config, known, variables):
+        providers[name] = _with_key(name, Provider(profile=name), known, variables, origins)
+    _gateway(providers, known, variables, origins)
+    default = config.default_model or _default_model(config, providers, variables, origins)
+    return Completed(msgspec.structs.replace(config, providers=providers, default_model=default), origins)
+
+
+def _implied(config: Config, known: Known, variables: Environment) -> Iterator[str]:
+    """Profiles that a target names, or, where the file names no provider at all, those that have a key."""
+    for target in sorted({target for model in config.models.values() for target in _targets(model)}):
+        first, slash, _ = target.partition("/")
+        profiles = known.profiles if known.profiles is not None else {first}
+        if slash and first not in config.providers and first in profiles:
+            yield first
+    if not config.providers and not config.models:
+        yield from (name for name in known.variables if _key_variable(name, known, variables))
+
+
+def _targets(model: Model) -> tuple[str, ...]:
+    on = model.fallbacks_on
+    return (model.target, *model.fallbacks, *on.context_length, *on.content_filter, *on.rate_limit)
+
+
+def _key_variable(profile: str, known: Known, variables: Environment) -> str | None:
+    return next((name for name in known.variables.get(profile, ()) if variables.values.get(name)), None)
+
+
+def _with_key(name: str, provider: Provider, known: Known, variables: Environment, origins: dict[str, str]) -> Provider:
+    variable = _key_variable(provider.profile or name, known, variables)
+    if provider.key_pool() or provider.base_url is not None or variable is None:
+        return provider
+    origins[f"providers.{name}.api_key"] = variables.origin(variable)
+    return msgspec.structs.replace(provider, api_key=Secret(variables.values[variable].strip()))
+
+
+def _gateway(providers: dict[str, Provider], known: Known, variables: Environment, origins: dict[str, str]) -> None:
+    """`LLM_GATEWAY_URL` and its key, under the name `gateway`; a `base_url` in the file wins."""
+    given = providers.get(GATEWAY)
+    url = variables.values.get(GATEWAY_URL)
+    if not url or (given is not None and given.base_url is not None):
+        return
+    found = msgspec.structs.replace(given or Provider(profile=known.gateway_profile), base_url=url.rstrip("/"))
+    if found.profile is None:
+        found = msgspec.structs.replace(found, profile=known.gateway_profile)
+    origins[f"providers.{GATEWAY}.base_url"] = variables.origin(GATEWAY_URL)
+    key = variables.values.get(GATEWAY_KEY)
+    if key and not found.key_pool():
+        found = msgspec.structs.replace(found, api_key=Secret(key.strip()))
+        origins[f"providers.{GATEWAY}.api_key"] = variables.origin(GATEWAY_KEY)
+    providers[GATEWAY] = found
+
+
+def _default_model(
+    config: Config, providers: dict[str, Provider], variables: Environment, origins: dict[str, str]
+) -> str | None:
+    """`LLM_MODEL`: a model of the file, a target, or a model of the gateway that the environment names."""
+    name = variables.values.get(GATEWAY_MODEL)
+    if not name:
+        return None
+    named = name in config.models or name.partition("/")[0] in providers
+    if not named and GATEWAY not in providers:
+        return None
+    origins["default_model"] = variables.origin(GATEWAY_MODEL)
+    return name if named else f"{GATEWAY}/{name}"

@@ -1,0 +1,100 @@
+"""What the readers of all dialects share: ids where a dialect has none, data URLs, sealed state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from hashlib import blake2b
+from typing import ParamSpec
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.envelope import unseal
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Extras, Inline, Json, Opaque, Origin, Remote
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import malformed, too_deep
+
+OPENAI_FILES = "openai"
+"""Who holds the files that Chat and Responses speak of."""
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def base62(*words: object, length: int) -> str:
+    """A hash of the words in letters and digits. The same words give the same id in every run."""
+    number = int.from_bytes(blake2b("\0".join(map(str, words)).encode(), digest_size=32).digest())
+    letters = []
+    for _ in range(length):
+        number, rest = divmod(number, 62)
+        letters.append(_ALPHABET[rest])
+    return "".join(letters)
+
+
+def made_id(ordinal: int, name: str) -> str:
+    """The id of the n-th call of a conversation whose dialect gave it none."""
+    return "call_" + base62(ordinal, name, length=24)
+
+
+def state(kind: str, literal: Json, origin: Origin) -> Opaque:
+    """Opaque state as it came, or what was sealed in it under its maker's name."""
+    sealed = unseal(unquote(literal))
+    return sealed if sealed is not None else Opaque(kind=kind, json=literal, origin=origin)
+
+
+def link(url: str) -> Inline | Remote:
+    """A data URL is bytes in the request; any other is remote."""
+    if not url.startswith("data:"):
+        return Remote(url)
+    head, comma, content = url[5:].partition(",")
+    media_type, _, encoding = head.rpartition(";")
+    if not comma or encoding != "base64":
+        return Remote(url)
+    return Inline(media_type, quote(content))
+
+
+def data_url(source: Inline) -> bytes:
+    """The JSON literal of a data URL."""
+    return b'"data:' + source.media_type.encode() + b";base64," + source.data[1:]
+
+
+def kind_of(raw: bytes, at: str) -> str:
+    """The `type` of an object that could not be read as it stands."""
+    kind = msgspec.json.decode(raw).get("type")
+    if not isinstance(kind, str):
+        raise MalformedRequest("the type is not a string", at=f"{at}/type")
+    return kind
+
+
+def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
+    return Extras(dialect, fields) if fields else None
+
+
+def read_model(found: Mapping[str, Raw]) -> str | None:
+    """The model that the client named, if any."""
+    raw = bytes(found.get("model", b"null"))
+    if raw == b"null":
+        return None
+    if raw[:1] != b'"':
+        raise MalformedRequest("the model is not a string", at="/model")
+    return unquote(raw)
+
+
+P = ParamSpec("P")
+
+
+def reading(parse: Callable[P, Ask]) -> Callable[P, Ask]:
+    """A reader of requests whose faults are all our own: a value of the wrong type anywhere is a malformed request."""
+
+    @wraps(parse)
+    def read(*args: P.args, **kwargs: P.kwargs) -> Ask:
+        try:
+            return parse(*args, **kwargs)
+        except msgspec.DecodeError as fault:
+            raise malformed(fault) from None
+        except RecursionError:
+            raise too_deep() from None
+
+    return read

@@ -1,0 +1,126 @@
+"""The answer when no script says otherwise: it tells what arrived, so that a test can see it.
+
+    heard: system user assistant tool user; tools: 2; last user: "And in Paris?"
+
+Where the request forces a tool, the echo calls it; where it asks for a schema, the echo answers with a value of it.
+All four dialects are understood, by the names of their members alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.emulators.provider import Received, ToolCall, Turn
+from dragoman.emulators.schema_sample import sample
+
+_SHOWN = 400  # of the last user's text: enough to know it again
+
+
+def echo(call: Received) -> Turn:
+    """The turn that proves what arrived."""
+    body = call.body if isinstance(call.body, dict) else {}
+    forced = _forced(body)
+    if forced is not None:
+        return Turn(calls=(ToolCall(forced[0], sample(forced[1])),))
+    schema = _schema(body)
+    if schema is not None:
+        return Turn(json=sample(schema))
+    heard = _heard(body)
+    last = next((text for role, text in reversed(heard) if role == "user" and text), "")
+    roles = " ".join(role for role, _ in heard)
+    return Turn(text=f'heard: {roles}; tools: {len(_tools(body))}; last user: "{last[:_SHOWN]}"')
+
+
+def _heard(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """Role and text of every turn, in order."""
+    opening = [body.get(key) for key in ("system", "systemInstruction", "system_instruction", "instructions")]
+    systems = [("system", _text(one)) for one in opening if one]
+    given = body.get("messages") or body.get("contents") or body.get("input") or []
+    if isinstance(given, str):
+        return [*systems, ("user", given)]
+    turns = given if isinstance(given, list) else [given]
+    return systems + [(_role(turn), _text(turn)) for turn in turns if isinstance(turn, dict)]
+
+
+def _role(turn: dict[str, Any]) -> str:
+    # Gemini may leave the role out (user); Responses items of other kinds have a type instead
+    return str(turn.get("role") or turn.get("type") or "user")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return " ".join(filter(None, map(_text, value)))
+    if not isinstance(value, dict):
+        return ""
+    found = next((value[key] for key in ("text", "content", "parts", "output") if value.get(key)), "")
+    return _text(found)
+
+
+def _tools(body: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Name and schema of every declared tool, whatever its wrapper."""
+    declared = body.get("tools")
+    found = []
+    for tool in declared if isinstance(declared, list) else []:
+        for one in _unwrapped(tool):
+            schema = one.get("parameters") or one.get("parametersJsonSchema") or one.get("input_schema")
+            found.append((str(one.get("name") or one.get("type")), schema or one.get("parameters_json_schema") or {}))
+    return found
+
+
+def _unwrapped(tool: Any) -> list[dict[str, Any]]:
+    if not isinstance(tool, dict):
+        return []
+    many = tool.get("functionDeclarations") or tool.get("function_declarations")
+    if isinstance(many, list):
+        return [one for one in many if isinstance(one, dict)]
+    inner = tool.get("function")
+    return [inner] if isinstance(inner, dict) else [tool]
+
+
+def _forced(body: dict[str, Any]) -> tuple[str, Any] | None:
+    """The tool that must be called, if one must."""
+    tools = _tools(body)
+    choice = body.get("tool_choice")
+    config = body.get("toolConfig") or body.get("tool_config")
+    calling = config.get("functionCallingConfig") if isinstance(config, dict) else None
+    if isinstance(calling, dict) and calling.get("mode") == "ANY":
+        return _named(tools, (calling.get("allowedFunctionNames") or [None])[0])
+    if choice in ("required", "any"):
+        return _named(tools, None)
+    if not isinstance(choice, dict):
+        return None
+    if choice.get("type") == "any":
+        return _named(tools, None)
+    inner = choice.get("function")
+    name = inner.get("name") if isinstance(inner, dict) else choice.get("name")
+    return _named(tools, name) if isinstance(name, str) else None
+
+
+def _named(tools: list[tuple[str, Any]], name: Any) -> tuple[str, Any] | None:
+    return next((tool for tool in tools if name is None or tool[0] == name), None)
+
+
+def _schema(body: dict[str, Any]) -> Any:
+    """The schema of the wanted answer, or None."""
+    places = (
+        ("response_format", "json_schema", "schema"),
+        ("text", "format", "schema"),
+        ("output_config", "format", "schema"),
+        ("output_format", "schema"),
+        ("generationConfig", "responseJsonSchema"),
+        ("generationConfig", "responseSchema"),
+    )
+    for place in places:
+        value: Any = body
+        for key in place:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            return value
+    return _loose(body)
+
+
+def _loose(body: dict[str, Any]) -> Any:
+    wanted = body.get("response_format")
+    return {"type": "object"} if isinstance(wanted, dict) and wanted.get("type") == "json_object" else None

@@ -1,0 +1,87 @@
+"""Opaque state of an answer, gathered for the store: who speaks another dialect may not send it back.
+
+State is found again by the call that follows it, or by the assistant's words where it called nothing. Thinking before a
+call is kept even without state: some providers want it back with the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman.conversation.canonical import digest
+from dragoman.conversation.events import CallStarted, Event, ReasoningDelta, Signed, TextDelta
+from dragoman.conversation.literals import joined, unquote
+from dragoman.conversation.parts import Part, Reasoning, Text
+
+Keep = Callable[[str, tuple[Part, ...]], None]
+"""Takes a key, and what belongs to it: thoughts with their state, and the state of the call or text itself."""
+
+_LIMIT = 4 * 1024 * 1024
+_HEARD = frozenset({TextDelta, ReasoningDelta, CallStarted, Signed})
+
+
+def text_key(text: str) -> str:
+    """The key of an assistant turn that called nothing: a digest of its decoded words."""
+    return "text-" + (digest(text) or "")
+
+
+class ReasoningCapture:
+    """The state of the first choice, as its events go by. Only what another dialect than the client's made."""
+
+    __slots__ = ("_calls", "_client", "_keep", "_of_words", "_pending", "_size", "_texts", "_thoughts", "_words")
+
+    def __init__(self, client: str, keep: Keep) -> None:
+        self._client = client
+        self._keep = keep
+        self._texts: list[bytes] = []
+        self._words: set[int] = set()
+        self._thoughts: dict[int, list[bytes]] = {}
+        self._pending: list[Part] = []
+        self._of_words: list[Part] = []
+        self._calls: dict[int, tuple[str, list[Part]]] = {}
+        self._size = 0
+
+    def add(self, event: Event) -> None:
+        if type(event) not in _HEARD:
+            return
+        if isinstance(event, TextDelta):
+            if event.choice == 0:
+                self._words.add(event.part)
+                self._gather(self._texts, event.literal)
+        elif isinstance(event, ReasoningDelta):
+            if event.choice == 0:
+                self._gather(self._thoughts.setdefault(event.part, []), event.literal)
+        elif isinstance(event, CallStarted):
+            if event.choice == 0:
+                plain = [Reasoning(text=Text(literal=joined("", one))) for one in self._thoughts.values()]
+                self._calls[event.part] = (event.id, [*self._pending, *plain])
+                self._pending, self._thoughts = [], {}
+        elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._client:
+            self._signed(event)
+
+    def close(self) -> None:
+        """Hand over what each call claimed. Where nothing was called, all of it belongs to the words."""
+        if self._calls:
+            *_, (_, last) = self._calls.values()
+            last += self._pending
+            for key, parts in self._calls.values():
+                if parts:
+                    self._keep(key, tuple(parts))
+        elif self._pending or self._of_words:
+            self._keep(text_key(unquote(joined("", self._texts))), (*self._pending, *self._of_words))
+
+    def _signed(self, event: Signed) -> None:
+        call = self._calls.get(event.part)
+        if call is not None:
+            call[1].append(event.state)
+        elif event.part in self._words:
+            self._of_words.append(event.state)
+        else:
+            thought = self._thoughts.pop(event.part, None)
+            text = Text(literal=joined("", thought)) if thought else None
+            self._pending.append(Reasoning(text=text, state=event.state, redacted=event.redacted, field=event.field))
+
+    def _gather(self, literals: list[bytes], literal: bytes) -> None:
+        self._size += len(literal)
+        if self._size <= _LIMIT:
+            literals.append(literal)

@@ -1,0 +1,159 @@
+"""Opaque reasoning state that the client's dialect could not carry: what to ask the store for, and putting it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.engine.reasoning_capture import text_key
+from dragoman.profiles.facts import Facts, Need, Scope
+from dragoman.rules.reasoning import fits
+
+Kept = tuple[Part, ...]
+"""What was kept for one call or one answer: thinking, and the state of the call or text itself."""
+
+
+def keeps(facts: Facts, dialect: str) -> bool:
+    """Whether a client of this dialect may fail to bring back what the target wants back."""
+    if dialect == facts.dialect:
+        return facts.reasoning_required is Need.TOOL_TURNS
+    return bool(facts.reasoning_states or facts.reasoning_field)
+
+
+def scope(facts: Facts) -> str:
+    """How far state of this target may travel, as the store's key."""
+    return facts.model if facts.reasoning_scope is Scope.MODEL else ""
+
+
+def keys(conversation: Conversation) -> Iterator[str]:
+    """What may be needed for this conversation, the latest first. Made as they are asked for: digests take time."""
+    known: set[str] = set()
+    for message in reversed(conversation.messages):
+        if message.role is Role.ASSISTANT:
+            for key in _keys_of(message):
+                if key not in known:
+                    known.add(key)
+                    yield key
+
+
+def _keys_of(message: Message) -> list[str]:
+    calls = [part.id for part in message.parts if type(part) is Call]
+    return calls or [text_key("".join(part.text for part in message.parts if type(part) is Text))]
+
+
+def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts) -> Conversation:
+    """The conversation with the state put back that the target may have."""
+    messages = tuple([_restored(message, kept, facts) for message in conversation.messages])
+    same = all(one is other for one, other in zip(messages, conversation.messages, strict=True))
+    return conversation if same else conversation.but(messages=messages)
+
+
+def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Message:
+    if message.role is not Role.ASSISTANT:
+        return message
+    found = [kept[key] for key in _keys_of(message) if key in kept]
+    if not found:
+        return message
+    parts = tuple([_signed(part, kept, found, facts) for part in _mended(message.parts, found)])
+    if not any(type(part) is Reasoning for part in parts):
+        parts = (*_thinking(found, facts), *parts)
+    same = len(parts) == len(message.parts) and all(
+        one is other for one, other in zip(parts, message.parts, strict=True)
+    )
+    return message if same else message.but(parts=parts)
+
+
+def _mended(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
+    """Thinking whose proof came back without its words gets them again.
+
+    Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
+    """
+    whole = {
+        part.state.json: part
+        for one in found
+        for part in one
+        if isinstance(part, Reasoning) and part.state is not None and part.text is not None
+    }
+    if not any(_is_hollow(part, whole) for part in parts):
+        return parts
+    words = "".join(part.text.text for part in whole.values() if part.text is not None)
+    mended = [_whole(part, whole) for part in parts if not _is_scrap(part, words)]
+    return tuple(mended)
+
+
+def _is_hollow(part: Part, whole: Mapping[bytes, Reasoning]) -> bool:
+    return isinstance(part, Reasoning) and part.text is None and part.state is not None and part.state.json in whole
+
+
+def _whole(part: Part, whole: Mapping[bytes, Reasoning]) -> Part:
+    if not isinstance(part, Reasoning) or part.state is None or part.text is not None:
+        return part
+    return whole.get(part.state.json, part)
+
+
+def _is_scrap(part: Part, words: str) -> bool:
+    return isinstance(part, Reasoning) and part.state is None and part.text is not None and part.text.text in words
+
+
+def _thinking(found: list[Kept], facts: Facts) -> list[Reasoning]:
+    """Thinking that the target issued, and plain thinking where it is taken as text."""
+    return [
+        part
+        for one in found
+        for part in one
+        if isinstance(part, Reasoning) and (part.state is None or fits(part.state, facts))
+    ]
+
+
+def _signed(part: Part, kept: Mapping[str, Kept], found: list[Kept], facts: Facts) -> Part:
+    if not isinstance(part, (Call, Text)) or part.signature is not None:
+        return part
+    held = kept.get(part.id, ()) if isinstance(part, Call) else found[0]
+    states = [state for state in held if isinstance(state, Opaque) and fits(state, facts)]
+    return msgspec.structs.replace(part, signature=states[0]) if states else part
+
+
+def pack(parts: Kept) -> bytes:
+    """What is kept, as the store's bytes."""
+    return msgspec.json.encode([_plain(part) for part in parts])
+
+
+def unpack(value: bytes) -> Kept:
+    return tuple(_part(plain) for plain in msgspec.json.decode(value))
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    if isinstance(part, Opaque):
+        return _plain_state(part)
+    assert isinstance(part, Reasoning)
+    return {
+        "text": part.text.text if part.text is not None else None,
+        "state": _plain_state(part.state) if part.state is not None else None,
+        "redacted": part.redacted,
+        "field": part.field,
+    }
+
+
+def _plain_state(state: Opaque) -> dict[str, Any]:
+    return {"kind": state.kind, "json": state.json.decode(), "origin": msgspec.to_builtins(state.origin)}
+
+
+def _part(plain: dict[str, Any]) -> Part:
+    if "kind" in plain:
+        return _state(plain)
+    text, state = plain["text"], plain["state"]
+    return Reasoning(
+        text=Text(msgspec.json.encode(text)) if text is not None else None,
+        state=_state(state) if state is not None else None,
+        redacted=plain["redacted"],
+        field=plain["field"],
+    )
+
+
+def _state(plain: dict[str, Any]) -> Opaque:
+    return Opaque(kind=plain["kind"], json=plain["json"].encode(), origin=msgspec.convert(plain["origin"], Origin))

@@ -1,0 +1,127 @@
+"""A stream that is relayed as it is, watched for its end, its usage and its failure.
+
+Nothing is parsed while it runs. The beginning and the end of the stream are held, a few kilobytes, and read when it is
+over: a provider tells its usage and its stop in the first or in the last events. Only the very first bytes are looked
+at as they come, for an error that stands in place of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman.conversation.collect import merged
+from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.answering import StreamParser
+
+_HEAD = 1024
+_TAIL = 3 * 1024
+_HELD = 8 * 1024
+_LIMIT = 32 * 1024 * 1024
+
+
+class RelayObserver:
+    """Holds the first and the last of a stream's bytes.
+
+    After the end: `framed` tells whether it was an event stream at all, `cut_short` whether it ends within a frame.
+    """
+
+    __slots__ = (
+        "_bound",
+        "_gap",
+        "_head",
+        "_looking",
+        "_parser",
+        "_size",
+        "_tail",
+        "cut_short",
+        "ended",
+        "failure",
+        "framed",
+        "stop",
+        "usage",
+    )
+
+    def __init__(self, parser: Callable[[], StreamParser]) -> None:
+        self._parser = parser
+        self._head = b""
+        self._looking = True
+        self._gap = False
+        self._tail: list[bytes] = []
+        self._size = 0
+        self._bound = _HELD
+        self.usage: Usage | None = None
+        self.stop: Stop | None = None
+        self.failure: Failure | None = None
+        self.ended = False
+        self.cut_short = False
+        self.framed = False
+
+    def see(self, data: bytes) -> None:
+        """Called with every chunk: holds it, and now and then lets go of what lies too far back."""
+        self._tail.append(data)
+        self._size += len(data)
+        if self._looking:
+            self._look()
+        elif self._size > self._bound:
+            self._trim()
+
+    def close(self) -> bool:
+        """Read what is held. True where the stream came to its proper end."""
+        self._trim()
+        rest = b"".join(self._tail)
+        if self._gap:
+            self._note(self._parser().feed(self._head))
+            self._note(_read(self._parser(), rest))
+        else:
+            self._note(_read(self._parser(), self._head + rest))
+        self.framed = b"data:" in self._head + rest
+        self.cut_short = bool(rest) and not rest.endswith((b"\n\n", b"\n\r\n", b"\r\r", b"]"))
+        return self.ended and self.failure is None
+
+    def _look(self) -> None:
+        """The beginning: an error here comes before any answer, and the request may yet be tried elsewhere."""
+        begun = b"".join(self._tail)
+        self._tail = [begun]
+        if b"error" in begun:
+            self._note([event for event in self._parser().feed(begun) if type(event) is Failed])
+        if len(begun) >= _HEAD:
+            self._looking = False
+
+    def _trim(self) -> None:
+        """Keep from the last frame that begins well before the end. A frame that is longer is held whole."""
+        held = b"".join(self._tail)
+        if not self._head and not self._gap:
+            self._head, held = _split_head(held)
+        at = max(held.rfind(b"\n\n", 0, -_TAIL), held.rfind(b"\r\n\r\n", 0, -_TAIL))
+        if at >= 0:
+            held = held[at:].lstrip(b"\r\n")
+            self._gap = True
+        elif len(held) > _LIMIT:
+            held = held[-_TAIL:]
+            self._gap = True
+        self._tail, self._size = [held], len(held)
+        self._bound = max(_HELD, 2 * self._size)
+
+    def _note(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, Used):
+                self.usage = merged(self.usage, event.usage)
+            elif isinstance(event, Stopped):
+                self.stop = event.reason if event.choice == 0 else self.stop
+            elif isinstance(event, Failed):
+                self.failure = self.failure or event.failure
+            elif isinstance(event, Ended):
+                self.ended = True
+
+
+def _read(parser: StreamParser, data: bytes) -> list[Event]:
+    return [*parser.feed(data), *parser.close()]
+
+
+def _split_head(held: bytes) -> tuple[bytes, bytes]:
+    """The frames of the first kilobytes, and the rest."""
+    at = max(held.rfind(b"\n\n", 0, _HEAD), held.rfind(b"\r\n\r\n", 0, _HEAD))
+    at = held.find(b"\n", at + 1) + 1 if at >= 0 else 0
+    return held[:at], held[at:]

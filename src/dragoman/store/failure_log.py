@@ -1,0 +1,165 @@
+"""`provider_errors.jsonl`: one line per refusal of a provider, fit to be sent again.
+
+Lines are made and written by a thread of their own. Secrets never reach the file, and texts only if asked for: a
+request whose words are replaced by as many `x` is refused for the same reasons.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.config.schema import ProviderErrors
+from dragoman.store.background_writer import Background
+from dragoman.store.redaction import Redactor, parsed_body, without_content
+from dragoman.store.store import Health
+
+if sys.platform == "win32":  # there, one worker writes the file
+
+    def _lock(handle: int) -> None:
+        return None
+
+else:
+    import fcntl
+
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+QUEUE = 1000
+FIELDS_IN_FULL = ("input_request", "sent_request")
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """One refusal: what was asked, what was sent, what the provider said."""
+
+    timestamp: str
+    provider: str
+    stage: str
+    status_code: int | None = None
+    error_type: str = ""
+    error: str = ""
+    request_id: str = ""
+    target: str = ""
+    client_dialect: str = ""
+    upstream_dialect: str = ""
+    params: Any = None
+    input_request: Any = None
+    sent_request: Any = None
+
+
+def timestamp(now: float) -> str:
+    """A moment as the file writes it."""
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Failures:
+    """Writes the file and turns it over when it is full. Several workers may write the same one."""
+
+    def __init__(self, config: ProviderErrors, redactor: Redactor) -> None:
+        self.config = config
+        self._redactor = redactor
+        self._lines: Background[Failure] | None = None
+        if config.path is not None:
+            self.path = Path(config.path)
+            self._lines = Background(self._write, size=QUEUE, batch=64, name="dragoman-failures", weigh=_weight)
+
+    def write(self, failure: Failure) -> None:
+        """Queue a line; bodies may be bytes. Never waits, never raises."""
+        if self._lines is not None:
+            self._lines.put(failure)
+
+    def health(self) -> Health:
+        return self._lines.health() if self._lines is not None else Health()
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        return self._lines.flush(timeout) if self._lines is not None else True
+
+    def close(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+
+    def line(self, failure: Failure) -> bytes:
+        """A failure as it is written down."""
+        fields = {name: getattr(failure, name) for name in failure.__struct_fields__}
+        for name in FIELDS_IN_FULL:
+            fields[name] = self._request(fields[name])
+        line = msgspec.json.encode(self._redactor.value(fields))
+        if len(line) > self.config.max_bytes:
+            fields |= {name: f"[LEFT OUT: the line had {len(line)} bytes]" for name in FIELDS_IN_FULL}
+            line = msgspec.json.encode(self._redactor.value(fields))
+        return line
+
+    def _request(self, request: Any) -> Any:
+        parsed = parsed_body(request) if isinstance(request, bytes) else request
+        return parsed if self.config.content else without_content(parsed)
+
+    def _write(self, failures: list[Failure]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        for failure in failures:
+            self._append(self.line(failure) + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        while True:
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                _lock(handle)
+                if not self._is_current(handle):
+                    continue  # another worker turned the file over while we waited
+                size = os.fstat(handle).st_size
+                if size and size + len(line) > self.config.max_bytes:
+                    self._turn_over()
+                    continue
+                os.write(handle, line)
+                return
+            finally:
+                os.close(handle)
+
+    def _is_current(self, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _turn_over(self) -> None:
+        """`x.jsonl` becomes `x.jsonl.1`, that becomes `.2`; the oldest goes."""
+        if not self.config.backups:
+            self.path.unlink()
+            return
+        for number in range(self.config.backups - 1, 0, -1):
+            older = self.path.with_name(f"{self.path.name}.{number}")
+            if older.exists():
+                older.replace(self.path.with_name(f"{self.path.name}.{number + 1}"))
+        self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+
+def _weight(failure: Failure) -> int:
+    bodies = (failure.input_request, failure.sent_request)
+    return sum(len(body) for body in bodies if isinstance(body, bytes))
+
+
+def read_failure(line: str | bytes) -> Failure:
+    """A line of the file, for replay. Raises `ValueError` where it is none."""
+    try:
+        return msgspec.json.decode(line, type=Failure)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"is no line of provider_errors.jsonl: {error}") from None
+
+
+def read_failures(path: Path) -> Iterator[tuple[int, Failure]]:
+    """The failures of a file with their line numbers; a line that is none raises `ValueError` with its place."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                yield number, read_failure(line)
+            except ValueError as error:
+                raise ValueError(f"{path.name}:{number}: {error}") from None

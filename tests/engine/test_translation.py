@@ -1,0 +1,313 @@
+"""Answers translated between dialects; relayed streams; failures. What SDKs make of recorded answers is tested beside
+the dialects."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+
+import anthropic
+import openai
+import orjson
+import pytest
+from google.genai import errors as gemini_errors
+from tests.corpus import exchanges
+from tests.recorded_answers import cut
+from tests.sdk_readers import Loopback, Seen, loopback
+
+from dragoman.conversation.changes import Undo
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Part, Reasoning
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.answering import AnswerContext
+from dragoman.engine.spoken import DIALECTS, spoken
+from dragoman.engine.translation import Translation
+from dragoman.errors import TargetError
+
+ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
+FORCED = Undo(ids={"\0": ""})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Loopback]:
+    logging.disable(logging.WARNING)
+    with loopback() as served:
+        yield served
+    logging.disable(logging.NOTSET)
+
+
+def translated(upstream: str, client: str, wire: bytes, stream: bool, size: int = 1 << 20) -> bytes:
+    translation = Translation(upstream, client, FORCED, ANSWERING)
+    if not stream:
+        out = translation.whole(wire)
+    else:
+        out = b"".join(map(translation.feed, cut(wire, size))) + translation.close()
+    assert translation.failure is None, translation.failure
+    return out
+
+
+def test_ids_and_names_reach_the_sdk_as_the_client_knows_them(server: Loopback) -> None:
+    body = orjson.dumps(
+        {
+            "id": "msg_1",
+            "model": "c",
+            "content": [{"type": "tool_use", "id": "toolu_1", "name": "a_b", "input": {"x": 1}}],
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 3, "output_tokens": 4},
+        }
+    )
+    undo = Undo(names={"a_b": "a.b"}, ids={"toolu_1": "call:1"})
+    for client in DIALECTS:
+        seen = server.read(client, Translation("anthropic", client, undo, ANSWERING).whole(body), False)
+        assert seen == Seen("", (("a.b", '{"x": 1}'),), "calls", (3, 4, 0), ("call:1",))
+
+
+# Relayed.
+
+
+def sample(dialect: str) -> bytes:
+    """A recorded-like stream of that dialect, made from a Claude stream."""
+    start = b'data: {"type":"message_start","message":{"id":"m","model":"c","usage":{"input_tokens":11}}}\n\n'
+    text = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
+    end = b"""data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":300}}
+
+data: {"type":"message_stop"}
+
+"""
+    return translated("anthropic", dialect, start + text * 300 + end, True)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("size", [1, 50, 1 << 20])
+def test_equal_dialects_relay_the_bytes_and_still_see_usage_and_stop(dialect: str, size: int) -> None:
+    wire = sample(dialect)
+    translation = Translation(dialect, dialect, answering=ANSWERING)
+    assert translation.relays
+    out = [translation.feed(chunk) for chunk in cut(wire, size)]
+    assert out == cut(wire, size)
+    assert translation.close() == b""
+    assert translation.failure is None
+    assert translation.stop is Stop.LENGTH
+    assert translation.usage is not None
+    assert (translation.usage.input, translation.usage.output) == (11, 300)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_X11_a_relayed_stream_that_breaks_off_ends_with_an_error(dialect: str, share: float) -> None:
+    wire = sample(dialect)
+    translation = Translation(dialect, dialect, answering=ANSWERING)
+    part = wire[: int(len(wire) * share)]
+    out = b"".join(map(translation.feed, cut(part, 70))) if part else b""
+    out += translation.close()
+    assert out.startswith(part)
+    assert translation.failure is not None
+    assert translation.failure.kind is FailureKind.BROKEN_STREAM
+    assert b"error" in out[len(part) :]
+
+
+def test_an_error_in_place_of_an_answer_is_seen_with_the_first_chunk() -> None:
+    wire = b'data: {"error":{"message":"Rate limit exceeded","code":429}}\n\n'
+    translation = Translation("openai-chat", "openai-chat")
+    translation.feed(wire)
+    assert translation.failure is not None
+    assert translation.failure.kind is FailureKind.RATE_LIMIT
+    assert translation.close() == b""
+
+
+@pytest.mark.parametrize("body", [b"<html>bad gateway</html>", b'{"error":{"message":"Down","code":503}}'])
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic"])
+def test_a_plain_body_in_place_of_a_stream_gets_the_error_it_lacks(dialect: str, body: bytes) -> None:
+    translation = Translation(dialect, dialect, answering=ANSWERING)
+    out = translation.feed(body) + translation.close()
+    assert translation.failure is not None
+    assert b"data: " in out
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_long_relay_holds_little(dialect: str) -> None:
+    wire = sample(dialect)
+    end = b"\r\n\r\n" if dialect == "gemini" else b"\n\n"
+    frames = [frame + end for frame in wire.split(end) if frame]
+    translation = Translation(dialect, dialect)
+    for _ in range(50):
+        for frame in frames[3:200]:
+            translation.feed(frame)
+    assert translation._watch is not None
+    assert sum(map(len, translation._watch._tail)) < 32 * 1024
+
+
+def test_a_whole_reply_of_the_same_dialect_is_the_same_bytes() -> None:
+    body = b'{"id":"m","model":"c", "content":[],"stop_reason":"end_turn",  "usage":{"input_tokens":2}}'
+    translation = Translation("anthropic", "anthropic")
+    assert translation.whole(body) is body
+    assert translation.usage is not None
+    assert (translation.usage.input, translation.stop) == (2, Stop.END)
+
+
+def test_thinking_before_a_call_is_kept_though_the_stream_is_relayed() -> None:
+    """Some providers want the thinking of a tool turn back, and a Chat client may not store it."""
+    wire = b"""data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+"""
+    kept: dict[str, tuple[Part, ...]] = {}
+    translation = Translation("openai-chat", "openai-chat", keep=kept.__setitem__)
+    assert b"".join(map(translation.feed, cut(wire, 9))) + translation.close() == wire
+    (found,) = kept["t1"]
+    assert isinstance(found, Reasoning)
+    assert found.text is not None
+    assert found.text.text == "Hm."
+
+
+# Failures.
+
+
+_ANTHROPIC: dict[FailureKind, type[Exception]] = {
+    FailureKind.AUTH: anthropic.AuthenticationError,
+    FailureKind.PERMISSION: anthropic.PermissionDeniedError,
+    FailureKind.NOT_FOUND: anthropic.NotFoundError,
+    FailureKind.QUOTA: anthropic.APIStatusError,
+    FailureKind.RATE_LIMIT: anthropic.RateLimitError,
+    FailureKind.CONTEXT_LENGTH: anthropic.BadRequestError,
+    FailureKind.CONTENT_FILTER: anthropic.BadRequestError,
+    FailureKind.BAD_REQUEST: anthropic.BadRequestError,
+    FailureKind.SERVER: anthropic.InternalServerError,
+    FailureKind.OVERLOADED: anthropic.InternalServerError,
+}
+_SERVER_SIDE = frozenset({FailureKind.SERVER, FailureKind.OVERLOADED})
+
+
+def raised(server: Loopback, dialect: str, failure: Failure) -> Exception:
+    """What the SDK raises where the failure comes with a status."""
+    status, headers, body = spoken(dialect).render_error(failure, ANSWERING)
+    server.serve(body, False, status, headers)
+    with pytest.raises(Exception) as caught:
+        server.read_served(dialect, False)
+    return caught.value
+
+
+def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: Loopback) -> None:
+    counts: Counter[str] = Counter()
+    for exchange in exchanges("errors.jsonl"):
+        response = exchange["response"]
+        body = response["body"]
+        raw = body.encode() if isinstance(body, str) else orjson.dumps(body)
+        home = exchange["dialect"] if exchange["dialect"] in DIALECTS else "openai-chat"
+        failure = spoken(home).parse_error(response["status"], response.get("headers") or {}, raw)
+        for dialect in ("anthropic", "gemini"):
+            error = raised(server, dialect, failure)
+            if dialect == "anthropic":
+                assert isinstance(error, _ANTHROPIC[failure.kind]), (exchange["id"], failure, error)
+            else:
+                wanted = gemini_errors.ServerError if failure.kind in _SERVER_SIDE else gemini_errors.ClientError
+                assert isinstance(error, wanted), (exchange["id"], failure, error)
+            told = error.message if isinstance(error, gemini_errors.APIError) else error.body["error"]["message"]  # type: ignore[attr-defined]
+            assert failure.message in told
+            counts[f"{dialect} {failure.kind.value}"] += 1
+    print(dict(counts))
+    assert sum(counts.values()) >= 2 * 130
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_E13_a_failure_after_the_first_event_is_raised_by_the_sdk(server: Loopback, dialect: str) -> None:
+    start = b'data: {"type":"message_start","message":{"id":"m","model":"c","usage":{"input_tokens":11}}}\n\n'
+    text = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
+    error = b'data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+    for wire in (start + text + error, start + text):
+        translation = Translation("anthropic", dialect, FORCED, ANSWERING)
+        out = translation.feed(wire) + translation.close()
+        assert translation.started
+        assert translation.failure is not None
+        server.serve(out, True)
+        with pytest.raises((anthropic.APIError, openai.APIError, gemini_errors.APIError, AttributeError)):
+            server.read_served(dialect, True)
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+@pytest.mark.parametrize("upstream", DIALECTS)
+def test_garbage_ends_in_the_clients_own_error_and_nothing_rises(upstream: str, client: str) -> None:
+    for wire in (b"", b"\x00\xff" * 5000, b"data: {]\n\n" * 20, b": x\n" * 9000, b"<html>bad gateway</html>"):
+        translation = Translation(upstream, client, FORCED, ANSWERING)
+        out = b"".join(map(translation.feed, cut(wire, 999))) + translation.close()
+        assert translation.failure is not None
+        assert b"error" in out
+        whole = Translation(upstream, client, FORCED, ANSWERING)
+        assert b"error" in whole.whole(wire)
+        assert whole.failure is not None
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_connection_that_dies_is_told_once(client: str) -> None:
+    translation = Translation("anthropic", client, FORCED, ANSWERING)
+    translation.feed(b'data: {"type":"message_start","message":{"id":"m","model":"c"}}\n\n')
+    out = translation.fail(Failure(FailureKind.TIMEOUT, "No answer for 60 s."))
+    assert b"No answer for 60 s." in out
+    assert translation.fail(Failure(FailureKind.NETWORK, "again")) == b""
+    assert translation.close() == b""
+
+
+def test_an_unknown_dialect_is_named_with_its_nearest() -> None:
+    with pytest.raises(TargetError, match='Did you mean "anthropic"'):
+        Translation("antropic", "gemini")
+
+
+BROKEN = {"content": {"parts": [{"text": "Hi"}]}, "finishReason": "OTHER"}
+WAITING = {"id": "r", "object": "response", "model": "m", "status": "queued", "output": []}
+
+
+@pytest.mark.parametrize(
+    ("upstream", "body", "says"),
+    [
+        ("gemini", {"candidates": [BROKEN]}, "The model broke off: OTHER."),
+        ("gemini", {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}, "MALFORMED_FUNCTION_CALL"),
+        ("openai-chat", {"choices": [{"message": {"content": "Hi"}, "finish_reason": "error"}]}, "with an error"),
+        ("openai-responses", WAITING, "has not answered it yet"),
+    ],
+)
+def test_X11_a_breakdown_is_no_success_in_any_other_dialect(
+    server: Loopback, upstream: str, body: dict[str, object], says: str
+) -> None:
+    wire = orjson.dumps(body)
+    for client in set(DIALECTS) - {upstream}:
+        whole = Translation(upstream, client, FORCED, ANSWERING)
+        assert says in whole.whole(wire).decode()
+        assert whole.failure is not None
+        streaming = Translation(upstream, client, FORCED, ANSWERING)
+        out = streaming.feed(b"data: " + wire + b"\n\n" if upstream in ("gemini", "openai-chat") else wire)
+        server.serve(out + streaming.close(), True)
+        assert streaming.failure is not None
+        with pytest.raises((anthropic.APIError, openai.APIError, gemini_errors.APIError, AttributeError)):
+            server.read_served(client, True)
+
+
+def test_a_breakdown_in_the_clients_own_dialect_keeps_its_word() -> None:
+    translation = Translation("gemini", "gemini", FORCED, ANSWERING)
+    out = orjson.loads(translation.whole(orjson.dumps({"candidates": [BROKEN]})))
+    assert out["candidates"][0]["finishReason"] == "OTHER"
+    assert (translation.stop, translation.failure) == (Stop.ERROR, None)
+
+
+LONE = {
+    "openai-chat": (
+        {"choices": [{"index": 1, "delta": {"content": "Hi"}}]},
+        {"choices": [{"index": 1, "delta": {"content": " there"}, "finish_reason": "stop"}]},
+    ),
+    "gemini": ({"candidates": [{"index": 1, "content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]},),
+}
+
+
+@pytest.mark.parametrize("upstream", LONE)
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_lone_choice_is_shown_whatever_its_number(upstream: str, client: str) -> None:
+    frames = [*map(orjson.dumps, LONE[upstream]), b"[DONE]"]
+    translation = Translation(upstream, client, FORCED, ANSWERING)
+    out = translation.feed(b"".join(b"data: " + frame + b"\n\n" for frame in frames)) + translation.close()
+    assert translation.failure is None
+    assert all(word in out for word in ([b'"Hi"', b'" there"'] if upstream == "openai-chat" else [b'"Hi"']))
