@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.config import Environment, Known, parse
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
 from dragoman.errors import DragomanError

@@ -23,7 +23,7 @@ import questions
 
 import conversation
 from dragoman.conversation.changes import Undo
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
 from dragoman.gateway.app import Gateway

@@ -10,9 +10,9 @@ import conversation
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import adapt
-from dragoman.engine.spoken import spoken
 
 PATHS = {
     "openai-chat": "/v1/chat/completions",
@@ -85,7 +85,7 @@ _WHOLE: dict[str, dict[str, Any]] = {
 
 def frames(dialect: str, count: int) -> list[bytes]:
     """A provider's streamed answer in `count` words, one frame each."""
-    renderer = spoken(dialect).renderer(
+    renderer = registry.dialect(dialect).answers.stream_renderer(
         AnswerContext(model="mock", created=1_700_000_000, id="bench", include_usage=True)
     )
     events: list[Event] = [

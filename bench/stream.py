@@ -16,6 +16,7 @@ from statistics import median
 from time import process_time
 
 from dragoman.conversation.changes import Undo
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -29,8 +30,8 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import AnswerContext
-from dragoman.engine.spoken import DIALECTS, spoken
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
 ANSWERING = AnswerContext(model="some-model", created=1_700_000_000, id="answer-1", include_usage=True)
@@ -58,7 +59,7 @@ def answer(count: int) -> list[Event]:
 
 def frames(dialect: str, count: int) -> list[bytes]:
     """The answer as that dialect's stream, one chunk a frame."""
-    renderer = spoken(dialect).renderer(ANSWERING)
+    renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
     wire = b"".join(renderer.render([event]) for event in answer(count)) + renderer.close()
     end = b"\r\n\r\n" if dialect == "gemini" else b"\n\n"
     return [frame + end for frame in wire.split(end) if frame]
@@ -97,12 +98,12 @@ def litellm_path(chunks: list[bytes]) -> Callable[[], float] | None:
 
 
 def main(count: int, rounds: int) -> None:
-    streams = {dialect: frames(dialect, count) for dialect in DIALECTS}
+    streams = {dialect: frames(dialect, count) for dialect in DIALECT_NAMES}
     runs: dict[str, Callable[[], float]] = {}
-    for upstream in DIALECTS:
+    for upstream in DIALECT_NAMES:
         chunks = streams[upstream]
         runs[f"{upstream}, relayed"] = lambda u=upstream, c=chunks: translate(u, u, Undo(), c)  # type: ignore[misc]
-        for client in DIALECTS:
+        for client in DIALECT_NAMES:
             runs[f"{upstream} to {client}"] = lambda u=upstream, t=client, c=chunks: translate(u, t, FORCED, c)  # type: ignore[misc]
     beside = litellm_path(streams["anthropic"])
     if beside is not None:

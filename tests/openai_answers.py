@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -14,7 +13,7 @@ from dragoman.conversation.canonical import canonical
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerCodec, AnswerContext
 
 ASKED = AnswerContext(include_usage=True)
 
@@ -42,15 +41,15 @@ def cut(wire: bytes, size: int) -> list[bytes]:
     return [wire[at : at + size] for at in range(0, len(wire), size)]
 
 
-def parsed(stream: ModuleType, wire: bytes, size: int = 4096, **options: Any) -> list[Event]:
-    parser = stream.Parser(**options)
+def parsed(codec: AnswerCodec, wire: bytes, size: int = 4096, **options: Any) -> list[Event]:
+    parser = codec.stream_parser(**options)
     events: list[Event] = [event for piece in cut(wire, size) for event in parser.feed(piece)]
     return events + list(parser.close())
 
 
-def rendered(stream: ModuleType, events: Sequence[Event], answering: AnswerContext = ASKED) -> bytes:
+def rendered(codec: AnswerCodec, events: Sequence[Event], answering: AnswerContext = ASKED) -> bytes:
     """Every event on its own, as they would come by."""
-    renderer = stream.Renderer(answering)
+    renderer = codec.stream_renderer(answering)
     return b"".join([renderer.render([event]) for event in events]) + renderer.close()
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.corpus import exchanges, sampled
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import (
@@ -32,7 +33,6 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.registry import PACKAGES
 from dragoman.engine.adapt import read
 from dragoman.errors import MalformedRequest
 
@@ -277,7 +277,7 @@ def test_any_text_is_a_script_or_a_clear_error(script: str) -> None:
 def test_recorded_requests_read_back_the_same() -> None:
     """Real conversations of all four dialects, a sample by default."""
     seen = 0
-    for dialect in PACKAGES:
+    for dialect in DIALECT_NAMES:
         for exchange in exchanges(f"*.{dialect}.jsonl"):
             body = exchange["request"]
             if not sampled(exchange["id"], 25) or not isinstance(body, dict):

@@ -30,27 +30,29 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.anthropic.answer_parse import parse_answer
+from dragoman.dialects.anthropic.answer_render import render_answer
 from dragoman.dialects.anthropic.errors import parse_error, render_error
-from dragoman.dialects.anthropic.reply import parse_reply, render_reply
-from dragoman.dialects.anthropic.stream import Parser, Renderer
+from dragoman.dialects.anthropic.stream_parse import AnthropicStreamParser
+from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
+from dragoman.dialects.dialect import AnswerContext
 
 ANSWERING = AnswerContext(model="shown", id="msg_1")
 DELTA = "content_block_delta"
 
 
 def parsed(wire: bytes, size: int = 1 << 20) -> list[Event]:
-    parser = Parser()
+    parser = AnthropicStreamParser()
     return [event for chunk in cut(wire, size) for event in parser.feed(chunk)] + parser.close()
 
 
 def events_of(recording: Recording) -> list[Event]:
-    return parsed(recording.wire) if recording.stream else parse_reply(recording.wire)
+    return parsed(recording.wire) if recording.stream else parse_answer(recording.wire)
 
 
 def rendered(events: list[Event]) -> list[dict[str, object]]:
     """The data of each frame of a rendered stream; names and types agree."""
-    renderer = Renderer(ANSWERING)
+    renderer = AnthropicStreamRenderer(ANSWERING)
     frames = (renderer.render(events) + renderer.close()).decode().split("\n\n")[:-1]
     told = []
     for frame in frames:
@@ -86,10 +88,10 @@ def test_a_recorded_answer_written_and_read_again_is_the_same() -> None:
         events = events_of(recording)
         reply = collect(events)
         assert isinstance(reply, Reply), recording.id
-        renderer = Renderer(AnswerContext())
+        renderer = AnthropicStreamRenderer(AnswerContext())
         streamed = collect(parsed(renderer.render(events) + renderer.close()))
         assert meaning(streamed) == meaning(reply), recording.id
-        assert meaning(collect(parse_reply(render_reply(reply, AnswerContext())))) == meaning(reply), recording.id
+        assert meaning(collect(parse_answer(render_answer(reply, AnswerContext())))) == meaning(reply), recording.id
         count += 1
     print(f"{count} recorded answers read, written and read again")
 
@@ -110,12 +112,12 @@ def test_usage_counts_the_cache_into_the_input_and_out_again() -> None:
             },
         }
     )
-    reply = collect(parse_reply(body))
+    reply = collect(parse_answer(body))
     assert isinstance(reply, Reply)
     assert reply.usage is not None
     usage = reply.usage
     assert (usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning) == (4000, 3935, 50, 9, 4)
-    assert orjson.loads(render_reply(reply, ANSWERING))["usage"] == orjson.loads(body)["usage"]
+    assert orjson.loads(render_answer(reply, ANSWERING))["usage"] == orjson.loads(body)["usage"]
 
 
 def test_usage_at_the_end_overrules_the_start_and_keeps_what_it_leaves_out() -> None:
@@ -147,10 +149,10 @@ data: {"type":"message_stop"}
 )
 def test_stop_reasons_go_in_and_come_out_as_they_were(said: str, reason: Stop) -> None:
     body = orjson.dumps({"id": "m", "model": "c", "content": [], "stop_reason": said, "usage": {}})
-    reply = collect(parse_reply(body))
+    reply = collect(parse_answer(body))
     assert isinstance(reply, Reply)
     assert reply.choices[0].stop is reason
-    assert orjson.loads(render_reply(reply, ANSWERING))["stop_reason"] == said
+    assert orjson.loads(render_answer(reply, ANSWERING))["stop_reason"] == said
 
 
 @pytest.mark.parametrize("reason", list(Stop))
@@ -176,7 +178,7 @@ def test_Q32_calls_side_by_side_are_written_one_after_the_other() -> None:
         CallDelta(0, 1, b'"2}"'),
         CallDelta(0, 0, b'"}"'),
     ]
-    renderer = Renderer(ANSWERING)
+    renderer = AnthropicStreamRenderer(ANSWERING)
     early = renderer.render(events)
     assert b"second" not in early
     assert b"first" in early
@@ -190,7 +192,7 @@ def test_Q32_calls_side_by_side_are_written_one_after_the_other() -> None:
 
 
 def test_Q32_what_is_held_is_bounded() -> None:
-    renderer = Renderer(ANSWERING)
+    renderer = AnthropicStreamRenderer(ANSWERING)
     renderer.render([Started("m", "c"), CallStarted(0, 0, "a", "f"), CallStarted(0, 1, "b", "g")])
     piece = CallDelta(0, 1, quote("x" * 1_000_000))
     out = b"".join(renderer.render([piece]) for _ in range(40))
@@ -287,11 +289,11 @@ def test_an_error_in_the_stream_is_told_as_one() -> None:
 def test_garbage_ends_in_a_failure_and_nothing_rises(wire: bytes) -> None:
     for size in (1 << 20, 3):
         assert isinstance(parsed(wire, size)[-1], Failed)
-    assert isinstance(parse_reply(wire)[-1], Failed)
+    assert isinstance(parse_answer(wire)[-1], Failed)
 
 
 def test_a_frame_without_end_is_refused_before_it_fills_the_memory() -> None:
-    parser = Parser()
+    parser = AnthropicStreamParser()
     events: list[Event] = []
     for _ in range(40):
         events += parser.feed(b"data: " + b"x" * 1_000_000)
@@ -300,7 +302,7 @@ def test_a_frame_without_end_is_refused_before_it_fills_the_memory() -> None:
 
 
 def test_D9_unreadable_frames_are_skipped_and_counted() -> None:
-    parser = Parser()
+    parser = AnthropicStreamParser()
     wire = b"""data: {"type":"message_start","message":{}}
 
 data: {oops
@@ -360,10 +362,10 @@ def test_pictures_and_sounds_become_links_that_hold_them() -> None:
         Used(Usage(1, 1)),
         Ended(),
     ]
-    renderer = Renderer(ANSWERING)
+    renderer = AnthropicStreamRenderer(ANSWERING)
     whole = collect(events)
     assert isinstance(whole, Reply)
-    for reply in (collect(parsed(renderer.render(events))), collect(parse_reply(render_reply(whole, ANSWERING)))):
+    for reply in (collect(parsed(renderer.render(events))), collect(parse_answer(render_answer(whole, ANSWERING)))):
         assert isinstance(reply, Reply)
         text = reply.choices[0].parts[0].text  # type: ignore[attr-defined]
         assert text == "[audio](data:audio/wav;base64,AAAABBBB)\n\nHello there"
@@ -396,12 +398,12 @@ def test_arguments_make_the_same_input_whole_and_streamed(fragments: list[str], 
     assert (jiter.from_json("".join(told).encode(), partial_mode=True) if told else {}) == wanted
     reply = collect(events)
     assert isinstance(reply, Reply)
-    assert orjson.loads(render_reply(reply, ANSWERING))["content"][0]["input"] == wanted
+    assert orjson.loads(render_answer(reply, ANSWERING))["content"][0]["input"] == wanted
 
 
 def test_usage_adds_up_where_a_server_claims_to_have_cached_more_than_it_read() -> None:
     reply = Reply(choices=(Choice(()),), usage=Usage(input=10, output=2, cached=161, cache_written=5))
-    usage = orjson.loads(render_reply(reply, ANSWERING))["usage"]
+    usage = orjson.loads(render_answer(reply, ANSWERING))["usage"]
     assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]) == (0, 10, 0)
 
 
@@ -409,7 +411,7 @@ def test_a_call_without_an_id_gets_one_by_the_message_and_its_place() -> None:
     def ids(message: str) -> list[str]:
         call = {"type": "tool_use", "name": "f", "input": {}}
         body = orjson.dumps({"id": message, "model": "c", "content": [call, call], "stop_reason": "tool_use"})
-        return [event.id for event in parse_reply(body) if isinstance(event, CallStarted)]
+        return [event.id for event in parse_answer(body) if isinstance(event, CallStarted)]
 
     assert len(set(ids("m1") + ids("m2"))) == 4
     assert ids("m1") == ids("m1")

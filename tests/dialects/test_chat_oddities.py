@@ -12,9 +12,12 @@ from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Sign
 from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Stop
-from dragoman.dialects.answering import AnswerContext
-from dragoman.dialects.openai_chat import stream
-from dragoman.dialects.openai_chat.reply import glance, parse_reply, render_reply
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
+from dragoman.dialects.openai_chat.answer_render import render_answer
+from dragoman.dialects.openai_chat.dialect import DIALECT
+
+CODEC = DIALECT.answers
 
 BEGUN = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
 STOPPED = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
@@ -34,19 +37,19 @@ STOPPED = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "st
     ],
 )
 def test_X11_an_error_of_any_form_ends_the_stream_though_its_end_marker_follows(error: Any, kind: FailureKind) -> None:
-    failed = parsed(stream, sse(BEGUN, error, b"[DONE]"))[-1]
+    failed = parsed(CODEC, sse(BEGUN, error, b"[DONE]"))[-1]
     assert isinstance(failed, Failed)
     assert (failed.failure.message, failed.failure.kind) == ("Down", kind)
 
 
 @pytest.mark.parametrize("chunk", [{}, {"id": "c", "object": "chat.completion.chunk"}, {"usage": {"prompt_tokens": 1}}])
 def test_a_chunk_that_says_nothing_is_no_error(chunk: dict[str, Any]) -> None:
-    assert isinstance(parsed(stream, sse(BEGUN, chunk, STOPPED, b"[DONE]"))[-1], Ended)
+    assert isinstance(parsed(CODEC, sse(BEGUN, chunk, STOPPED, b"[DONE]"))[-1], Ended)
 
 
 def test_the_plain_text_of_old_completions_is_an_answer() -> None:
     body = {"id": "c", "object": "text_completion", "choices": [{"index": 0, "text": "Hi", "finish_reason": "length"}]}
-    for events in (parse_reply(orjson.dumps(body)), parsed(stream, sse(body, b"[DONE]"))):
+    for events in (parse_answer(orjson.dumps(body)), parsed(CODEC, sse(body, b"[DONE]"))):
         (choice,) = folded(events).choices
         assert (choice.parts, choice.stop) == ((Text(literal=b'"Hi"'),), Stop.LENGTH)
 
@@ -60,7 +63,10 @@ def test_state_of_several_texts_is_told_in_a_stream_and_whole() -> None:
     for part, state in enumerate(states):
         events += [TextDelta(0, part, b'"Hi"'), Signed(0, part, state)]
     events += [Stopped(0, Stop.END), Ended()]
-    for again in (parsed(stream, rendered(stream, events)), parse_reply(render_reply(folded(events), AnswerContext()))):
+    for again in (
+        parsed(CODEC, rendered(CODEC, events)),
+        parse_answer(render_answer(folded(events), AnswerContext())),
+    ):
         parts = folded(again).choices[0].parts
         held = [part.state if isinstance(part, Reasoning) else part.signature for part in parts]  # type: ignore[attr-defined]
         assert {state.json for state in held if state} == {b'"AAAA"', b'"BBBB"'}
@@ -69,9 +75,9 @@ def test_state_of_several_texts_is_told_in_a_stream_and_whole() -> None:
 def test_a_plain_body_in_place_of_a_stream_may_be_spread_over_lines() -> None:
     call = {"id": "t", "function": {"name": "f", "arguments": "{}"}}
     body = {"id": "c", "choices": [{"index": 0, "message": {"tool_calls": [call]}, "extra": {"a": [1]}}]}
-    events = parsed(stream, orjson.dumps(body, option=orjson.OPT_INDENT_2))
+    events = parsed(CODEC, orjson.dumps(body, option=orjson.OPT_INDENT_2))
     assert [event.name for event in events if isinstance(event, CallStarted)] == ["f"]
-    assert all(frame.count(b"\n") == 0 for frame in rendered(stream, events).split(b"\n\n"))
+    assert all(frame.count(b"\n") == 0 for frame in rendered(CODEC, events).split(b"\n\n"))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,7 @@ def test_a_plain_body_in_place_of_a_stream_may_be_spread_over_lines() -> None:
 )
 def test_words_for_the_end_that_only_some_servers_use(said: str, reason: Stop) -> None:
     body = {"id": "c", "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": said}]}
-    assert folded(parse_reply(orjson.dumps(body))).choices[0].stop is reason
+    assert folded(parse_answer(orjson.dumps(body))).choices[0].stop is reason
 
 
 @pytest.mark.parametrize(
@@ -104,7 +110,7 @@ def test_words_for_the_end_that_only_some_servers_use(said: str, reason: Stop) -
 def test_X11_a_choice_that_broke_off_is_a_failure(choice: dict[str, Any], says: str) -> None:
     whole = orjson.dumps({"id": "c", "choices": [{"index": 0, "message": {"content": "Hi"}, **choice}]})
     chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, **choice}]}
-    for events in (parse_reply(whole), parsed(stream, sse(chunk, b"[DONE]"))):
+    for events in (parse_answer(whole), parsed(CODEC, sse(chunk, b"[DONE]"))):
         failed = events[-1]
         assert isinstance(failed, Failed)
         assert failed.failure.message == says

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.conversation.traits import observe_messages
-from dragoman.dialects.openai_chat.plain import read_plain
-from dragoman.dialects.openai_chat.read import read_messages
+from dragoman.dialects.openai_chat.message_parse import parse_messages
+from dragoman.dialects.openai_chat.plain_messages import read_plain
 
 _TEXTS = st.sampled_from(["Hi", "", " ", "a\nb", "é"])
 _IDS = st.sampled_from(["c1", "c2", "c3"])
@@ -42,7 +42,7 @@ _MESSAGES = st.one_of(
 def test_both_readers_agree(messages: list[dict[str, Any]]) -> None:
     raw = json.dumps(messages).encode()
     plain = read_plain(raw)
-    full = read_messages(raw)
+    full = parse_messages(raw)
     if plain is None:
         return
     assert plain.messages == full

@@ -15,10 +15,13 @@ from dragoman.conversation.events import CallStarted, Ended, Failed, ReasoningDe
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Media, MediaKind, Opaque, Origin, Reasoning, Refusal, Remote, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import AnswerContext
-from dragoman.dialects.openai_chat import stream
-from dragoman.dialects.openai_chat.reply import parse_reply, render_reply
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat.answer_parse import parse_answer
+from dragoman.dialects.openai_chat.answer_render import render_answer
+from dragoman.dialects.openai_chat.dialect import DIALECT
 from dragoman.dialects.openai_chat.usage import count_usage, parse_usage
+
+CODEC = DIALECT.answers
 
 NO_ANSWERS = {"aa1ca13508201a38": "an echo of the request, by a test server"}
 
@@ -43,11 +46,11 @@ def test_every_recorded_answer_is_read_written_and_read_again() -> None:
     for one in recorded("openai-chat"):
         if one.stream or one.id in NO_ANSWERS or not sampled(one.id, 3):
             continue
-        events = parse_reply(one.wire)
+        events = parse_answer(one.wire)
         reply = folded(events)
         assert meaning(folded(tell(reply))) == meaning(reply), one.id
-        assert meaning(folded(parse_reply(render_reply(reply, ASKED)))) == meaning(reply), one.id
-        assert meaning(folded(parsed(stream, rendered(stream, events)))) == meaning(reply), one.id
+        assert meaning(folded(parse_answer(render_answer(reply, ASKED)))) == meaning(reply), one.id
+        assert meaning(folded(parsed(CODEC, rendered(CODEC, events)))) == meaning(reply), one.id
         count += 1
     print(f"\nChat: {count} whole answers, {len(NO_ANSWERS)} that are none")
     assert count > 300
@@ -57,9 +60,9 @@ def test_every_recorded_stream_is_read_written_and_read_again() -> None:
     count = 0
     for one in recorded("openai-chat"):
         if one.stream:
-            events = parsed(stream, one.wire)
+            events = parsed(CODEC, one.wire)
             reply = folded(events)
-            assert meaning(folded(parsed(stream, rendered(stream, events), 7))) == meaning(reply), one.id
+            assert meaning(folded(parsed(CODEC, rendered(CODEC, events), 7))) == meaning(reply), one.id
             count += 1
     print(f"\nChat: {count} streams")
     assert count > 300
@@ -70,7 +73,7 @@ def test_any_cut_gives_the_same_events(size: int) -> None:
     count = 0
     for one in recorded("openai-chat"):
         if one.stream and sampled(one.id, 8):
-            assert parsed(stream, one.wire, size) == parsed(stream, one.wire), one.id
+            assert parsed(CODEC, one.wire, size) == parsed(CODEC, one.wire), one.id
             count += 1
     print(f"\nChat: {count} streams cut at {size}")
     assert count
@@ -78,9 +81,9 @@ def test_any_cut_gives_the_same_events(size: int) -> None:
 
 def test_every_cut_of_one_stream_gives_the_same_events() -> None:
     one = min((one for one in recorded("openai-chat") if one.stream and b"tool_calls" in one.wire), key=_size)
-    events = parsed(stream, one.wire)
+    events = parsed(CODEC, one.wire)
     for size in range(1, min(4096, len(one.wire))):
-        assert parsed(stream, one.wire, size) == events, size
+        assert parsed(CODEC, one.wire, size) == events, size
 
 
 def _size(one: Any) -> int:
@@ -131,18 +134,18 @@ CALLS = [
 
 @pytest.mark.parametrize(("name", "deltas", "expected"), CALLS, ids=[row[0] for row in CALLS])
 def test_calls(name: str, deltas: list[dict[str, Any]], expected: list[tuple[str, str, bytes]]) -> None:
-    choice = folded(parsed(stream, told(*deltas))).choices[0]
+    choice = folded(parsed(CODEC, told(*deltas))).choices[0]
     assert [(part.id, part.name, part.arguments) for part in choice.parts if isinstance(part, Call)] == expected
     assert choice.stop is Stop.CALLS
 
 
 def test_Q11_a_missing_id_comes_from_the_answer_and_the_place() -> None:
     wire = told(call(0, name="f"), call(1, name="f"))
-    ids = [event.id for event in parsed(stream, wire) if isinstance(event, CallStarted)]
-    again = [event.id for event in parsed(stream, wire, 3) if isinstance(event, CallStarted)]
+    ids = [event.id for event in parsed(CODEC, wire) if isinstance(event, CallStarted)]
+    again = [event.id for event in parsed(CODEC, wire, 3) if isinstance(event, CallStarted)]
     other = [
         event.id
-        for event in parsed(stream, wire.replace(b"chatcmpl-1", b"chatcmpl-2"))
+        for event in parsed(CODEC, wire.replace(b"chatcmpl-1", b"chatcmpl-2"))
         if isinstance(event, CallStarted)
     ]
     assert ids == again
@@ -165,7 +168,7 @@ STOPS = [
 
 @pytest.mark.parametrize(("said", "delta", "reason"), STOPS)
 def test_the_stop_is_what_the_answer_says(said: str, delta: dict[str, Any], reason: Stop) -> None:
-    choice = folded(parsed(stream, told(delta, finish=said))).choices[0]
+    choice = folded(parsed(CODEC, told(delta, finish=said))).choices[0]
     assert (choice.stop, choice.said) == (reason, said)
 
 
@@ -202,9 +205,9 @@ REASONING = [
 
 @pytest.mark.parametrize(("name", "deltas", "expected"), REASONING, ids=[row[0] for row in REASONING])
 def test_reasoning(name: str, deltas: list[dict[str, Any]], expected: list[Any]) -> None:
-    events = parsed(stream, told(*deltas))
+    events = parsed(CODEC, told(*deltas))
     assert [_shown(part) for part in folded(events).choices[0].parts] == expected
-    again = parsed(stream, rendered(stream, events))
+    again = parsed(CODEC, rendered(CODEC, events))
     assert [_shown(part) for part in folded(again).choices[0].parts] == expected
 
 
@@ -231,9 +234,9 @@ THINK = [
 def test_think_tags_in_any_cut(text: str, expected: list[Any]) -> None:
     for size in range(1, len(text) + 1):
         deltas = [{"content": text[at : at + size]} for at in range(0, len(text), size)]
-        reply = folded(parsed(stream, told(*deltas), think_tags=True))
+        reply = folded(parsed(CODEC, told(*deltas), think_tags=True))
         assert [_shown(part) for part in reply.choices[0].parts] == expected, size
-    assert folded(parsed(stream, told({"content": text}))).choices[0].parts == (Text(literal=orjson.dumps(text)),)
+    assert folded(parsed(CODEC, told({"content": text}))).choices[0].parts == (Text(literal=orjson.dumps(text)),)
 
 
 USAGE = [
@@ -306,18 +309,18 @@ USAGE = [
 @pytest.mark.parametrize(("name", "usage", "counts"), USAGE, ids=[row[0] for row in USAGE])
 def test_usage_adds_up(name: str, usage: dict[str, Any], counts: tuple[int, ...]) -> None:
     wire = sse(chunk({"content": "x"}, usage=usage), chunk({}, "stop"), b"[DONE]")
-    found = folded(parsed(stream, wire)).usage
+    found = folded(parsed(CODEC, wire)).usage
     assert found is not None
     assert (found.input, found.output, found.cached, found.cache_written, found.reasoning) == counts
-    again = folded(parsed(stream, rendered(stream, parsed(stream, wire)))).usage
+    again = folded(parsed(CODEC, rendered(CODEC, parsed(CODEC, wire)))).usage
     assert again is not None
     assert (again.input, again.output, again.cached, again.cache_written, again.reasoning) == counts
 
 
 def test_usage_is_told_in_a_stream_only_when_asked() -> None:
     events = tell(Reply("i", "m", (Choice((Text(literal=b'"x"'),), Stop.END),), Usage(3, 4)))
-    assert b"usage" not in rendered(stream, events, AnswerContext(model="m"))
-    frames = rendered(stream, events, AnswerContext(model="m", include_usage=True)).split(b"\n\n")
+    assert b"usage" not in rendered(CODEC, events, AnswerContext(model="m"))
+    frames = rendered(CODEC, events, AnswerContext(model="m", include_usage=True)).split(b"\n\n")
     assert frames[-2] == b"data: [DONE]"
     last = orjson.loads(frames[-3][6:])
     assert last["choices"] == []
@@ -327,7 +330,7 @@ def test_usage_is_told_in_a_stream_only_when_asked() -> None:
 
 def test_usage_before_the_stop_is_no_harm() -> None:
     events = [Started("i", "m"), Used(Usage(3, 4)), TextDelta(0, 0, b'"x"'), Stopped(0, Stop.END), Ended()]
-    reply = folded(parsed(stream, rendered(stream, events)))
+    reply = folded(parsed(CODEC, rendered(CODEC, events)))
     assert (reply.usage, reply.choices[0].stop) == (Usage(3, 4), Stop.END)
 
 
@@ -340,13 +343,13 @@ SIGNATURES = [
 @pytest.mark.parametrize("state", SIGNATURES, ids=["own", "foreign"])
 def test_a_signature_of_a_call_goes_with_it(state: Opaque) -> None:
     reply = Reply("i", "m", (Choice((Call(id="1", name="f", arguments=b"{}", signature=state),), Stop.CALLS),))
-    whole = render_reply(reply, ASKED)
+    whole = render_answer(reply, ASKED)
     first = orjson.loads(whole)["choices"][0]["message"]["tool_calls"][0]
     told_signature = first["extra_content"]["google"]["thought_signature"]
     assert (told_signature == "c2lnbmVk") is (state.origin.dialect == "openai-chat")
-    assert meaning(folded(parse_reply(whole))) == meaning(reply)
-    assert meaning(folded(parsed(stream, rendered(stream, tell(reply))))) == meaning(reply)
-    assert rendered(stream, tell(reply)).count(b"tool_calls") == 3
+    assert meaning(folded(parse_answer(whole))) == meaning(reply)
+    assert meaning(folded(parsed(CODEC, rendered(CODEC, tell(reply))))) == meaning(reply)
+    assert rendered(CODEC, tell(reply)).count(b"tool_calls") == 3
 
 
 FOREIGN = [
@@ -365,8 +368,8 @@ FOREIGN = [
 @pytest.mark.parametrize("thought", FOREIGN)
 def test_Q6_foreign_state_comes_back_as_it_went(thought: Reasoning) -> None:
     reply = Reply("i", "m", (Choice((thought, Text(literal=b'"x"')), Stop.END),))
-    assert meaning(folded(parse_reply(render_reply(reply, ASKED)))) == meaning(reply)
-    assert meaning(folded(parsed(stream, rendered(stream, tell(reply))))) == meaning(reply)
+    assert meaning(folded(parse_answer(render_answer(reply, ASKED)))) == meaning(reply)
+    assert meaning(folded(parsed(CODEC, rendered(CODEC, tell(reply))))) == meaning(reply)
 
 
 def test_a_picture_a_sound_and_a_refusal() -> None:
@@ -382,7 +385,7 @@ def test_a_picture_a_sound_and_a_refusal() -> None:
     body = orjson.dumps(
         {"id": "1", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
     )
-    reply = folded(parse_reply(body))
+    reply = folded(parse_answer(body))
     refusal, sound, inline, remote = reply.choices[0].parts
     assert refusal == Refusal(literal=b'"no"')
     assert isinstance(sound, Media)
@@ -391,7 +394,7 @@ def test_a_picture_a_sound_and_a_refusal() -> None:
     assert inline.source.media_type == "image/png"
     assert isinstance(remote, Media)
     assert remote.source == Remote("https://x.org/a.png")
-    assert meaning(folded(parse_reply(render_reply(reply, ASKED)))) == meaning(reply)
+    assert meaning(folded(parse_answer(render_answer(reply, ASKED)))) == meaning(reply)
 
 
 def test_several_choices_interleave() -> None:
@@ -403,18 +406,18 @@ def test_several_choices_interleave() -> None:
         chunk({}, "stop", index=0),
         b"[DONE]",
     )
-    reply = folded(parsed(stream, wire))
+    reply = folded(parsed(CODEC, wire))
     assert [(choice.parts, choice.stop) for choice in reply.choices] == [
         ((Text(literal=b'"aA"'),), Stop.END),
         ((Text(literal=b'"b"'),), Stop.LENGTH),
     ]
-    assert meaning(folded(parsed(stream, rendered(stream, parsed(stream, wire))))) == meaning(reply)
+    assert meaning(folded(parsed(CODEC, rendered(CODEC, parsed(CODEC, wire))))) == meaning(reply)
 
 
 def test_the_old_function_call_stays_what_it_was() -> None:
     wire = told({"function_call": {"name": "f", "arguments": ""}}, {"function_call": {"arguments": "{}"}})
-    reply = folded(parsed(stream, wire))
-    message = orjson.loads(render_reply(reply, ASKED))["choices"][0]
+    reply = folded(parsed(CODEC, wire))
+    message = orjson.loads(render_answer(reply, ASKED))["choices"][0]
     assert message["message"]["function_call"] == {"name": "f", "arguments": "{}"}
     assert "tool_calls" not in message["message"]
     assert message["finish_reason"] == "function_call"
@@ -423,31 +426,31 @@ def test_the_old_function_call_stays_what_it_was() -> None:
 def test_a_client_of_the_old_kind_gets_a_function_call() -> None:
     reply = Reply("i", "m", (Choice((Call(id="1", name="f", arguments=b"{}"),), Stop.CALLS),))
     old = AnswerContext(model="m", request={"functions": b"[]"})
-    assert b'"function_call":{"name":"f"' in render_reply(reply, old)
-    assert b"tool_calls" not in rendered(stream, tell(reply), old)
+    assert b'"function_call":{"name":"f"' in render_answer(reply, old)
+    assert b"tool_calls" not in rendered(CODEC, tell(reply), old)
 
 
 def test_Q37_a_pair_cut_between_chunks_is_whole_again() -> None:
     plain = told({"content": "HALF1"}, {"content": "HALF2"})
     wire = plain.replace(b"HALF1", b"a\\ud83c").replace(b"HALF2", b"\\udf0db")
-    assert folded(parsed(stream, wire)).choices[0].parts == (Text(literal=b'"a\\ud83c\\udf0db"'),)
+    assert folded(parsed(CODEC, wire)).choices[0].parts == (Text(literal=b'"a\\ud83c\\udf0db"'),)
     alone = plain.replace(b"HALF1", b"a").replace(b"HALF2", b"b\\ud83c")
-    assert folded(parsed(stream, alone)).choices[0].parts[0].text == "ab\ufffd"  # type: ignore[attr-defined]
+    assert folded(parsed(CODEC, alone)).choices[0].parts[0].text == "ab\ufffd"  # type: ignore[attr-defined]
 
 
 def test_D9_a_finish_without_the_marker_is_an_end() -> None:
     wire = sse(chunk({"content": "x"}), chunk({}, "stop"))
-    assert isinstance(parsed(stream, wire)[-1], Ended)
+    assert isinstance(parsed(CODEC, wire)[-1], Ended)
 
 
 def test_D9_no_finish_and_no_marker_is_a_broken_stream() -> None:
-    events = parsed(stream, sse(chunk({"content": "x"})))
+    events = parsed(CODEC, sse(chunk({"content": "x"})))
     assert isinstance(events[-1], Failed)
     assert events[-1].failure.kind is FailureKind.BROKEN_STREAM
 
 
 def test_D9_unreadable_frames_are_skipped_and_counted() -> None:
-    parser = stream.Parser()
+    parser = CODEC.stream_parser()
     wire = sse(chunk({"content": "x"}), b'{"cut":', b"\xff\xfe", b'{"choices":7}', chunk({}, "stop"), b"[DONE]")
     events = parser.feed(wire) + parser.close()
     assert parser.skipped == 3
@@ -464,24 +467,24 @@ ERRORS = [
 
 @pytest.mark.parametrize("wire", ERRORS)
 def test_an_error_in_a_stream_is_its_last_event(wire: bytes) -> None:
-    last = parsed(stream, wire)[-1]
+    last = parsed(CODEC, wire)[-1]
     assert isinstance(last, Failed)
     assert last.failure.message == "gone"
 
 
 def test_a_whole_answer_may_be_an_error() -> None:
-    failure = collect(parse_reply(b'{"error":{"message":"gone","code":429}}'))
+    failure = collect(parse_answer(b'{"error":{"message":"gone","code":429}}'))
     assert isinstance(failure, Failure)
     assert (failure.kind, failure.message) == (FailureKind.RATE_LIMIT, "gone")
 
 
 def test_a_finish_that_says_error_is_no_success() -> None:
-    assert isinstance(parsed(stream, told({"content": "x"}, finish="error"))[-1], Failed)
+    assert isinstance(parsed(CODEC, told({"content": "x"}, finish="error"))[-1], Failed)
 
 
 def test_X11_E13_a_failure_is_an_error_frame_and_then_the_marker() -> None:
     failure = Failure(FailureKind.OVERLOADED, "busy", 529)
-    wire = rendered(stream, [Started("i", "m"), TextDelta(0, 0, b'"x"'), Failed(failure)])
+    wire = rendered(CODEC, [Started("i", "m"), TextDelta(0, 0, b'"x"'), Failed(failure)])
     frames = wire.split(b"\n\n")
     assert orjson.loads(frames[-3][6:])["error"]["message"] == "busy"
     assert frames[-2] == b"data: [DONE]"
@@ -489,7 +492,7 @@ def test_X11_E13_a_failure_is_an_error_frame_and_then_the_marker() -> None:
 
 
 def test_X11_a_stream_that_is_not_ended_fails() -> None:
-    renderer = stream.Renderer(ASKED)
+    renderer = CODEC.stream_renderer(ASKED)
     renderer.render([Started("i", "m"), TextDelta(0, 0, b'"x"')])
     assert b'"error"' in renderer.close()
     assert renderer.render([TextDelta(0, 0, b'"late"')]) == b""
@@ -504,17 +507,17 @@ def test_nothing_follows_a_stop() -> None:
         ReasoningDelta(0, 1, b'"late"'),
         Ended(),
     ]
-    assert b"late" not in rendered(stream, events)
+    assert b"late" not in rendered(CODEC, events)
 
 
 def test_log_probabilities_come_through() -> None:
     tokens = [{"token": "x", "logprob": -0.1, "bytes": [120], "top_logprobs": []}]
     one = chunk({"content": "x"})
     one["choices"][0]["logprobs"] = {"content": tokens, "refusal": None}
-    reply = folded(parsed(stream, sse(one, chunk({}, "stop"), b"[DONE]")))
+    reply = folded(parsed(CODEC, sse(one, chunk({}, "stop"), b"[DONE]")))
     assert orjson.loads(reply.choices[0].logprobs or b"") == tokens
-    assert orjson.loads(render_reply(reply, ASKED))["choices"][0]["logprobs"]["content"] == tokens
-    assert meaning(folded(parsed(stream, rendered(stream, tell(reply))))) == meaning(reply)
+    assert orjson.loads(render_answer(reply, ASKED))["choices"][0]["logprobs"]["content"] == tokens
+    assert meaning(folded(parsed(CODEC, rendered(CODEC, tell(reply))))) == meaning(reply)
 
 
 @pytest.mark.parametrize(

@@ -29,22 +29,24 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.gemini.answer_parse import parse_answer
+from dragoman.dialects.gemini.answer_render import render_answer
 from dragoman.dialects.gemini.errors import parse_error, render_error
-from dragoman.dialects.gemini.reply import parse_reply, render_reply
-from dragoman.dialects.gemini.stream import Parser, Renderer
+from dragoman.dialects.gemini.stream_parse import GeminiStreamParser
+from dragoman.dialects.gemini.stream_render import GeminiStreamRenderer
 
 ANSWERING = AnswerContext(model="shown", id="resp_1")
-ARRAY = AnswerContext(model="shown", id="resp_1", array=True)
+ARRAY = AnswerContext(model="shown", id="resp_1", framing=Framing.JSON_ARRAY)
 
 
 def parsed(wire: bytes, size: int = 1 << 20, seed: str = "") -> list[Event]:
-    parser = Parser(seed=seed)
+    parser = GeminiStreamParser(seed=seed)
     return [event for chunk in cut(wire, size) for event in parser.feed(chunk)] + parser.close()
 
 
 def events_of(recording: Recording) -> list[Event]:
-    return parsed(recording.wire) if recording.stream else parse_reply(recording.wire)
+    return parsed(recording.wire) if recording.stream else parse_answer(recording.wire)
 
 
 def whole(*parts: dict[str, Any], finish: str = "STOP", **others: Any) -> bytes:
@@ -53,7 +55,7 @@ def whole(*parts: dict[str, Any], finish: str = "STOP", **others: Any) -> bytes:
 
 
 def read(body: bytes) -> Reply:
-    reply = collect(parse_reply(body))
+    reply = collect(parse_answer(body))
     assert isinstance(reply, Reply), reply
     return reply
 
@@ -76,7 +78,7 @@ def test_any_cut_of_a_recorded_stream_gives_the_same_events() -> None:
             assert parsed(recording.wire, size) == events, (recording.id, size)
 
 
-@pytest.mark.parametrize("answering", [AnswerContext(), AnswerContext(array=True)])
+@pytest.mark.parametrize("answering", [AnswerContext(), AnswerContext(framing=Framing.JSON_ARRAY)])
 def test_a_recorded_answer_written_and_read_again_is_the_same(answering: AnswerContext) -> None:
     count = 0
     for recording in recordings("gemini"):
@@ -85,9 +87,9 @@ def test_a_recorded_answer_written_and_read_again_is_the_same(answering: AnswerC
         events = events_of(recording)
         reply = collect(events)
         assert isinstance(reply, Reply), recording.id
-        renderer = Renderer(answering)
+        renderer = GeminiStreamRenderer(answering)
         assert meaning(collect(parsed(renderer.render(events) + renderer.close()))) == meaning(reply), recording.id
-        assert meaning(collect(parse_reply(render_reply(reply, answering)))) == meaning(reply), recording.id
+        assert meaning(collect(parse_answer(render_answer(reply, answering)))) == meaning(reply), recording.id
         count += 1
     print(f"{count} recorded answers read, written and read again")
 
@@ -95,7 +97,7 @@ def test_a_recorded_answer_written_and_read_again_is_the_same(answering: AnswerC
 def test_a_tool_call_ends_with_STOP_and_is_told_by_its_parts() -> None:
     reply = read(whole({"functionCall": {"name": "f", "args": {"a": 1}}}))
     assert reply.choices[0].stop is Stop.CALLS
-    assert orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["finishReason"] == "STOP"
+    assert orjson.loads(render_answer(reply, ANSWERING))["candidates"][0]["finishReason"] == "STOP"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_a_tool_call_ends_with_STOP_and_is_told_by_its_parts() -> None:
 def test_finish_reasons(said: str, reason: Stop) -> None:
     reply = read(whole({"text": "Hi"}, finish=said))
     assert reply.choices[0].stop is reason
-    written = orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["finishReason"]
+    written = orjson.loads(render_answer(reply, ANSWERING))["candidates"][0]["finishReason"]
     assert written == (said if said != "SOMETHING_NEW" else "STOP")
 
 
@@ -132,7 +134,7 @@ def test_a_blocked_prompt_is_a_filter_without_a_candidate() -> None:
     body = orjson.dumps({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}})
     reply = read(body)
     assert (reply.choices[0].stop, reply.choices[0].said, reply.choices[0].parts) == (Stop.FILTER, "SAFETY", ())
-    again = orjson.loads(render_reply(reply, ANSWERING))
+    again = orjson.loads(render_answer(reply, ANSWERING))
     assert "candidates" not in again
     assert again["promptFeedback"] == {"blockReason": "SAFETY"}
     assert isinstance(parsed(b"data: " + body + b"\r\n\r\n")[-1], Ended)
@@ -151,12 +153,12 @@ def test_usage_holds_thoughts_beside_the_answer_and_tool_results_beside_the_prom
     assert reply.usage is not None
     usage = reply.usage
     assert (usage.input, usage.output, usage.reasoning, usage.cached) == (1015, 63, 51, 5)
-    assert orjson.loads(render_reply(reply, ANSWERING))["usageMetadata"] == told
+    assert orjson.loads(render_answer(reply, ANSWERING))["usageMetadata"] == told
 
 
 def test_Q11_a_call_without_an_id_gets_one_by_the_response_and_its_number() -> None:
     def ids(body: bytes, seed: str = "") -> list[str]:
-        return [event.id for event in parse_reply(body, seed=seed) if isinstance(event, CallStarted)]
+        return [event.id for event in parse_answer(body, seed=seed) if isinstance(event, CallStarted)]
 
     two = [{"functionCall": {"name": "f"}}, {"functionCall": {"name": "f"}}]
     first = ids(whole(*two))
@@ -183,7 +185,7 @@ def test_signatures_stay_with_the_part_they_came_on() -> None:
     assert isinstance(empty, Text)
     held = [thought.state, text.signature, call.signature, empty.signature]
     assert [state.json for state in held if state] == [b'"AAA="', b'"BBB="', b'"CCC="', b'"DDD="']
-    parts = orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["content"]["parts"]
+    parts = orjson.loads(render_answer(reply, ANSWERING))["candidates"][0]["content"]["parts"]
     assert [part["thoughtSignature"] for part in parts] == ["AAA=", "BBB=", "CCC=", "DDD="]
 
 
@@ -221,22 +223,22 @@ def test_pictures_code_and_sources_are_kept() -> None:
     ]
     body = orjson.loads(whole(*parts))
     body["candidates"][0]["groundingMetadata"] = {"groundingChunks": [{"web": {"uri": "https://a.example"}}]}
-    events = parse_reply(orjson.dumps(body))
+    events = parse_answer(orjson.dumps(body))
     assert [event.kind for event in events if isinstance(event, MediaDelta)] == [MediaKind.IMAGE]
     assert [event.json for event in events if isinstance(event, Cited)] == [b'{"web":{"uri":"https://a.example"}}']
-    candidate = orjson.loads(render_reply(read(orjson.dumps(body)), ANSWERING))["candidates"][0]
+    candidate = orjson.loads(render_answer(read(orjson.dumps(body)), ANSWERING))["candidates"][0]
     assert candidate["content"]["parts"] == parts
     assert candidate["groundingMetadata"] == body["candidates"][0]["groundingMetadata"]
 
 
 @pytest.mark.parametrize("answering", [ANSWERING, ARRAY])
 def test_X11_a_stream_that_breaks_off_ends_with_an_error(answering: AnswerContext) -> None:
-    renderer = Renderer(answering)
+    renderer = GeminiStreamRenderer(answering)
     wire = renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"')]) + renderer.close()
     last = parsed(wire)[-1]
     assert isinstance(last, Failed)
     assert b'"finishReason"' not in wire
-    if answering.array:
+    if answering.framing is Framing.JSON_ARRAY:
         assert [next(iter(one)) for one in orjson.loads(wire)] == ["candidates", "error"]
     else:
         assert wire.endswith(b"\r\n\r\n")
@@ -244,7 +246,7 @@ def test_X11_a_stream_that_breaks_off_ends_with_an_error(answering: AnswerContex
 
 
 def test_an_array_stream_is_one_json_value() -> None:
-    renderer = Renderer(ARRAY)
+    renderer = GeminiStreamRenderer(ARRAY)
     events: list[Event] = [Started("r", "g"), TextDelta(0, 0, b'"H"'), TextDelta(0, 0, b'"i"'), Stopped(0, Stop.END)]
     wire = b"".join(renderer.render([event]) for event in [*events, Used(Usage(1, 2)), Ended()]) + renderer.close()
     texts = [one["candidates"][0]["content"]["parts"][0]["text"] for one in orjson.loads(wire)]
@@ -266,7 +268,7 @@ def test_calls_are_written_whole_and_in_their_order() -> None:
         Stopped(0, Stop.CALLS),
         Ended(),
     ]
-    renderer = Renderer(ANSWERING)
+    renderer = GeminiStreamRenderer(ANSWERING)
     reply = collect(parsed(renderer.render(events)))
     assert isinstance(reply, Reply)
     first, second, text = reply.choices[0].parts
@@ -297,12 +299,12 @@ def test_calls_are_written_whole_and_in_their_order() -> None:
 def test_garbage_ends_in_a_failure_and_nothing_rises(wire: bytes) -> None:
     for size in (1 << 20, 3):
         assert isinstance(parsed(wire, size)[-1], Failed)
-    assert isinstance(parse_reply(wire)[-1], Failed)
+    assert isinstance(parse_answer(wire)[-1], Failed)
 
 
 @pytest.mark.parametrize("start", [b"data: ", b"[{"])
 def test_a_chunk_without_end_is_refused_before_it_fills_the_memory(start: bytes) -> None:
-    parser = Parser()
+    parser = GeminiStreamParser()
     events = parser.feed(start)
     for _ in range(40):
         events += parser.feed(b"x" * 1_000_000)
@@ -346,7 +348,7 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
 
 def test_usage_adds_up_where_a_server_claims_to_have_thought_more_than_it_wrote() -> None:
     reply = Reply(choices=(Choice(()),), usage=Usage(input=1, output=16, reasoning=19))
-    told = orjson.loads(render_reply(reply, ANSWERING))["usageMetadata"]
+    told = orjson.loads(render_answer(reply, ANSWERING))["usageMetadata"]
     assert (told["candidatesTokenCount"], told["thoughtsTokenCount"], told["totalTokenCount"]) == (0, 16, 17)
 
 
@@ -354,17 +356,17 @@ def test_usage_adds_up_where_a_server_claims_to_have_thought_more_than_it_wrote(
 def test_a_broken_call_is_a_breakdown_where_nothing_but_thoughts_was_said(said: str) -> None:
     reply = read(whole({"text": "Hm", "thought": True}, finish=said))
     assert reply.choices[0].stop is Stop.ERROR
-    written = orjson.loads(render_reply(reply, ANSWERING))["candidates"][0]["finishReason"]
+    written = orjson.loads(render_answer(reply, ANSWERING))["candidates"][0]["finishReason"]
     assert written == (said if said != "SOMETHING_NEW" else "OTHER")
 
 
 def test_what_is_spread_over_lines_is_written_into_frames_of_one() -> None:
     """Arguments that another dialect holds as text, and the chunks of an array, may have line ends in them."""
-    renderer = Renderer(ANSWERING)
+    renderer = GeminiStreamRenderer(ANSWERING)
     events: list[Event] = [Started("r", "g"), CallStarted(0, 0, "a", "f"), CallDelta(0, 0, b'"{\\n  \\"x\\": 1\\n}"')]
     wire = renderer.render([*events, CallEnded(0, 0), Stopped(0, Stop.CALLS), Ended()])
     chunk = orjson.dumps(orjson.loads(whole({"executableCode": {"code": "1"}})), option=orjson.OPT_INDENT_2)
-    parser, again = Parser(), Renderer(ANSWERING)
+    parser, again = GeminiStreamParser(), GeminiStreamRenderer(ANSWERING)
     wire += again.render([*parser.feed(b"[" + chunk + b"]"), *parser.close()])
     frames = wire.split(b"\r\n\r\n")[:-1]
     assert len(frames) == 4
@@ -374,9 +376,9 @@ def test_what_is_spread_over_lines_is_written_into_frames_of_one() -> None:
 @pytest.mark.parametrize("odd", ["x", [1], {"a": 1}, -1, None])
 def test_counts_and_probabilities_of_the_wrong_kind_harm_nothing(odd: Any) -> None:
     reply = read(whole({"text": "Hi"}, usageMetadata={"promptTokenCount": 3, "toolUsePromptTokenCount": odd}))
-    assert orjson.loads(render_reply(reply, ANSWERING))["usageMetadata"]["promptTokenCount"] == 3
+    assert orjson.loads(render_answer(reply, ANSWERING))["usageMetadata"]["promptTokenCount"] == 3
     picture = {"inlineData": {"mimeType": "image/png", "data": odd if odd != "x" else 0}}
     assert read(whole(picture)).choices[0].parts == ()
     tokens = orjson.dumps([{"token": "Hi", "logprob": -1, "top_logprobs": odd if isinstance(odd, list) else [odd]}])
-    renderer = Renderer(ANSWERING)
+    renderer = GeminiStreamRenderer(ANSWERING)
     assert b"chosenCandidates" in renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"', tokens)])

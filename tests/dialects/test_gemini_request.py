@@ -32,9 +32,11 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.gemini.request import locate, parse_request, path, render_request
-from dragoman.dialects.gemini.schema import from_proto, to_proto
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.gemini.dialect import request_path
+from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
+from dragoman.dialects.gemini.request_parse import locate, parse_request
+from dragoman.dialects.gemini.request_render import render_request
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 GEMINI = Origin("gemini")
@@ -348,8 +350,10 @@ def test_model_and_stream_are_told_by_the_path() -> None:
     ask = parse_request(body, model="gemini-x", stream=True)
     assert (ask.model, ask.stream) == ("gemini-x", True)
     assert render_request(ask.conversation, RenderOptions("other", False), ask) == body
-    assert path(RenderOptions("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
-    assert path(RenderOptions("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
+    assert request_path(RenderOptions("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
+    assert (
+        request_path(RenderOptions("models/gemini-x", True)) == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
+    )
 
 
 REFUSED: list[tuple[str, Message]] = [

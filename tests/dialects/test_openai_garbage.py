@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from copy import deepcopy
-from types import ModuleType
 from typing import Any
 
 import orjson
@@ -29,12 +28,11 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.dialects.openai_chat import reply as chat_reply
-from dragoman.dialects.openai_chat import stream as chat
-from dragoman.dialects.openai_responses import reply as responses_reply
-from dragoman.dialects.openai_responses import stream as responses
+from dragoman.dialects.dialect import AnswerCodec
+from dragoman.dialects.registry import dialect as dialect_called
 
-STREAMS = [("openai-chat", chat), ("openai-responses", responses)]
+CHAT, RESPONSES = dialect_called("openai-chat").answers, dialect_called("openai-responses").answers
+CODECS = [("openai-chat", CHAT), ("openai-responses", RESPONSES)]
 
 GARBAGE = {
     "nothing": b"",
@@ -58,17 +56,17 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("name", GARBAGE)
-@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
-def test_garbage_ends_in_a_failure(dialect: str, stream: ModuleType, name: str) -> None:
+@pytest.mark.parametrize(("dialect", "codec"), CODECS, ids=[dialect for dialect, _ in CODECS])
+def test_garbage_ends_in_a_failure(dialect: str, codec: AnswerCodec, name: str) -> None:
     for size in (5, 4096):
-        events = parsed(stream, GARBAGE[name], size if len(GARBAGE[name]) < 50_000 else 4096)
+        events = parsed(codec, GARBAGE[name], size if len(GARBAGE[name]) < 50_000 else 4096)
         assert isinstance(events[-1], Failed)
         assert not any(isinstance(event, (Ended, Failed)) for event in events[:-1])
 
 
-@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
-def test_a_frame_without_end_is_let_go(dialect: str, stream: ModuleType) -> None:
-    parser = stream.Parser()
+@pytest.mark.parametrize(("dialect", "codec"), CODECS, ids=[dialect for dialect, _ in CODECS])
+def test_a_frame_without_end_is_let_go(dialect: str, codec: AnswerCodec) -> None:
+    parser = codec.stream_parser()
     parser._decoder.limit = 100_000
     events: list[Event] = []
     for _ in range(300):
@@ -78,13 +76,13 @@ def test_a_frame_without_end_is_let_go(dialect: str, stream: ModuleType) -> None
     assert parser.close() == []
 
 
-@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
-def test_a_stream_that_is_cut_anywhere_is_not_a_success(dialect: str, stream: ModuleType) -> None:
+@pytest.mark.parametrize(("dialect", "codec"), CODECS, ids=[dialect for dialect, _ in CODECS])
+def test_a_stream_that_is_cut_anywhere_is_not_a_success(dialect: str, codec: AnswerCodec) -> None:
     one = min((one for one in recorded(dialect) if one.stream and len(one.wire) > 1500), key=_size)
     step = max(1, len(one.wire) // 300)
-    whole = parsed(stream, one.wire)
+    whole = parsed(codec, one.wire)
     for end in range(0, len(one.wire) - 200, step):
-        events = parsed(stream, one.wire[:end])
+        events = parsed(codec, one.wire[:end])
         assert isinstance(events[-1], (Failed, Ended))
         if isinstance(events[-1], Ended):
             assert [event for event in events if isinstance(event, Stopped)]
@@ -99,28 +97,28 @@ def _texts(events: list[Event]) -> list[Event]:
     return [event for event in events if isinstance(event, (TextDelta, CallDelta, ReasoningDelta))]
 
 
-@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
-def test_frames_in_any_order_raise_nothing(dialect: str, stream: ModuleType) -> None:
+@pytest.mark.parametrize(("dialect", "codec"), CODECS, ids=[dialect for dialect, _ in CODECS])
+def test_frames_in_any_order_raise_nothing(dialect: str, codec: AnswerCodec) -> None:
     chance = random.Random(7)
     for number, one in enumerate(one for one in recorded(dialect) if one.stream and len(one.wire) < 20_000):
         frames = [frame + b"\n\n" for frame in one.wire.replace(b"\r\n", b"\n").split(b"\n\n") if frame]
         chance.shuffle(frames)
-        events = parsed(stream, b"".join(frames))
+        events = parsed(codec, b"".join(frames))
         assert isinstance(events[-1], (Ended, Failed)), one.id
-        rendered(stream, events)
+        rendered(codec, events)
         if number > 60:
             break
 
 
-@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
-def test_damaged_bytes_raise_nothing(dialect: str, stream: ModuleType) -> None:
+@pytest.mark.parametrize(("dialect", "codec"), CODECS, ids=[dialect for dialect, _ in CODECS])
+def test_damaged_bytes_raise_nothing(dialect: str, codec: AnswerCodec) -> None:
     chance = random.Random(11)
     wires = [one.wire for one in recorded(dialect) if one.stream and len(one.wire) < 8_000][:40]
     for wire in wires:
         damaged = bytearray(wire)
         for _ in range(20):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-        events = parsed(stream, bytes(damaged))
+        events = parsed(codec, bytes(damaged))
         assert isinstance(events[-1], (Ended, Failed))
 
 
@@ -144,8 +142,8 @@ def _list_places(value: Any, places: list[tuple[Any, Any]]) -> None:
         _list_places(value[key], places)
 
 
-@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
-def test_odd_values_anywhere_raise_nothing(dialect: str, stream: ModuleType) -> None:
+@pytest.mark.parametrize(("dialect", "codec"), CODECS, ids=[dialect for dialect, _ in CODECS])
+def test_odd_values_anywhere_raise_nothing(dialect: str, codec: AnswerCodec) -> None:
     chance = random.Random(dialect)
     count = 0
     for one in recorded(dialect):
@@ -153,43 +151,40 @@ def test_odd_values_anywhere_raise_nothing(dialect: str, stream: ModuleType) -> 
             frames = [frame.partition(b"data: ")[2] for frame in one.wire.replace(b"\r\n", b"\n").split(b"\n\n")]
             readable = [frame for frame in frames if frame[:1] == b"{" and one.id != "f34688e4ea3509bd"]
             wire = sse(*[mutated(orjson.loads(frame), chance) for frame in readable], b"[DONE]")
-            events = parsed(stream, wire)
+            events = parsed(codec, wire)
             assert isinstance(events[-1], (Ended, Failed)), one.id
             assert not any(isinstance(event, (Ended, Failed)) for event in events[:-1]), one.id
-            for _, other in STREAMS:
+            for _, other in CODECS:
                 rendered(other, events)
             count += 1
     print(f"\n{dialect}: {count} streams with something odd in every frame")
     assert count > 10
 
 
-REPLIES = [chat_reply, responses_reply]
-
-
-@pytest.mark.parametrize(("dialect", "reply"), [("openai-chat", REPLIES[0]), ("openai-responses", REPLIES[1])])
-def test_odd_values_in_a_whole_answer_raise_nothing(dialect: str, reply: ModuleType) -> None:
+@pytest.mark.parametrize(("dialect", "codec"), CODECS)
+def test_odd_values_in_a_whole_answer_raise_nothing(dialect: str, codec: AnswerCodec) -> None:
     chance = random.Random(dialect)
     for one in recorded(dialect):
         if not one.stream and len(one.wire) < 12_000 and sampled(one.id, 4):
-            answer = collect(reply.parse_reply(orjson.dumps(mutated(orjson.loads(one.wire), chance))))
+            answer = collect(codec.parse(orjson.dumps(mutated(orjson.loads(one.wire), chance))))
             if isinstance(answer, Reply):
-                for other in REPLIES:
-                    orjson.loads(other.render_reply(answer, ASKED))
+                for _, other in CODECS:
+                    orjson.loads(other.render(answer, ASKED))
 
 
-INBAND = {"2f525d317427979e": (chat, FailureKind.BAD_REQUEST), "83d4396c62cc5177": (responses, FailureKind.QUOTA)}
+INBAND = {"2f525d317427979e": (CHAT, FailureKind.BAD_REQUEST), "83d4396c62cc5177": (RESPONSES, FailureKind.QUOTA)}
 
 
 def test_every_recorded_error_inside_a_stream_is_its_last_event() -> None:
     for exchange in exchanges("errors.jsonl"):
         if exchange["id"] not in INBAND:
             continue
-        stream, kind = INBAND[exchange["id"]]
+        codec, kind = INBAND[exchange["id"]]
         body: str = exchange["response"]["body"]
         if exchange["response"]["kind"] == "ndjson":
             body = "".join(f"data: {line}\n\n" for line in body.splitlines())
         for size in (1, 7, 4096):
-            last = parsed(stream, body.encode(), size)[-1]
+            last = parsed(codec, body.encode(), size)[-1]
             assert isinstance(last, Failed)
             assert last.failure.kind is kind
 
@@ -212,13 +207,13 @@ EVENTS: list[Event] = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "stream"), STREAMS, ids=[dialect for dialect, _ in STREAMS])
-def test_events_in_any_order_are_written_as_a_stream_that_ends(dialect: str, stream: ModuleType) -> None:
+@pytest.mark.parametrize(("dialect", "codec"), CODECS, ids=[dialect for dialect, _ in CODECS])
+def test_events_in_any_order_are_written_as_a_stream_that_ends(dialect: str, codec: AnswerCodec) -> None:
     chance = random.Random(3)
     for _ in range(300):
         events = chance.sample(EVENTS, chance.randrange(len(EVENTS) + 1))
-        wire = rendered(stream, events)
-        last = parsed(stream, wire)[-1]
+        wire = rendered(codec, events)
+        last = parsed(codec, wire)[-1]
         ended = next((event for event in events if isinstance(event, (Ended, Failed))), None)
         if not isinstance(ended, Ended):
             assert isinstance(last, Failed)
@@ -228,7 +223,7 @@ def test_events_in_any_order_are_written_as_a_stream_that_ends(dialect: str, str
                 orjson.loads(payload)
 
 
-@pytest.mark.parametrize("parse", [chat_reply.parse_reply, responses_reply.parse_reply])
+@pytest.mark.parametrize("parse", [CHAT.parse, RESPONSES.parse])
 @pytest.mark.parametrize("body", [*GARBAGE.values(), b"{}", b"[]", b"null", b'{"choices":[]}', b'{"output":7}'])
 def test_a_body_that_is_no_answer_is_a_failure(parse: Any, body: bytes) -> None:
     events = parse(body)

@@ -12,15 +12,15 @@ from tests.corpus import exchanges
 from tests.sdk_readers import Loopback, loopback
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import errors as chat_errors
-from dragoman.dialects.openai_chat import stream as chat_stream
+from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
 from dragoman.dialects.openai_responses import errors as responses_errors
-from dragoman.dialects.openai_responses import stream as responses_stream
+from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
 from dragoman.wire.error_bodies import read_failure
 
 CHAT, RESPONSES = "openai-chat", "openai-responses"
-STREAMS: dict[str, ModuleType] = {CHAT: chat_stream, RESPONSES: responses_stream}
+RENDERERS = {CHAT: ChatStreamRenderer, RESPONSES: ResponsesStreamRenderer}
 ERRORS: dict[str, ModuleType] = {CHAT: chat_errors, RESPONSES: responses_errors}
 ASKED = AnswerContext(model="m", id="answer_1", created=1, include_usage=True)
 
@@ -100,7 +100,7 @@ def _swapped(error: tuple[int, dict[str, str], bytes]) -> tuple[bytes, bool, int
 
 @pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
 def test_E13_an_error_in_a_stream_is_raised(server: Loopback, dialect: str) -> None:
-    renderer = STREAMS[dialect].Renderer(ASKED)
+    renderer = RENDERERS[dialect](ASKED)
     server.serve(renderer.close(), True)
     with pytest.raises(openai.APIError) as raised:
         ask(server, dialect, stream=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import orjson
@@ -14,27 +13,20 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
-from dragoman.dialects.anthropic import request as anthropic
-from dragoman.dialects.gemini import request as gemini
-from dragoman.dialects.openai_chat import request as chat
-from dragoman.dialects.openai_responses import request as responses
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.dialects.dialect import Dialect, RenderOptions
+from dragoman.dialects.registry import all_dialects
 
-DIALECTS = [
-    pytest.param(chat, "*openai-chat.jsonl", id="openai-chat"),
-    pytest.param(anthropic, "*.anthropic.jsonl", id="anthropic"),
-    pytest.param(gemini, "*.gemini.jsonl", id="gemini"),
-    pytest.param(responses, "*openai-responses.jsonl", id="openai-responses"),
-]
+LISTS = {"openai-chat": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
+every_dialect = pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
 ANOTHER = "another-model"
 ONE_IN = 3
 
 
-def recorded(codec: ModuleType, pattern: str) -> Iterator[tuple[str, dict[str, Any], bytes]]:
-    for exchange in exchanges(pattern):
+def recorded(dialect: Dialect) -> Iterator[tuple[str, dict[str, Any], bytes]]:
+    for exchange in exchanges(f"*.{dialect.name}.jsonl"):
         request = exchange["request"]
         body = request["body"] if request else None
-        if isinstance(body, dict) and codec.LIST in body and sampled(exchange["id"], ONE_IN):
+        if isinstance(body, dict) and LISTS[dialect.name] in body and sampled(exchange["id"], ONE_IN):
             yield exchange["id"], body, orjson.dumps(body)
 
 
@@ -42,52 +34,52 @@ def told(ask: Ask) -> RenderOptions:
     return RenderOptions(ask.model or "", ask.stream, ask.include_usage)
 
 
-@pytest.mark.parametrize(("codec", "pattern"), DIALECTS)
-def test_what_is_written_anew_reads_back_equal(codec: ModuleType, pattern: str) -> None:
+@every_dialect
+def test_what_is_written_anew_reads_back_equal(dialect: Dialect) -> None:
     count = 0
-    for name, _, wire in recorded(codec, pattern):
-        ask = codec.parse_request(wire)
-        again = codec.parse_request(codec.render_request(ask.conversation, told(ask)))
+    for name, _, wire in recorded(dialect):
+        ask = dialect.requests.parse(wire)
+        again = dialect.requests.parse(dialect.requests.render(ask.conversation, told(ask)))
         assert again.conversation == ask.conversation, name
         count += 1
     assert count > 100
 
 
-@pytest.mark.parametrize(("codec", "pattern"), DIALECTS)
-def test_an_unchanged_request_goes_out_as_the_clients_own_bytes(codec: ModuleType, pattern: str) -> None:
-    for name, _, wire in recorded(codec, pattern):
-        ask = codec.parse_request(wire)
-        assert codec.render_request(ask.conversation, RenderOptions(ask.model or "", ask.stream), ask) == wire, name
+@every_dialect
+def test_an_unchanged_request_goes_out_as_the_clients_own_bytes(dialect: Dialect) -> None:
+    for name, _, wire in recorded(dialect):
+        ask = dialect.requests.parse(wire)
+        assert dialect.requests.render(ask.conversation, RenderOptions(ask.model or "", ask.stream), ask) == wire, name
 
 
-@pytest.mark.parametrize(("codec", "pattern"), DIALECTS)
-def test_another_model_leaves_every_other_member_alone(codec: ModuleType, pattern: str) -> None:
-    for name, body, wire in recorded(codec, pattern):
-        ask = codec.parse_request(wire)
-        amended = orjson.loads(codec.render_request(ask.conversation, RenderOptions(ANOTHER, ask.stream), ask))
-        told_in_body = codec is not gemini or "model" in body
+@every_dialect
+def test_another_model_leaves_every_other_member_alone(dialect: Dialect) -> None:
+    for name, body, wire in recorded(dialect):
+        ask = dialect.requests.parse(wire)
+        amended = orjson.loads(dialect.requests.render(ask.conversation, RenderOptions(ANOTHER, ask.stream), ask))
+        told_in_body = not dialect.model_in_path or "model" in body
         assert amended == (body | {"model": ANOTHER} if told_in_body else body), name
 
 
-@pytest.mark.parametrize(("codec", "pattern"), DIALECTS)
-def test_one_more_message_leaves_the_other_items_alone(codec: ModuleType, pattern: str) -> None:
+@every_dialect
+def test_one_more_message_leaves_the_other_items_alone(dialect: Dialect) -> None:
     more = Message(Role.USER, (Text(quote("one more")),))
-    for name, body, wire in recorded(codec, pattern):
-        if not isinstance(body[codec.LIST], list):
+    for name, body, wire in recorded(dialect):
+        if not isinstance(body[LISTS[dialect.name]], list):
             continue
-        ask = codec.parse_request(wire)
+        ask = dialect.requests.parse(wire)
         longer = ask.conversation.but(messages=(*ask.conversation.messages, more))
-        amended = orjson.loads(codec.render_request(longer, RenderOptions(ask.model or "", ask.stream), ask))
-        assert amended[codec.LIST][:-1] == body[codec.LIST], name
+        amended = orjson.loads(dialect.requests.render(longer, RenderOptions(ask.model or "", ask.stream), ask))
+        assert amended[LISTS[dialect.name]][:-1] == body[LISTS[dialect.name]], name
 
 
-@pytest.mark.parametrize(("codec", "pattern"), DIALECTS)
-def test_every_message_and_part_has_its_place_in_the_request(codec: ModuleType, pattern: str) -> None:
-    for name, body, wire in recorded(codec, pattern):
-        for message in codec.parse_request(wire).conversation.messages:
-            assert resolves(body, codec.locate(message, None)), (name, message)
+@every_dialect
+def test_every_message_and_part_has_its_place_in_the_request(dialect: Dialect) -> None:
+    for name, body, wire in recorded(dialect):
+        for message in dialect.requests.parse(wire).conversation.messages:
+            assert resolves(body, dialect.requests.locate(message, None)), (name, message)
             for index in range(len(message.parts)):
-                assert codec.locate(message, index).startswith("/"), name
+                assert dialect.requests.locate(message, index).startswith("/"), name
 
 
 def resolves(body: Any, pointer: str) -> bool:

@@ -40,9 +40,12 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.answering import AnswerContext
-from dragoman.dialects.openai_responses import stream
-from dragoman.dialects.openai_responses.reply import parse_reply, render_reply
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_responses.answer_parse import parse_answer
+from dragoman.dialects.openai_responses.answer_render import render_answer
+from dragoman.dialects.openai_responses.dialect import DIALECT
+
+CODEC = DIALECT.answers
 
 NO_ANSWERS = {
     "d7ca19906aeb369c": "says that a response was deleted",
@@ -59,15 +62,15 @@ def test_every_recorded_answer_is_read_written_and_read_again() -> None:
     for one in recorded("openai-responses"):
         if one.stream or one.id in NO_ANSWERS:
             continue
-        events = parse_reply(one.wire)
+        events = parse_answer(one.wire)
         reply = folded(events)
         assert meaning(folded(tell(reply))) == meaning(reply), one.id
-        assert meaning(folded(parse_reply(render_reply(reply, ASKED)))) == meaning(reply), one.id
+        assert meaning(folded(parse_answer(render_answer(reply, ASKED)))) == meaning(reply), one.id
         count += 1
         if not reply.choices:
             unmade += 1
             continue
-        assert meaning(folded(parsed(stream, rendered(stream, events)))) == meaning(reply), one.id
+        assert meaning(folded(parsed(CODEC, rendered(CODEC, events)))) == meaning(reply), one.id
     print(f"\nResponses: {count} whole answers, {unmade} of them still to be made and so no stream")
     assert count > 500
 
@@ -76,10 +79,10 @@ def test_every_recorded_stream_is_read_written_and_read_again() -> None:
     count = 0
     for one in recorded("openai-responses"):
         if one.stream and one.id not in NO_ANSWERS:
-            events = parsed(stream, one.wire)
+            events = parsed(CODEC, one.wire)
             reply = folded(events)
-            wire = rendered(stream, events)
-            assert meaning(folded(parsed(stream, wire, 7))) == meaning(reply), one.id
+            wire = rendered(CODEC, events)
+            assert meaning(folded(parsed(CODEC, wire, 7))) == meaning(reply), one.id
             _check_grammar(wire)
             count += 1
     print(f"\nResponses: {count} streams, {len(NO_ANSWERS)} answers that are none")
@@ -102,7 +105,7 @@ def test_any_cut_gives_the_same_events(size: int) -> None:
     count = 0
     for one in recorded("openai-responses"):
         if one.stream and sampled(one.id, 8):
-            assert parsed(stream, one.wire, size) == parsed(stream, one.wire), one.id
+            assert parsed(CODEC, one.wire, size) == parsed(CODEC, one.wire), one.id
             count += 1
     print(f"\nResponses: {count} streams cut at {size}")
     assert count
@@ -122,7 +125,7 @@ def test_the_events_of_an_answer_in_full() -> None:
         Used(Usage(3, 4, 1, 0, 2)),
         Ended(),
     ]
-    wire = rendered(stream, events)
+    wire = rendered(CODEC, events)
     _check_grammar(wire)
     told = events_in(wire)
     assert [event["type"].removeprefix("response.") for event in told] == [
@@ -173,7 +176,10 @@ PARTS: dict[str, tuple[Part, ...]] = {
 def test_what_is_written_is_read(name: str) -> None:
     stop = Stop.CALLS if isinstance(PARTS[name][0], Call) else Stop.REFUSAL if name == "refusal" else Stop.END
     reply = Reply("resp_1", "m", (Choice(PARTS[name], stop),), Usage(1, 2))
-    for again in (parse_reply(render_reply(reply, ASKED)), parsed(stream, rendered(stream, tell(reply)))):
+    for again in (
+        parse_answer(render_answer(reply, ASKED)),
+        parsed(CODEC, rendered(CODEC, tell(reply))),
+    ):
         assert _bare(folded(again)) == _bare(reply)
 
 
@@ -189,7 +195,10 @@ def _without_extras(part: dict[str, Any]) -> dict[str, Any]:
 def test_Q6_the_signature_of_a_call_goes_ahead_of_it() -> None:
     state = Opaque(kind="thought_signature", json=b'"T"', origin=Origin("gemini", "g", "gemini-3-pro"))
     reply = Reply("r", "m", (Choice((Call(id="1", name="f", arguments=b"{}", signature=state),), Stop.CALLS),))
-    for again in (parse_reply(render_reply(reply, ASKED)), parsed(stream, rendered(stream, tell(reply)))):
+    for again in (
+        parse_answer(render_answer(reply, ASKED)),
+        parsed(CODEC, rendered(CODEC, tell(reply))),
+    ):
         first, second = folded(again).choices[0].parts
         assert isinstance(first, Reasoning)
         assert first.state == state
@@ -209,8 +218,8 @@ STOPS = [
 @pytest.mark.parametrize(("reason", "status", "why"), STOPS)
 def test_the_status_says_how_it_ended(reason: Stop, status: str, why: str | None) -> None:
     reply = Reply("r", "m", (Choice((Text(literal=b'"x"'),), reason),))
-    whole = orjson.loads(render_reply(reply, ASKED))
-    last = events_in(rendered(stream, tell(reply)))[-1]
+    whole = orjson.loads(render_answer(reply, ASKED))
+    last = events_in(rendered(CODEC, tell(reply)))[-1]
     for response in (whole, last["response"]):
         assert response["status"] == status
         assert (response["incomplete_details"] or {}).get("reason") == why
@@ -221,7 +230,7 @@ def test_the_response_repeats_the_request() -> None:
     asked = AnswerContext(
         model="shown", id="resp_9", created=7, request={"tools": b'[{"type":"function"}]', "input": b'"x"'}
     )
-    response = orjson.loads(render_reply(Reply(choices=(Choice((), Stop.END),)), asked))
+    response = orjson.loads(render_answer(Reply(choices=(Choice((), Stop.END),)), asked))
     assert (response["id"], response["created_at"], response["model"]) == ("resp_9", 7, "shown")
     assert response["tools"] == [{"type": "function"}]
     assert response["parallel_tool_calls"] is True
@@ -232,22 +241,22 @@ def test_hosted_tools_are_kept_and_pictures_shown() -> None:
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
     picture = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "QUJD"}
     body = {"id": "r", "object": "response", "model": "m", "status": "completed", "output": [search, picture]}
-    reply = folded(parse_reply(orjson.dumps(body)))
+    reply = folded(parse_answer(orjson.dumps(body)))
     kept, shown = reply.choices[0].parts
     assert isinstance(kept, Opaque)
     assert kept.kind == "web_search_call"
     assert isinstance(shown, Media)
     assert (shown.kind, shown.source) == (MediaKind.IMAGE, Inline("image/png", b'"QUJD"'))
-    assert orjson.loads(render_reply(reply, ASKED))["output"] == [search, picture]
+    assert orjson.loads(render_answer(reply, ASKED))["output"] == [search, picture]
 
 
 def test_citations_of_other_makes_become_annotations() -> None:
     cited = Citation(json=b'{"type":"web_search_result_location","url":"https://x.org","title":"X"}', origin=ANTHROPIC)
     reply = Reply("r", "m", (Choice((Text(literal=b'"x"'), cited), Stop.END),))
     expected = {"type": "url_citation", "url": "https://x.org", "title": "X", "start_index": 0, "end_index": 0}
-    whole = orjson.loads(render_reply(reply, ASKED))
+    whole = orjson.loads(render_answer(reply, ASKED))
     assert whole["output"][0]["content"][0]["annotations"] == [expected]
-    told = events_in(rendered(stream, tell(reply)))
+    told = events_in(rendered(CODEC, tell(reply)))
     assert next(event for event in told if "annotation" in event)["annotation"] == expected
     assert told[-1]["response"]["output"] == whole["output"]
 
@@ -256,7 +265,7 @@ def test_several_summaries_are_paragraphs_whole_and_streamed() -> None:
     parts = [{"type": "summary_text", "text": text} for text in ("a", "b")]
     item = {"type": "reasoning", "id": "rs_1", "summary": parts, "encrypted_content": "E"}
     response = {"id": "r", "model": "m", "status": "completed", "output": [item]}
-    whole = folded(parse_reply(orjson.dumps(response)))
+    whole = folded(parse_answer(orjson.dumps(response)))
     deltas = [
         {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": index, "delta": text}
         for index, text in enumerate("ab")
@@ -265,7 +274,7 @@ def test_several_summaries_are_paragraphs_whole_and_streamed() -> None:
     created = {"type": "response.created", "response": {**response, "output": [], "status": "in_progress"}}
     done = {"type": "response.output_item.done", "output_index": 0, "item": item}
     wire = sse(created, added, *deltas, done, {"type": "response.completed", "response": response})
-    assert meaning(folded(parsed(stream, wire))) == meaning(whole)
+    assert meaning(folded(parsed(CODEC, wire))) == meaning(whole)
     thought = whole.choices[0].parts[0]
     assert isinstance(thought, Reasoning)
     assert thought.text == Text(literal=b'"a\\n\\nb"')
@@ -279,7 +288,7 @@ def test_a_stream_may_tell_only_whole_items_or_only_the_end() -> None:
     end = {"type": "response.completed", "response": response}
     bare = {"type": "response.completed", "response": {**response, "output": []}}
     for wire in (sse(done, end), sse(end), sse({"type": "response.created", "response": response}, done, bare)):
-        assert folded(parsed(stream, wire)).choices[0].parts[0].text == "hi"  # type: ignore[attr-defined]
+        assert folded(parsed(CODEC, wire)).choices[0].parts[0].text == "hi"  # type: ignore[attr-defined]
 
 
 ERRORS = [
@@ -293,7 +302,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("wire", ERRORS)
 def test_an_error_in_a_stream_is_its_last_event(wire: bytes) -> None:
-    last = parsed(stream, wire)[-1]
+    last = parsed(CODEC, wire)[-1]
     assert isinstance(last, Failed)
     assert last.failure.message == "gone"
 
@@ -301,14 +310,14 @@ def test_an_error_in_a_stream_is_its_last_event(wire: bytes) -> None:
 def test_D9_a_stream_without_its_last_event_is_broken() -> None:
     start = {"type": "response.created", "response": {"id": "r", "model": "m"}}
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "x"}
-    last = parsed(stream, sse(start, delta))[-1]
+    last = parsed(CODEC, sse(start, delta))[-1]
     assert isinstance(last, Failed)
     assert last.failure.kind is FailureKind.BROKEN_STREAM
 
 
 def test_X11_a_failure_is_an_error_and_a_failed_response() -> None:
     failure = Failure(FailureKind.QUOTA, "spent", 429)
-    told = events_in(rendered(stream, [Started("r", "m"), TextDelta(0, 0, b'"x"'), Failed(failure)]))
+    told = events_in(rendered(CODEC, [Started("r", "m"), TextDelta(0, 0, b'"x"'), Failed(failure)]))
     error, failed = told[-2:]
     assert error["type"] == "error"
     assert error["message"] == error["error"]["message"] == "spent"
@@ -318,14 +327,16 @@ def test_X11_a_failure_is_an_error_and_a_failed_response() -> None:
 
 
 def test_X11_a_stream_that_is_not_ended_fails() -> None:
-    renderer = stream.Renderer(ASKED)
+    renderer = CODEC.stream_renderer(ASKED)
     renderer.render([Started("r", "m"), TextDelta(0, 0, b'"x"')])
     assert events_in(renderer.close())[-1]["type"] == "response.failed"
     assert renderer.close() == b""
 
 
 def test_a_failed_response_is_a_failure() -> None:
-    failure = collect(parse_reply(b'{"id":"r","status":"failed","error":{"code":"rate_limit_exceeded","message":"m"}}'))
+    failure = collect(
+        parse_answer(b'{"id":"r","status":"failed","error":{"code":"rate_limit_exceeded","message":"m"}}')
+    )
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.RATE_LIMIT
 
@@ -336,11 +347,11 @@ def test_Q37_a_pair_cut_between_events_is_whole_again() -> None:
     end = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
     wire = sse(start, {**delta, "delta": "HALF1"}, {**delta, "delta": "HALF2"}, end)
     wire = wire.replace(b"HALF1", b"a\\ud83c").replace(b"HALF2", b"\\udf0db")
-    assert folded(parsed(stream, wire)).choices[0].parts[0].text == "a🌍b"  # type: ignore[attr-defined]
+    assert folded(parsed(CODEC, wire)).choices[0].parts[0].text == "a🌍b"  # type: ignore[attr-defined]
 
 
 def test_an_error_without_a_type_keeps_its_words() -> None:
-    failed = parsed(stream, sse({"error": {"message": "Down", "code": 503}}))[-1]
+    failed = parsed(CODEC, sse({"error": {"message": "Down", "code": 503}}))[-1]
     assert isinstance(failed, Failed)
     assert failed.failure.message == "Down"
 
@@ -353,14 +364,14 @@ def test_fragments_that_come_after_their_call_are_not_told_twice() -> None:
         {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"},
         {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [call]}},
     )
-    (found,) = folded(parsed(stream, wire)).choices[0].parts
+    (found,) = folded(parsed(CODEC, wire)).choices[0].parts
     assert found.arguments == b"{}"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
 def test_X11_a_response_that_was_not_finished_is_a_failure_though_it_names_no_error(status: str) -> None:
     body = {"id": "r", "object": "response", "status": status, "error": None, "output": []}
-    (failed,) = parse_reply(orjson.dumps(body))
+    (failed,) = parse_answer(orjson.dumps(body))
     assert isinstance(failed, Failed)
     assert status in failed.failure.message
 
@@ -369,5 +380,8 @@ def test_the_words_of_a_sound_are_text() -> None:
     pieces = [(b'"AAAA"', b'"Hello"'), (b'"BBBB"', b'" there"')]
     told: list[Event] = [MediaDelta(0, 0, MediaKind.AUDIO, "", data, words) for data, words in pieces]
     events = [Started("r", "m"), *told, Stopped(0, Stop.END), Ended()]
-    for again in (parsed(stream, rendered(stream, events)), parse_reply(render_reply(folded(events), ASKED))):
+    for again in (
+        parsed(CODEC, rendered(CODEC, events)),
+        parse_answer(render_answer(folded(events), ASKED)),
+    ):
         assert [part.text for part in folded(again).choices[0].parts] == ["Hello there"]  # type: ignore[attr-defined]

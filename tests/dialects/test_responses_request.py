@@ -32,8 +32,10 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.openai_responses.request import locate, parse_request, path, render_request
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.openai_responses.dialect import DIALECT
+from dragoman.dialects.openai_responses.request_parse import locate, parse_request
+from dragoman.dialects.openai_responses.request_render import render_request
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 RESPONSES = Origin("openai-responses")
@@ -326,7 +328,7 @@ def test_places() -> None:
         "/input/3",
     ]
     assert locate(results, 1) == "/input/5"
-    assert path(WANTED) == "/responses"
+    assert DIALECT.request_path(WANTED, "") == "/responses"
 
 
 REFUSED: list[tuple[str, Message]] = [

@@ -27,11 +27,12 @@ from tests.sdk_readers import Loopback, Seen, loopback
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import AnswerContext
-from dragoman.dialects.anthropic.inputs import input_of
-from dragoman.engine.spoken import DIALECTS, spoken
+from dragoman.dialects import registry
+from dragoman.dialects.anthropic.call_input import input_of
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
@@ -119,14 +120,14 @@ def translated(upstream: str, client: str, wire: bytes, stream: bool) -> tuple[b
 
 def other_form(upstream: str, client: str, wire: bytes, stream: bool) -> bytes:
     """A stream folded into a whole answer; a whole answer told as a stream."""
-    told, options = spoken(upstream), spoken(upstream).options(None, ANSWERING.id, False)
+    codec = registry.dialect(upstream).answers
     if stream:
-        parser = told.parser(**options)
+        parser = codec.stream_parser(seed=ANSWERING.id)
         reply = collect([*parser.feed(wire), *parser.close()])
         assert isinstance(reply, Reply), reply
-        return spoken(client).render_reply(reply, ANSWERING)
-    events: list[Event] = told.parse_reply(wire, **options)
-    renderer = spoken(client).renderer(ANSWERING)
+        return registry.dialect(client).answers.render(reply, ANSWERING)
+    events: list[Event] = codec.parse(wire, seed=ANSWERING.id)
+    renderer = registry.dialect(client).answers.stream_renderer(ANSWERING)
     return renderer.render(events) + renderer.close()
 
 
@@ -195,7 +196,7 @@ def has_no_answer(recording: Recording, wire: bytes) -> str:
     return QUEUED if orjson.loads(wire).get("status") in ("queued", "in_progress") else ""
 
 
-@pytest.mark.parametrize("upstream", DIALECTS)
+@pytest.mark.parametrize("upstream", DIALECT_NAMES)
 def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream: str) -> None:
     counts: Counter[str] = Counter()
     faults: list[object] = []
@@ -210,7 +211,7 @@ def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream:
             counts[f"failure: {reason}"] += 1
             continue
         wanted = server.read(upstream, shown(recording, wire), recording.stream)
-        for client in DIALECTS:
+        for client in DIALECT_NAMES:
             reason = beyond(recording, wire, client)
             if reason:
                 counts[f"cannot in {client}: {reason}"] += 1
@@ -218,7 +219,7 @@ def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream:
             faults += differences(server, upstream, client, recording, wire, wanted, counts)
     print(f"\n{upstream}", dict(counts))
     assert faults == []
-    assert min(counts[f"{client} {form}"] for client in DIALECTS for form in ("whole", "streamed")) > 20
+    assert min(counts[f"{client} {form}"] for client in DIALECT_NAMES for form in ("whole", "streamed")) > 20
 
 
 def differences(
@@ -245,12 +246,12 @@ def differences(
 
 def no_success(server: Loopback, upstream: str, recording: Recording, wire: bytes) -> Iterator[object]:
     """A recording without an answer is a failure in every other dialect, and its SDK raises."""
-    for client in set(DIALECTS) - {upstream}:
+    for client in set(DIALECT_NAMES) - {upstream}:
         body, translation = translated(upstream, client, wire, recording.stream)
         if translation.failure is None:
             yield recording.id, client, "no failure"
             continue
-        status, headers, told = spoken(client).render_error(translation.failure, ANSWERING)
+        status, headers, told = registry.dialect(client).answers.render_error(translation.failure, ANSWERING)
         if recording.stream:
             server.serve(body, True)
         else:

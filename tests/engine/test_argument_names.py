@@ -7,7 +7,7 @@ import json
 import pytest
 
 import dragoman
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
 ODD = "größe (cm)"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.conversation.events import Stopped, Used
-from dragoman.dialects.openai_chat.reply import glance, parse_reply
+from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
 from dragoman.engine.translation import Translation
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
@@ -47,7 +47,7 @@ UNREAD = {
 
 @pytest.mark.parametrize("body", READ.values(), ids=READ)
 def test_a_glance_sees_what_reading_sees(body: bytes) -> None:
-    events = parse_reply(body)
+    events = parse_answer(body)
     usage = next((event.usage for event in events if isinstance(event, Used)), None)
     stop = next(event.reason for event in events if isinstance(event, Stopped))
     assert glance(body) == (usage, stop)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dragoman.conversation.script import parse
-from dragoman.dialects.registry import requests
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.registry import dialect
 from dragoman.engine.explain import explain
 from dragoman.engine.lint import Finding, Severity, every_target, fix, headline, lint
 from dragoman.errors import MalformedRequest, TargetError
@@ -66,7 +66,7 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Profiles:
 
 def chat(script: str, **more: Any) -> bytes:
     """A Chat request told as a script."""
-    body = requests("openai-chat").render_request(parse(script), RenderOptions("m", False))
+    body = dialect("openai-chat").requests.render(parse(script), RenderOptions("m", False))
     return json.dumps({**json.loads(body), **more}).encode()
 
 

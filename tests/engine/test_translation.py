@@ -17,11 +17,12 @@ from tests.recorded_answers import cut
 from tests.sdk_readers import Loopback, Seen, loopback
 
 from dragoman.conversation.changes import Undo
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Part, Reasoning
 from dragoman.conversation.replies import Stop
-from dragoman.dialects.answering import AnswerContext
-from dragoman.engine.spoken import DIALECTS, spoken
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 from dragoman.errors import TargetError
 
@@ -58,7 +59,7 @@ def test_ids_and_names_reach_the_sdk_as_the_client_knows_them(server: Loopback) 
         }
     )
     undo = Undo(names={"a_b": "a.b"}, ids={"toolu_1": "call:1"})
-    for client in DIALECTS:
+    for client in DIALECT_NAMES:
         seen = server.read(client, Translation("anthropic", client, undo, ANSWERING).whole(body), False)
         assert seen == Seen("", (("a.b", '{"x": 1}'),), "calls", (3, 4, 0), ("call:1",))
 
@@ -78,7 +79,7 @@ data: {"type":"message_stop"}
     return translated("anthropic", dialect, start + text * 300 + end, True)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
 @pytest.mark.parametrize("size", [1, 50, 1 << 20])
 def test_equal_dialects_relay_the_bytes_and_still_see_usage_and_stop(dialect: str, size: int) -> None:
     wire = sample(dialect)
@@ -93,7 +94,7 @@ def test_equal_dialects_relay_the_bytes_and_still_see_usage_and_stop(dialect: st
     assert (translation.usage.input, translation.usage.output) == (11, 300)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_X11_a_relayed_stream_that_breaks_off_ends_with_an_error(dialect: str, share: float) -> None:
     wire = sample(dialect)
@@ -125,7 +126,7 @@ def test_a_plain_body_in_place_of_a_stream_gets_the_error_it_lacks(dialect: str,
     assert b"data: " in out
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
 def test_a_long_relay_holds_little(dialect: str) -> None:
     wire = sample(dialect)
     end = b"\r\n\r\n" if dialect == "gemini" else b"\n\n"
@@ -186,7 +187,7 @@ _SERVER_SIDE = frozenset({FailureKind.SERVER, FailureKind.OVERLOADED})
 
 def raised(server: Loopback, dialect: str, failure: Failure) -> Exception:
     """What the SDK raises where the failure comes with a status."""
-    status, headers, body = spoken(dialect).render_error(failure, ANSWERING)
+    status, headers, body = registry.dialect(dialect).answers.render_error(failure, ANSWERING)
     server.serve(body, False, status, headers)
     with pytest.raises(Exception) as caught:
         server.read_served(dialect, False)
@@ -199,8 +200,8 @@ def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: L
         response = exchange["response"]
         body = response["body"]
         raw = body.encode() if isinstance(body, str) else orjson.dumps(body)
-        home = exchange["dialect"] if exchange["dialect"] in DIALECTS else "openai-chat"
-        failure = spoken(home).parse_error(response["status"], response.get("headers") or {}, raw)
+        home = exchange["dialect"] if exchange["dialect"] in DIALECT_NAMES else "openai-chat"
+        failure = registry.dialect(home).answers.parse_error(response["status"], response.get("headers") or {}, raw)
         for dialect in ("anthropic", "gemini"):
             error = raised(server, dialect, failure)
             if dialect == "anthropic":
@@ -215,7 +216,7 @@ def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: L
     assert sum(counts.values()) >= 2 * 130
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
 def test_E13_a_failure_after_the_first_event_is_raised_by_the_sdk(server: Loopback, dialect: str) -> None:
     start = b'data: {"type":"message_start","message":{"id":"m","model":"c","usage":{"input_tokens":11}}}\n\n'
     text = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
@@ -230,8 +231,8 @@ def test_E13_a_failure_after_the_first_event_is_raised_by_the_sdk(server: Loopba
             server.read_served(dialect, True)
 
 
-@pytest.mark.parametrize("client", DIALECTS)
-@pytest.mark.parametrize("upstream", DIALECTS)
+@pytest.mark.parametrize("client", DIALECT_NAMES)
+@pytest.mark.parametrize("upstream", DIALECT_NAMES)
 def test_garbage_ends_in_the_clients_own_error_and_nothing_rises(upstream: str, client: str) -> None:
     for wire in (b"", b"\x00\xff" * 5000, b"data: {]\n\n" * 20, b": x\n" * 9000, b"<html>bad gateway</html>"):
         translation = Translation(upstream, client, FORCED, ANSWERING)
@@ -243,7 +244,7 @@ def test_garbage_ends_in_the_clients_own_error_and_nothing_rises(upstream: str, 
         assert whole.failure is not None
 
 
-@pytest.mark.parametrize("client", DIALECTS)
+@pytest.mark.parametrize("client", DIALECT_NAMES)
 def test_a_connection_that_dies_is_told_once(client: str) -> None:
     translation = Translation("anthropic", client, FORCED, ANSWERING)
     translation.feed(b'data: {"type":"message_start","message":{"id":"m","model":"c"}}\n\n')
@@ -275,7 +276,7 @@ def test_X11_a_breakdown_is_no_success_in_any_other_dialect(
     server: Loopback, upstream: str, body: dict[str, object], says: str
 ) -> None:
     wire = orjson.dumps(body)
-    for client in set(DIALECTS) - {upstream}:
+    for client in set(DIALECT_NAMES) - {upstream}:
         whole = Translation(upstream, client, FORCED, ANSWERING)
         assert says in whole.whole(wire).decode()
         assert whole.failure is not None
@@ -304,7 +305,7 @@ LONE = {
 
 
 @pytest.mark.parametrize("upstream", LONE)
-@pytest.mark.parametrize("client", DIALECTS)
+@pytest.mark.parametrize("client", DIALECT_NAMES)
 def test_a_lone_choice_is_shown_whatever_its_number(upstream: str, client: str) -> None:
     frames = [*map(orjson.dumps, LONE[upstream]), b"[DONE]"]
     translation = Translation(upstream, client, FORCED, ANSWERING)

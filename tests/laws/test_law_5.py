@@ -15,7 +15,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Media, Part, Reasoning, Refusal, Result, Text
-from dragoman.dialects.registry import requests
+from dragoman.dialects.registry import dialect
 from dragoman.engine.adapt import BUILTIN, Adapted, adapt, read
 
 
@@ -79,7 +79,7 @@ def unreported(body: bytes, source: str, adapted: Adapted) -> list[tuple[str, st
     """Where something was said that is neither in what is sent nor in the report, and what it was."""
     written = Counter(value for _, _, value in pieces(adapted.conversation))
     words = "\0".join(value for value in written if not value.startswith(_MARKS))
-    locate = requests(source).locate
+    locate = dialect(source).requests.locate
     places = [change.at for change in adapted.changes]
     lost = []
     for message, index, value in pieces(read(body, source=source).conversation):

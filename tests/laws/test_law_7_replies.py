@@ -12,15 +12,16 @@ from tests.strategies_replies import fragments, replies
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.envelope import unseal
 from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.reasoning_capture import text_key
-from dragoman.engine.spoken import DIALECTS, spoken
 from dragoman.engine.translation import Translation
 
-PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
+PAIRS = [(upstream, client) for upstream in DIALECT_NAMES for client in DIALECT_NAMES]
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
 QUICK = settings(
     max_examples=100 if FULL else 8,
@@ -31,12 +32,12 @@ QUICK = settings(
 
 
 def wire_of(dialect: str, reply: Reply) -> bytes:
-    renderer = spoken(dialect).renderer(ANSWERING)
+    renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
     return renderer.render(fragments(reply, 5)) + renderer.close()
 
 
 def read(dialect: str, wire: bytes) -> Reply:
-    parser = spoken(dialect).parser()
+    parser = registry.dialect(dialect).answers.stream_parser()
     reply = collect([*parser.feed(wire), *parser.close()])
     assert isinstance(reply, Reply), reply
     return reply
@@ -72,8 +73,9 @@ def test_law_7_names_and_ids_are_the_clients_own(upstream: str, client: str, dat
     )
     streaming = Translation(upstream, client, undo, ANSWERING)
     seen = calls_of(read(client, streaming.feed(wire_of(upstream, reply)) + streaming.close()))
-    body = Translation(upstream, client, undo, ANSWERING).whole(spoken(upstream).render_reply(reply, ANSWERING))
-    whole = collect(spoken(client).parse_reply(body))
+    answer = registry.dialect(upstream).answers.render(reply, ANSWERING)
+    body = Translation(upstream, client, undo, ANSWERING).whole(answer)
+    whole = collect(registry.dialect(client).answers.parse(body))
     assert isinstance(whole, Reply)
     wanted = [(f"client.{call.name}", f"own:{call.id}") for call in sent]
     assert [(call.name, call.id) for call in seen] == wanted
@@ -140,7 +142,7 @@ data: {"type":"message_stop"}
 def test_law_7_foreign_state_is_an_envelope_that_survives_re_encoding() -> None:
     """A client may decode a signature and encode it again in another alphabet: the bytes inside are the same."""
     body = b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"A+/="}]}}]}'
-    reply = collect(spoken("anthropic").parse_reply(Translation("gemini", "anthropic").whole(body)))
+    reply = collect(registry.dialect("anthropic").answers.parse(Translation("gemini", "anthropic").whole(body)))
     assert isinstance(reply, Reply)
     thought, call = reply.choices[0].parts
     assert isinstance(thought, Reasoning)

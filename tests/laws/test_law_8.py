@@ -12,17 +12,18 @@ from tests.strategies_replies import fragments, interleaved, replies
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect, text_of_arguments
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.dialects.answering import AnswerContext
-from dragoman.dialects.anthropic.inputs import input_of
-from dragoman.engine.spoken import DIALECTS, spoken
+from dragoman.dialects import registry
+from dragoman.dialects.anthropic.call_input import input_of
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
-PAIRS = [(upstream, client) for upstream in DIALECTS for client in DIALECTS]
+PAIRS = [(upstream, client) for upstream in DIALECT_NAMES for client in DIALECT_NAMES]
 # An id that never occurs: with something to undo, equal dialects are translated and not relayed.
 FORCED = Undo(ids={"\0": "\0"})
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
@@ -31,12 +32,12 @@ ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="made-up-id",
 def streamed(upstream: str, client: str, wire: bytes, size: int) -> object:
     translation = Translation(upstream, client, FORCED, ANSWERING)
     out = b"".join(translation.feed(wire[at : at + size]) for at in range(0, len(wire), size)) + translation.close()
-    parser = spoken(client).parser()
+    parser = registry.dialect(client).answers.stream_parser()
     return collect([*parser.feed(out), *parser.close()])
 
 
 def whole(upstream: str, client: str, body: bytes) -> object:
-    return collect(spoken(client).parse_reply(Translation(upstream, client, FORCED, ANSWERING).whole(body)))
+    return collect(registry.dialect(client).answers.parse(Translation(upstream, client, FORCED, ANSWERING).whole(body)))
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
@@ -52,10 +53,10 @@ def test_law_8_stream_equals_whole(
 ) -> None:
     reply = data.draw(replies(upstream))
     told = fragments(reply, piece)
-    renderer = spoken(upstream).renderer(ANSWERING)
+    renderer = registry.dialect(upstream).answers.stream_renderer(ANSWERING)
     wire = renderer.render(interleaved(told) if braided else told) + renderer.close()
-    body = spoken(upstream).render_reply(reply, ANSWERING)
-    assert canonical(collect(spoken(upstream).parse_reply(body))) == canonical(folded(upstream, wire))
+    body = registry.dialect(upstream).answers.render(reply, ANSWERING)
+    assert canonical(collect(registry.dialect(upstream).answers.parse(body))) == canonical(folded(upstream, wire))
     one, other = streamed(upstream, client, wire, size), whole(upstream, client, body)
     assert isinstance(one, Reply) or reply.choices[0].stop in (Stop.ERROR, Stop.BROKEN_CALL)
     assert seen(client, one) == seen(client, other)
@@ -93,11 +94,11 @@ def with_inputs(reply: object) -> object:
 
 
 def folded(dialect: str, wire: bytes) -> object:
-    parser = spoken(dialect).parser()
+    parser = registry.dialect(dialect).answers.stream_parser()
     return collect([*parser.feed(wire), *parser.close()])
 
 
-@pytest.mark.parametrize("client", DIALECTS)
+@pytest.mark.parametrize("client", DIALECT_NAMES)
 def test_law_8_a_count_that_was_told_holds_though_a_later_one_is_silent(client: str) -> None:
     events: list[Event] = [
         Started("m", "c"),
@@ -106,7 +107,7 @@ def test_law_8_a_count_that_was_told_holds_though_a_later_one_is_silent(client: 
         Stopped(0, Stop.END),
     ]
     events += [Used(Usage(output=7)), Ended()]
-    renderer = spoken(client).renderer(ANSWERING)
+    renderer = registry.dialect(client).answers.stream_renderer(ANSWERING)
     reply = folded(client, b"".join(renderer.render([event]) for event in events))
     assert isinstance(reply, Reply)
     assert reply.usage is not None

@@ -10,8 +10,9 @@ import pytest
 from tests.judges import JUDGES
 from tests.profiles.examples import EXAMPLES
 
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.profiles.facts import Facts, Stance
-from dragoman.profiles.profile import DIALECTS, Profile, Profiles, builtin, builtin_names
+from dragoman.profiles.profile import Profile, Profiles, builtin, builtin_names
 from dragoman.rules import BY_NAME
 from dragoman.rules.rule import FAIL, KEEP
 from dragoman.rules.schema import FORMS
@@ -71,7 +72,7 @@ def test_a_profile_loads_for_every_example(name: str) -> None:
     for model in EXAMPLES[name]:
         facts = facts_of(f"{name}/{model}")
         assert facts.model == model
-        assert facts.dialect in DIALECTS
+        assert facts.dialect in DIALECT_NAMES
         assert facts.provider
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialects.registry import requests
+from dragoman.dialects.registry import dialect
 
 _QUESTION = "What is the weather in Paris?"
 _CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -25,7 +25,7 @@ class Shown(msgspec.Struct, frozen=True):
 
     def request(self, model: str) -> tuple[str, bytes]:
         """Path and body with a model's name where the dialect has it."""
-        named = {"model": model, **self.body} if requests(self.dialect).TELLS_MODEL else self.body
+        named = self.body if dialect(self.dialect).model_in_path else {"model": model, **self.body}
         return self.path.format(model=model), msgspec.json.encode(named)
 
 

@@ -13,8 +13,8 @@ import msgspec
 from dragoman.config import Config, Provider, load
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure as Refusal
-from dragoman.dialects.registry import recognise, requests
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import Adapted, Options, compile_ask
 from dragoman.errors import OptionError, TargetError
 from dragoman.profiles.profile import Profiles
@@ -42,10 +42,10 @@ class Reproduction(msgspec.Struct, frozen=True):
     def direct(self) -> tuple[str, dict[str, str], bytes]:
         """Path, headers and body of the client's own request, as if it went to the provider as it is."""
         model = self.destination.target.model
-        codec = requests(self.dialect)
-        body = {**self.request, "model": model} if codec.TELLS_MODEL else dict(self.request)
-        path = codec.path(RenderOptions(model, self.ask.stream, False))
-        return path, {"content-type": "application/json", **codec.HEADERS}, msgspec.json.encode(body)
+        dialect = registry.dialect(self.dialect)
+        body = dict(self.request) if dialect.model_in_path else {**self.request, "model": model}
+        path = dialect.request_path(RenderOptions(model, self.ask.stream), "")
+        return path, {"content-type": "application/json", **dialect.headers}, msgspec.json.encode(body)
 
     def differs(self) -> list[str]:
         """Where the body that is compiled now is another than the one that was sent; texts are not compared."""
@@ -85,7 +85,7 @@ class Reproduction(msgspec.Struct, frozen=True):
 
     async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Refusal | None, str]:
         """Ask the configured provider; its refusal, or what it answered."""
-        from dragoman.dialects.answering import AnswerContext
+        from dragoman.dialects.dialect import AnswerContext
         from dragoman.gateway.services import open_services
         from dragoman.upstream.dispatch import Wish
 
@@ -136,15 +136,14 @@ def reproduction(
     request = failure.input_request
     if not isinstance(request, dict):
         raise OptionError(f"the line holds no request ({str(request)[:60]})")
-    dialect = failure.client_dialect or recognise(request)
+    dialect = failure.client_dialect or registry.recognise(request)
     destination = _destination(target or failure.target, file, env_files)
     return _compiled(failure, request, dialect, destination)
 
 
 def _compiled(failure: Failure, request: dict[str, Any], dialect: str, destination: Destination) -> Reproduction:
-    codec = requests(dialect)
-    ask = codec.parse_request(msgspec.json.encode(request))
-    if not codec.TELLS_MODEL:
+    ask = registry.dialect(dialect).requests.parse(msgspec.json.encode(request))
+    if registry.dialect(dialect).model_in_path:
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
     adapted = compile_ask(ask, destination.target, Options(destination.max_loss, destination.synthetic))
     if destination.options or destination.omit:

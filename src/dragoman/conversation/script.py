@@ -33,6 +33,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Call, Extras, Media, MediaKind, Part, Reasoning, Remote, Result, Text
@@ -40,9 +41,6 @@ from dragoman.conversation.plain_json import as_plain, from_plain
 from dragoman.conversation.settings import SPELLINGS, Effort, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.errors import MalformedRequest
-
-DIALECT = "openai-chat"
-"""Whose the fields at the end of a line are."""
 
 _WORD = r'("(?:[^"\\]|\\.)*"|[^\s"():!{}\[\]]+)'
 _ROLE = re.compile(rf"([A-Za-z_][\w-]*)(?: \({_WORD}\))?:(?: (.*))?$", re.DOTALL)
@@ -139,7 +137,8 @@ class _Reader:
         message = message.but(name=None if name is None else _word(name))
         content, fields = _without_extras(content)
         if fields is not None:
-            message = message.but(extras=Extras(DIALECT, {key: _encode(value) for key, value in fields.items()}))
+            extras = Extras(DEFAULT_DIALECT, {key: _encode(value) for key, value in fields.items()})
+            message = message.but(extras=extras)
         parts = () if content == _NOTHING else (_part(content),)
         last = self._last()
         if last is not None and _is_thought(last) and message.role is Role.ASSISTANT:

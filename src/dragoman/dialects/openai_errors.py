@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 
 KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),

@@ -13,7 +13,7 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.envelope import unseal
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.parts import Extras, Inline, Json, Opaque, Origin, Remote
+from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, too_deep
 
@@ -66,6 +66,12 @@ def kind_of(raw: bytes, at: str) -> str:
     if not isinstance(kind, str):
         raise MalformedRequest("the type is not a string", at=f"{at}/type")
     return kind
+
+
+def cache_hint(raw: Raw | None) -> CacheHint | None:
+    """The cache hint in a member, if it holds one."""
+    text = bytes(raw) if raw is not None else b""
+    return None if text in (b"", b"null") else CacheHint(text)
 
 
 def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:

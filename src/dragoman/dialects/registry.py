@@ -1,101 +1,133 @@
-"""The dialects by name, loaded when first used, and how a request's dialect is recognised by its shape."""
+"""All dialects by name, and which of them a request is in.
+
+A dialect's package is named after it and is loaded when it is first asked for. The codecs inside it are loaded when
+they are first used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any
 
 import msgspec
 
-from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.messages import Message
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DIALECT_NAMES, DialectName
+from dragoman.dialects.dialect import MODEL, Dialect, Endpoint, Job, ModelListing, Route, TokenCount
 from dragoman.errors import TargetError, near_match
 
-PACKAGES = {
-    "openai-chat": "dragoman.dialects.openai_chat",
-    "openai-responses": "dragoman.dialects.openai_responses",
-    "anthropic": "dragoman.dialects.anthropic",
-    "gemini": "dragoman.dialects.gemini",
-}
+
+@cache
+def dialect(name: str) -> Dialect:
+    """The dialect of this name. Raises TargetError where there is none."""
+    if name not in DIALECT_NAMES:
+        raise TargetError(f'no dialect is called "{name}"; {near_match(name, DIALECT_NAMES)}')
+    package = name.replace("-", "_")
+    found = import_module(f"dragoman.dialects.{package}.dialect").DIALECT
+    if not isinstance(found, Dialect):
+        raise TypeError(f"dialects/{package}/dialect.py has no Dialect value called DIALECT")
+    return found
 
 
-class Requests(Protocol):
-    """The module `request` of a dialect.
-
-    `TELLS_MODEL`: its body, not its path, names the model and asks for a stream. `HEADERS` go with every request.
-    """
-
-    TELLS_MODEL: bool
-    HEADERS: Mapping[str, str]
-
-    def parse_request(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask: ...
-
-    def render_request(self, conversation: Conversation, wanted: RenderOptions, ask: Ask | None = None) -> bytes: ...
-
-    def path(self, wanted: RenderOptions) -> str: ...
-
-    def locate(self, message: Message, part: int | None) -> str: ...
+@cache
+def all_dialects() -> tuple[Dialect, ...]:
+    """Every dialect, without its codecs."""
+    return tuple([dialect(name) for name in DIALECT_NAMES])
 
 
-class Counting(Protocol):
-    """The module `counting` of a dialect that can count tokens before a request is sent."""
-
-    PATH: str
-    FIGURE: str
-
-    def question(self, body: bytes) -> bytes: ...
-
-    def countable(self, body: bytes, model: str) -> bytes: ...
+def token_count(name: str) -> TokenCount:
+    """How a dialect counts tokens. Raises TargetError where it has no way to."""
+    found = dialect(name).token_count
+    if found is None:
+        raise TargetError(f"{dialect(name).title} has no endpoint that counts tokens")
+    return found
 
 
-@lru_cache(maxsize=8)
-def counting(dialect: str) -> Counting:
-    """How a dialect counts; only for those whose providers have an endpoint for it."""
-    return cast(Counting, import_module(PACKAGES[dialect] + ".counting"))
+def model_listing(name: str) -> ModelListing:
+    """How a dialect lists models; as the default dialect does where it has no list of its own."""
+    return dialect(name).model_listing or model_listing(DEFAULT_DIALECT)
 
 
-@lru_cache(maxsize=8)
-def requests(dialect: str) -> Requests:
-    """The request codec of a dialect."""
-    if dialect not in PACKAGES:
-        raise TargetError(f'no dialect is called "{dialect}"; {near_match(dialect, PACKAGES)}')
-    return cast(Requests, import_module(PACKAGES[dialect] + ".request"))
+def recognise(body: Mapping[str, Any]) -> DialectName:
+    """The dialect of a request, by its members; the default one where nothing speaks for another."""
+    return max(all_dialects(), key=lambda one: (one.recognise(body), one.name == DEFAULT_DIALECT)).name
 
 
-_BLOCKS = frozenset(
-    {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use"}
-)
+def caller_dialect(path: str, headers: Mapping[str, str]) -> DialectName:
+    """The dialect of a caller whose path alone does not tell: by the path's beginning, else by its SDK's headers."""
+    known = all_dialects()
+    by_path = [one.name for one in known if path.startswith(one.caller_prefixes)]
+    by_header = [one.name for one in known if any(header in headers for header in one.caller_headers)]
+    return next(iter(by_path + by_header), DEFAULT_DIALECT)
 
 
-def recognise(body: Mapping[str, Any]) -> str:
-    """The dialect of a request, by its members; Chat where nothing speaks against it."""
-    if "contents" in body:
-        return "gemini"
-    if "input" in body:
-        return "openai-responses"
-    if body.keys() & {"system", "anthropic_version", "stop_sequences"} or _anthropic_inside(body):
-        return "anthropic"
-    return "openai-chat"
+class ServedPath(msgspec.Struct, frozen=True):
+    """One path of one dialect, with a prefix."""
+
+    dialect: Dialect
+    endpoint: Endpoint
+    prefix: str
+
+    @property
+    def path(self) -> str:
+        return self.prefix + self.endpoint.path
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the prefix is the one that this dialect's clients use."""
+        return self.prefix == self.dialect.prefixes[0]
 
 
-def _anthropic_inside(body: Mapping[str, Any]) -> bool:
-    tools = _decoded(body.get("tools"))
-    if isinstance(tools, list) and any(isinstance(tool, dict) and "input_schema" in tool for tool in tools):
-        return True
-    messages = _decoded(body.get("messages"))
-    if not isinstance(messages, list):
-        return False
-    contents = (message.get("content") for message in messages if isinstance(message, dict))
-    return any(
-        isinstance(block, dict) and isinstance(block.get("type"), str) and block["type"] in _BLOCKS
-        for content in contents
-        if isinstance(content, list)
-        for block in content
-    )
+def served_paths(*jobs: Job) -> Iterator[ServedPath]:
+    """Every path that the dialects serve for these jobs."""
+    for one in all_dialects():
+        for endpoint in one.endpoints:
+            if endpoint.job in jobs:
+                for prefix in one.prefixes:
+                    yield ServedPath(one, endpoint, prefix)
 
 
-def _decoded(raw: Any) -> Any:
-    return msgspec.json.decode(raw) if isinstance(raw, (bytes, msgspec.Raw)) else raw
+def route(method: str, path: str, query: Mapping[str, str], *, any_prefix: bool = False) -> Route | None:
+    """What a client asks for at this path. `any_prefix`: whatever stands before a dialect's own path."""
+    for template in _templates(method, any_prefix):
+        found = template.match(path)
+        if found is not None:
+            one, endpoint = template.dialect, template.endpoint
+            framing = one.client_framing(query) if endpoint.stream else one.framing
+            return Route(one.name, endpoint.job, found or None, endpoint.stream, framing)
+    return None
+
+
+class _Template(msgspec.Struct, frozen=True):
+    """A path, cut where the model's name stands in it. `roots`: what may stand before it; None: anything."""
+
+    dialect: Dialect
+    endpoint: Endpoint
+    head: str
+    tail: str
+    roots: frozenset[str] | None
+
+    def match(self, path: str) -> str | None:
+        """The model in a path, empty where this path names none; None where the path is another one."""
+        if MODEL not in self.endpoint.path:
+            return "" if path.endswith(self.head) and self._begins(path[: -len(self.head)]) else None
+        root, head, rest = path.partition(self.head)
+        if not head or not rest.endswith(self.tail) or not self._begins(root):
+            return None
+        return rest[: len(rest) - len(self.tail)] or None
+
+    def _begins(self, root: str) -> bool:
+        return self.roots is None or root in self.roots
+
+
+@cache
+def _templates(method: str, any_prefix: bool) -> tuple[_Template, ...]:
+    made: list[_Template] = []
+    for one in all_dialects():
+        roots = None if any_prefix else frozenset(one.prefixes)
+        for endpoint in one.endpoints:
+            if endpoint.method == method:
+                head, _, tail = endpoint.path.partition(MODEL)
+                made.append(_Template(one, endpoint, head, tail, roots))
+    return tuple(made)

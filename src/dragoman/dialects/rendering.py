@@ -6,8 +6,7 @@ identity: it hands on the same object for what it leaves alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
@@ -17,6 +16,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import Settings
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import items, member_head, write_object
 
@@ -24,37 +24,28 @@ Pieces = list[bytes | Raw]
 """Fragments of JSON text, joined once at the end."""
 
 
-class RenderOptions(msgspec.Struct, frozen=True, gc=False):
-    """What the request is to say besides the conversation. `usage`: ask a Chat stream to tell its usage."""
+class BodyLayout(msgspec.Struct, frozen=True):
+    """How a dialect's body is put together.
 
-    model: str
-    stream: bool
-    usage: bool = False
+    `list_name` is the member that holds the messages, `names_model` says whether another member names the model.
+    `render_top_level` gives all members but that list. `render_messages` renders messages[start:stop] as items of the
+    list, each with a comma before it.
+    """
 
-
-class Codec(Protocol):
-    """The writing half of a dialect, as `render` and `amend` use it."""
-
-    LIST: str
-    """The member that holds the messages."""
-    TELLS_MODEL: bool
-    """Whether the body names the model."""
-
-    def write_members(self, conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
-        """All top-level members but the list of messages."""
-
-    def write_items(self, messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-        """messages[start:stop] as list items, each with a comma before it."""
+    list_name: str
+    names_model: bool
+    render_top_level: Callable[[Conversation, RenderOptions], dict[str, Json]]
+    render_messages: Callable[[Sequence[Message], int, int, Pieces], None]
 
 
-def render(codec: Codec, conversation: Conversation, wanted: RenderOptions) -> bytes:
+def render_body(layout: BodyLayout, conversation: Conversation, options: RenderOptions) -> bytes:
     """A request written anew."""
     out: Pieces = []
-    for key, value in codec.write_members(conversation, wanted).items():
+    for key, value in layout.render_top_level(conversation, options).items():
         out += (member_head(key), value)
-    out += (member_head(codec.LIST), b"[")
+    out += (member_head(layout.list_name), b"[")
     head = len(out)
-    codec.write_items(conversation.messages, 0, len(conversation.messages), out)
+    layout.render_messages(conversation.messages, 0, len(conversation.messages), out)
     if len(out) > head:
         out[head] = bytes(out[head])[1:]
     out[0] = b"{" + bytes(out[0])[1:]
@@ -62,40 +53,40 @@ def render(codec: Codec, conversation: Conversation, wanted: RenderOptions) -> b
     return b"".join(out)
 
 
-def amend(codec: Codec, ask: Ask, conversation: Conversation, wanted: RenderOptions) -> bytes:
+def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bytes:
     """The client's own request with nothing but what changed written anew."""
     before = ask.conversation
-    said = wanted.model == (ask.model or "") and wanted.stream == ask.stream and not wanted.usage
+    said = options.model == (ask.model or "") and options.stream == ask.stream and not options.usage
     if said and conversation is before:
         return ask.source
     members: dict[str, bytes | Raw] = dict(ask.members)
-    if _is_renamed(codec, ask, conversation, wanted):
-        members["model"] = _encode(wanted.model)
+    if _is_renamed(layout, ask, conversation, options):
+        members["model"] = _encode(options.model)
         return write_object(members)
-    _amend_top(codec, ask, conversation, wanted, members)
+    _amend_top(layout, ask, conversation, options, members)
     if conversation.messages is not before.messages:
-        members[codec.LIST] = _amend_list(codec, ask, conversation)
+        members[layout.list_name] = _amend_list(layout, ask, conversation)
     return write_object(members)
 
 
-def _is_renamed(codec: Codec, ask: Ask, conversation: Conversation, wanted: RenderOptions) -> bool:
+def _is_renamed(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bool:
     """Whether nothing changes but the model's name, and that stands in the body."""
     return (
         conversation is ask.conversation
-        and wanted.stream == ask.stream
-        and not wanted.usage
+        and options.stream == ask.stream
+        and not options.usage
         and "model" in ask.members
-        and codec.TELLS_MODEL
+        and layout.names_model
     )
 
 
 def _amend_top(
-    codec: Codec, ask: Ask, conversation: Conversation, wanted: RenderOptions, members: dict[str, bytes | Raw]
+    layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions, members: dict[str, bytes | Raw]
 ) -> None:
     before = ask.conversation
-    old = codec.write_members(before, RenderOptions(ask.model or "", ask.stream, ask.include_usage))
-    new = codec.write_members(
-        conversation, RenderOptions(wanted.model, wanted.stream, wanted.usage or ask.include_usage)
+    old = layout.render_top_level(before, RenderOptions(ask.model or "", ask.stream, ask.include_usage))
+    new = layout.render_top_level(
+        conversation, RenderOptions(options.model, options.stream, options.usage or ask.include_usage)
     )
     for key in old:
         if key not in new:
@@ -109,8 +100,8 @@ def _amend_top(
         members.pop("tools", None)
 
 
-def _amend_list(codec: Codec, ask: Ask, conversation: Conversation) -> bytes:
-    wire = _wire_items(ask.members[codec.LIST])
+def _amend_list(layout: BodyLayout, ask: Ask, conversation: Conversation) -> bytes:
+    wire = _wire_items(ask.members[layout.list_name])
     groups = _groups(ask.conversation.messages)
     messages = conversation.messages
     out: Pieces = [b"["]
@@ -120,14 +111,14 @@ def _amend_list(codec: Codec, ask: Ask, conversation: Conversation) -> bytes:
         if group is None or not _untouched(group, messages, index):
             index += 1
             continue
-        codec.write_items(messages, fresh, index, out)
+        layout.render_messages(messages, fresh, index, out)
         first = group[0]
         if first.at >= 0:
             for raw in wire[first.at : first.at + first.span]:
                 out += (b",", raw)
         index += len(group)
         fresh = index
-    codec.write_items(messages, fresh, count, out)
+    layout.render_messages(messages, fresh, count, out)
     if len(out) > 1:
         out[1] = bytes(out[1])[1:]
     out.append(b"]")

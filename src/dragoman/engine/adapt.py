@@ -12,10 +12,11 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
 from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.traits import Trait, observe_messages
-from dragoman.dialects.registry import PACKAGES, recognise, requests
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import entries, loss, mended, told, usage_asked
@@ -75,7 +76,7 @@ BUILTIN = Profiles()
 def adapt(
     request: Request,
     *,
-    source: str = "openai-chat",
+    source: str = DEFAULT_DIALECT,
     target: str,
     stream: bool | None = None,
     headers: Mapping[str, str] | None = None,
@@ -116,10 +117,10 @@ def read(
 ) -> Ask:
     """A request as an Ask. Raises MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
-    dialect = recognise(members(readable(body)[0])) if source == "auto" else source
-    codec = requests(dialect)
-    ask = codec.parse_request(body, headers=headers)
-    if stream is not None and not codec.TELLS_MODEL:
+    name = registry.recognise(members(readable(body)[0])) if source == "auto" else source
+    dialect = registry.dialect(name)
+    ask = dialect.requests.parse(body, headers=headers)
+    if stream is not None and dialect.model_in_path:
         ask = msgspec.structs.replace(ask, stream=stream)
     return ask
 
@@ -164,8 +165,8 @@ def loss_of(name: str) -> Loss:
 
 def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
-    dialect = target.dialect
-    same = ask.dialect == dialect
+    dialect = registry.dialect(target.dialect)
+    same = ask.dialect == target.dialect
     if not ask.conversation.messages and not _is_held_elsewhere(ask):
         raise MalformedRequest("the conversation is empty", hint="say something")
     steps = plan(target, same)
@@ -181,21 +182,21 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     wants = wanted(conversation, facts) if seen & _MEDIA and remote_media in steps.rules else ()
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     stream = ask.stream if options.stream is None else options.stream
-    writing = RenderOptions(target.model, stream, _usage(ask, stream, same, facts, options))
+    asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
+    writing = RenderOptions(target.model, stream, asks_usage)
     if same and writing.usage:
         changes.append(usage_asked())
         undo = undo.then(Undo(usage=True))
-    codec = requests(dialect)
-    body = codec.render_request(conversation, writing, ask if same else None)
+    body = dialect.requests.render(conversation, writing, ask if same else None)
     return Adapted(
         body,
-        _path(target, writing, codec.path(writing)),
-        _headers(ask, target, same),
+        dialect.request_path(writing, target.profile.path),
+        _headers(ask, target, dialect.passed_headers if same else ()),
         tuple(changes),
         undo,
         wants,
         target.name,
-        dialect,
+        target.dialect,
         conversation,
     )
 
@@ -255,35 +256,24 @@ def _allow(rule: Rule, notes: Any, ask: Ask, facts: Facts, options: Options) -> 
 
 
 def _usage(ask: Ask, stream: bool, same: bool, facts: Facts, options: Options) -> bool:
-    """Ask a Chat stream for its usage where the client's dialect always tells it, or the caller wants it."""
-    if not stream or facts.dialect != "openai-chat" or facts.stream_usage is not Stance.ACCEPTS:
+    """Ask a stream for its usage where the client's dialect always reports it, or the caller wants it."""
+    if not stream or facts.stream_usage is not Stance.ACCEPTS:
         return False
     return not same or (options.ask_usage and not ask.include_usage)
 
 
-def _path(target: Target, writing: RenderOptions, path: str) -> str:
-    if not target.profile.path:
-        return path
-    method = "streamGenerateContent?alt=sse" if writing.stream else "generateContent"
-    return target.profile.path.format(model=target.model, method=method)
-
-
-_PASSED = frozenset({"anthropic-version", "anthropic-beta", "openai-beta"})
-
-
-def _headers(ask: Ask, target: Target, same: bool) -> Mapping[str, str]:
+def _headers(ask: Ask, target: Target, passed: tuple[str, ...]) -> Mapping[str, str]:
     """Headers that belong to the request itself; keys are the sender's business."""
     headers = _fixed(target)
-    if same and not _PASSED.isdisjoint(ask.headers):
-        return headers | {name: ask.headers[name] for name in sorted(_PASSED) if name in ask.headers}
-    return headers
+    own = {name: ask.headers[name] for name in passed if name in ask.headers}
+    return headers | own if own else headers
 
 
 def _fixed_headers(target: Target) -> dict[str, str]:
-    return {"content-type": "application/json", **requests(target.dialect).HEADERS, **target.profile.headers}
+    return {"content-type": "application/json", **registry.dialect(target.dialect).headers, **target.profile.headers}
 
 
 _fixed = IdentityCache(_fixed_headers, most=1024)
 
 
-__all__ = ["PACKAGES", "Adapted", "Options", "Request", "adapt", "choose", "compile_ask", "read"]
+__all__ = ["Adapted", "Options", "Request", "adapt", "choose", "compile_ask", "read"]

@@ -14,10 +14,11 @@ import msgspec
 
 from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
-from dragoman.dialects.registry import requests
-from dragoman.dialects.rendering import RenderOptions
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, compile_ask, read
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import Plan, plan
@@ -74,7 +75,7 @@ class _Step(msgspec.Struct, frozen=True):
 def lint(
     request: Request,
     *,
-    source: str = "openai-chat",
+    source: str = DEFAULT_DIALECT,
     targets: str | Iterable[str],
     profiles: Profiles | None = None,
     rules: Mapping[str, Any] | None = None,
@@ -99,7 +100,7 @@ def lint(
 def fix(
     request: Request,
     *,
-    source: str = "openai-chat",
+    source: str = DEFAULT_DIALECT,
     target: str,
     profiles: Profiles | None = None,
     rules: Mapping[str, Any] | None = None,
@@ -120,7 +121,7 @@ def fix(
 def _rewritten(ask: Ask, repaired: Conversation) -> bytes:
     """The repaired request in its own dialect. A setting that this dialect cannot say as the target wants it is left
     as it was: it stays a finding, and the rest is put right."""
-    write = requests(ask.dialect).render_request
+    write = registry.dialect(ask.dialect).requests.render
     wanted = RenderOptions(ask.model or "", ask.stream)
     try:
         return write(repaired, wanted, ask)
@@ -211,7 +212,7 @@ def headline(rule: Rule) -> str:
 
 def _unwritable(conversation: Conversation, target: Target) -> Unrepresentable | None:
     try:
-        requests(target.dialect).render_request(conversation, RenderOptions(target.model, False))
+        registry.dialect(target.dialect).requests.render(conversation, RenderOptions(target.model, False))
     except Unrepresentable as fault:
         return fault
     return None

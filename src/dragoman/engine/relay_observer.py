@@ -13,7 +13,7 @@ from dragoman.conversation.collect import merged
 from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import StreamParser
+from dragoman.dialects.dialect import StreamParser
 
 _HEAD = 1024
 _TAIL = 3 * 1024

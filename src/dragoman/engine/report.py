@@ -10,7 +10,7 @@ from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import MADE, Message
 from dragoman.conversation.parts import Part, Result
-from dragoman.dialects.registry import requests
+from dragoman.dialects.registry import dialect
 from dragoman.rules.rule import Rule
 
 UNREADABLE = "unreadable-text"
@@ -78,7 +78,7 @@ def pointer(note: Note, ask: Ask, places: Places | None = None) -> str:
     original = _original(note.message, places or _places(ask))
     if original is None:
         return ""
-    locate = requests(ask.dialect).locate
+    locate = dialect(ask.dialect).requests.locate
     return locate(original, _index(original, note.part, note.message))
 
 

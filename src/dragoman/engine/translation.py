@@ -18,11 +18,11 @@ from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Stop
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.answering import AnswerContext, StreamParser, StreamRenderer
+from dragoman.dialects.dialect import AnswerContext, StreamParser, StreamRenderer
+from dragoman.dialects.registry import dialect
 from dragoman.engine.argument_names import Renaming
 from dragoman.engine.reasoning_capture import Keep, ReasoningCapture
 from dragoman.engine.relay_observer import RelayObserver
-from dragoman.engine.spoken import spoken
 from dragoman.engine.stream_redaction import StreamRedactor
 
 __all__ = ["Translation"]
@@ -71,8 +71,8 @@ class Translation:
         hush: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self._answering = answering or AnswerContext()
-        self._upstream = spoken(upstream)
-        self._client = spoken(client)
+        self._upstream = dialect(upstream)
+        self._client = dialect(client)
         self._undo = undo
         self._renaming = Renaming(undo.keys) if undo.keys else None
         self._origin = origin
@@ -80,7 +80,8 @@ class Translation:
         self._keeping = ReasoningCapture(client, keep) if keep is not None else None
         self._parser: StreamParser | None = None
         self._rendering: StreamRenderer | None = None
-        relayed = upstream == client and not undo and not think_tags and not self._answering.array
+        same = upstream == client and self._answering.framing is self._upstream.framing
+        relayed = same and not undo and not think_tags
         self._watch = RelayObserver(self._new_parser) if relayed else None
         self._told = told
         self._hush = StreamRedactor(hush) if hush is not None else None
@@ -136,11 +137,11 @@ class Translation:
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error where `failure` is set afterwards."""
-        seen = self._upstream.glance(body) if self._watch is not None and self._keeping is None else None
+        seen = self._upstream.answers.glance(body) if self._watch is not None and self._keeping is None else None
         if seen is not None:
             self.usage, self.stop = seen
             return body
-        events = self._upstream.parse_reply(body, **self._options())
+        events = self._upstream.answers.parse(body, self._origin, seed=self._answering.id, think_tags=self._think_tags)
         if self._renaming is not None:
             events = self._renaming.put(events)
         self._note(events)
@@ -151,8 +152,8 @@ class Translation:
         reply = collect(events)
         if isinstance(reply, Failure):
             self.failure = reply
-            return self._client.render_error(reply, self._answering)[2]
-        return self._client.render_reply(reply, self._answering)
+            return self._client.answers.render_error(reply, self._answering)[2]
+        return self._client.answers.render(reply, self._answering)
 
     def _listen(self, keeping: ReasoningCapture, data: bytes) -> None:
         """Relayed all the same: only what has to be kept makes it worth reading."""
@@ -165,14 +166,12 @@ class Translation:
     def _renderer(self) -> StreamRenderer:
         """Made when something is to be written: most whole answers go through as they are."""
         if self._rendering is None:
-            self._rendering = self._client.renderer(self._answering)
+            self._rendering = self._client.answers.stream_renderer(self._answering)
         return self._rendering
 
-    def _options(self) -> dict[str, object]:
-        return self._upstream.options(self._origin, self._answering.id, self._think_tags)
-
     def _new_parser(self) -> StreamParser:
-        return self._upstream.parser(**self._options())
+        make = self._upstream.answers.stream_parser
+        return make(self._origin, seed=self._answering.id, think_tags=self._think_tags)
 
     def _written(self, events: list[Event]) -> bytes:
         if not events or self.failure is not None:

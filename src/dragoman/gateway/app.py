@@ -9,7 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from dragoman.config.schema import LogLevel
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import MODEL, Job, Route
+from dragoman.dialects.registry import caller_dialect, route, served_paths
 from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
@@ -21,16 +24,25 @@ from dragoman.gateway.services import Services, open_services
 
 Endpoint = Callable[[Services, Inbound, Outbound, Known], Awaitable[None]]
 
-_POSTS: dict[str, tuple[Endpoint, str]] = {
-    "/chat/completions": (partial(generate.generate, dialect="openai-chat"), "openai-chat"),
-    "/responses": (partial(generate.generate, dialect="openai-responses"), "openai-responses"),
-    "/messages": (partial(generate.generate, dialect="anthropic"), "anthropic"),
-    "/messages/count_tokens": (partial(count_tokens.count, dialect="anthropic"), "anthropic"),
-    "/embeddings": (partial(relay.relay, path="/embeddings"), "openai-chat"),
-    "/audio/transcriptions": (partial(relay.relay, path="/audio/transcriptions"), "openai-chat"),
-    "/dragoman/adapt": (introspection.adapt, "openai-chat"),
+_OURS: dict[str, Endpoint] = {
+    "/embeddings": partial(relay.relay, path="/embeddings"),
+    "/audio/transcriptions": partial(relay.relay, path="/audio/transcriptions"),
+    "/dragoman/adapt": introspection.adapt,
 }
-POSTS = {prefix + path: found for path, found in _POSTS.items() for prefix in ("", "/v1")}
+"""Posted to, and of no dialect: errors are rendered in the default one."""
+_CALLED: dict[Job, Callable[..., Awaitable[None]]] = {
+    Job.GENERATE: generate.generate,
+    Job.COUNT_TOKENS: count_tokens.count,
+}
+POSTS: dict[str, tuple[Endpoint, str]] = {
+    **{prefix + path: (endpoint, DEFAULT_DIALECT) for path, endpoint in _OURS.items() for prefix in ("", "/v1")},
+    **{
+        served.path: (partial(_CALLED[served.endpoint.job], dialect=served.dialect.name), served.dialect.name)
+        for served in served_paths(*_CALLED)
+        if MODEL not in served.path
+    },
+}
+"""Paths that say all there is to know, so that the hot ones are found at once."""
 OPEN = {
     "/": introspection.hello,
     "/api/hello": introspection.hello,
@@ -40,8 +52,10 @@ OPEN = {
 }
 """What everybody may ask."""
 _OPEN = frozenset(OPEN.values())
-_MODELS = ("/models", "/v1/models", "/v1beta/models", "/v1alpha/models")
-GETS: dict[str, Endpoint] = {"/metrics": introspection.metrics, **dict.fromkeys(_MODELS, models.models)}
+GETS: dict[str, Endpoint] = {
+    "/metrics": introspection.metrics,
+    **{served.path: models.models for served in served_paths(Job.LIST_MODELS)},
+}
 _REPORTS = "/dragoman/requests/"
 _WATCH_SECONDS = 1.0
 
@@ -139,15 +153,15 @@ async def _watch(services: Services) -> None:
 def _find(inbound: Inbound) -> tuple[Endpoint, str]:
     """Every path but the hot ones, and the dialect that its errors are told in."""
     path, method = inbound.path.rstrip("/") or "/", inbound.method
-    dialect = POSTS[path][1] if path in POSTS else models.dialect_of(inbound)
+    dialect = POSTS[path][1] if path in POSTS else caller_dialect(inbound.path, inbound.headers)
     if method in ("GET", "HEAD"):
         return _look(path, inbound), dialect
     if method == "POST":
         if path in POSTS:
             return POSTS[path]
-        gemini = _gemini(path, inbound)
-        if gemini is not None:
-            return gemini, "gemini"
+        found = route(method, path, inbound.query)
+        if found is not None:
+            return _routed(found), found.dialect
     return partial(_nothing, path=path), dialect
 
 
@@ -157,31 +171,24 @@ def _look(path: str, inbound: Inbound) -> Endpoint:
         return found
     if path.startswith(_REPORTS):
         return partial(introspection.report, request_id=path[len(_REPORTS) :])
-    root, _, name = path.partition("/models/")
-    if name and f"{root}/models" in _MODELS:
-        return partial(models.model, name=name)
+    shown = route("GET", path, inbound.query)
+    if shown is not None and shown.model:
+        return partial(models.model, name=shown.model)
     return partial(_nothing, path=path)
 
 
-def _gemini(path: str, inbound: Inbound) -> Endpoint | None:
-    """`/v1beta/models/MODEL:METHOD`, where the model may hold slashes."""
-    root, _, rest = path.partition("/models/")
-    model, colon, method = rest.rpartition(":")
-    if not colon or f"{root}/models" not in _MODELS:
-        return None
-    if method == "generateContent":
-        return partial(generate.generate, dialect="gemini", model=model, stream=False)
-    if method == "streamGenerateContent":
-        array = inbound.query.get("alt") != "sse"
-        return partial(generate.generate, dialect="gemini", model=model, stream=True, array=array)
-    if method == "countTokens":
-        return partial(count_tokens.count, dialect="gemini", model=model)
-    return None
+def _routed(found: Route) -> Endpoint:
+    """The endpoint of a path that names the model."""
+    if found.job is Job.COUNT_TOKENS:
+        return partial(count_tokens.count, dialect=found.dialect, model=found.model)
+    return partial(
+        generate.generate, dialect=found.dialect, model=found.model, stream=found.stream, framing=found.framing
+    )
 
 
 async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
     method = inbound.method
-    taken = path in POSTS or _gemini(path, inbound) is not None
+    taken = path in POSTS or route("POST", path, inbound.query) is not None
     allowed = b"POST" if taken else b"GET, HEAD" if path in GETS or path in OPEN else b""
     services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path, "method": method})
     if allowed:

@@ -1,7 +1,7 @@
 """What the gateway serves, as an OpenAPI document for tools that read one.
 
-Requests of the four dialects are described by what every one of them must have; the rest is the vendors' own to
-document, and unknown members are welcome.
+Each dialect's requests are described by the members that they must have. The rest is for the vendors to document, and
+unknown members are welcome.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import Any
 
 import msgspec
 
+from dragoman.dialects.dialect import MODEL, Framing, Job
+from dragoman.dialects.registry import ServedPath, served_paths
+from dragoman.dialects.request_schema import TEXT
 from dragoman.gateway.callers import Known
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 
 _ANY: dict[str, Any] = {"type": "object", "additionalProperties": True}
-_TEXT = {"type": "string", "minLength": 1}
 _ARRAY: dict[str, Any] = {"type": "array", "items": _ANY}
 _ERROR = {"description": "An error in the words of the client's dialect."}
 _HEADERS = {
@@ -32,36 +34,10 @@ def _request(required: dict[str, Any]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
-def _turns(*roles: str) -> dict[str, Any]:
-    turn = {"type": "object", "properties": {"role": {"enum": list(roles)}}, "required": ["role"]}
-    return {"type": "array", "minItems": 1, "items": turn}
-
-
-_PARTS = {
-    "type": "array",
-    "minItems": 1,
-    "items": {"type": "object", "properties": {"text": _TEXT}, "required": ["text"]},
-}
-_CONTENTS = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "type": "object",
-        "properties": {"role": {"enum": ["user", "model"]}, "parts": _PARTS},
-        "required": ["parts"],
-    },
-}
 _MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]+$"}}
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^req_[0-9a-f]+$"}}
-_CHAT = _request({"model": _TEXT, "messages": _turns("system", "developer", "user", "assistant", "tool")})
-_RESPONSES = _request({"model": _TEXT, "input": _TEXT})
-_MESSAGES = _request(
-    {"model": _TEXT, "max_tokens": {"type": "integer", "minimum": 1}, "messages": _turns("user", "assistant")}
-)
-_COUNT = _request({"model": _TEXT, "messages": _turns("user", "assistant")})
-_GENERATE = _request({"contents": _CONTENTS})
-_DRY_RUN = _request({"request": _ANY, "to": _TEXT})
-_EMBEDDINGS = _request({"model": _TEXT, "input": _TEXT})
+_DRY_RUN = _request({"request": _ANY, "to": TEXT})
+_EMBEDDINGS = _request({"model": TEXT, "input": TEXT})
 
 
 def _operation(
@@ -87,21 +63,10 @@ _OPEN: dict[str, Any] = {"security": []}
 
 
 def _paths() -> dict[str, Any]:
-    """Every path once; those under `/v1` are served without it too."""
-    gemini: dict[str, Any] = {"parameters": [_MODEL], "body": _GENERATE}
+    """Every path once. Those of a dialect are served below its other prefixes too."""
     return {
-        "/v1/chat/completions": {"post": _operation("OpenAI Chat Completions", body=_CHAT, sorts=_BOTH)},
-        "/v1/responses": {"post": _operation("OpenAI Responses", body=_RESPONSES, sorts=_BOTH)},
-        "/v1/messages": {"post": _operation("Anthropic Messages", body=_MESSAGES, sorts=_BOTH)},
-        "/v1/messages/count_tokens": {"post": _operation("Tokens of Anthropic Messages", body=_COUNT)},
-        "/v1beta/models/{model}:generateContent": {"post": _operation("Gemini", **gemini)},
-        "/v1beta/models/{model}:streamGenerateContent": {
-            "post": _operation("Gemini, streamed; a JSON array without `alt=sse`", sorts=_BOTH, shape=_ARRAY, **gemini)
-        },
-        "/v1beta/models/{model}:countTokens": {"post": _operation("Tokens of a Gemini request", **gemini)},
+        **{served.path: _served(served) for served in served_paths(*Job) if served.is_usual},
         "/v1/embeddings": {"post": _operation("Embeddings, passed on", body=_EMBEDDINGS)},
-        "/v1/models": {"get": _operation("Models, in the dialect of who asks")},
-        "/v1beta/models": {"get": _operation("Models, in Gemini's dialect")},
         "/dragoman/adapt": {"post": _operation("Compile without sending", body=_DRY_RUN)},
         "/dragoman/requests/{id}": {"get": _operation("The report of a request", parameters=[_ID])},
         "/metrics": {"get": _operation("Counts for Prometheus", sorts=("text/plain",))},
@@ -111,6 +76,19 @@ def _paths() -> dict[str, Any]:
     }
 
 
+def _served(served: ServedPath) -> dict[str, Any]:
+    """A path of a dialect."""
+    endpoint = served.endpoint
+    more: dict[str, Any] = {"parameters": [_MODEL]} if MODEL in endpoint.path else {}
+    if endpoint.required:
+        more["body"] = _request(dict(endpoint.required))
+    if endpoint.job is Job.GENERATE and endpoint.stream is not False:
+        more["sorts"] = _BOTH
+    if endpoint.stream and served.dialect.client_framing({}) is Framing.JSON_ARRAY:
+        more["shape"] = _ARRAY
+    return {endpoint.method.lower(): _operation(endpoint.summary, **more)}
+
+
 @cache
 def written() -> bytes:
     """The document."""
@@ -118,8 +96,8 @@ def written() -> bytes:
 
     keys = {
         "bearer": {"type": "http", "scheme": "bearer"},
-        "anthropic": {"type": "apiKey", "in": "header", "name": "x-api-key"},
-        "google": {"type": "apiKey", "in": "header", "name": "x-goog-api-key"},
+        "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+        "x-goog-api-key": {"type": "apiKey", "in": "header", "name": "x-goog-api-key"},
         "query": {"type": "apiKey", "in": "query", "name": "key"},
     }
     return msgspec.json.encode(

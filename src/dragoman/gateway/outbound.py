@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from dragoman.conversation.failures import Failure
-from dragoman.dialects.answering import AnswerContext
-from dragoman.engine.spoken import spoken
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.gateway.client_watch import Reading
 from dragoman.gateway.inbound import Send
 
@@ -40,7 +40,8 @@ class Outbound:
         self, dialect: str, failure: Failure, headers: Headers | None = None, answering: AnswerContext | None = None
     ) -> None:
         """An error in the words of the client's dialect."""
-        status, told, body = spoken(dialect).render_error(failure, answering or AnswerContext(id=self.id))
+        render = registry.dialect(dialect).answers.render_error
+        status, told, body = render(failure, answering or AnswerContext(id=self.id))
         named = [(name.encode(), value.encode("latin-1", "replace")) for name, value in told.items()]
         kept = [pair for pair in named if pair[0].decode() not in _OURS]
         await self.whole(_status(failure, status), body, [*kept, *(headers or ())])

@@ -12,7 +12,7 @@ from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
 from dragoman.gateway.callers import Known
@@ -44,7 +44,7 @@ class Question(msgspec.Struct):
     status: int = 200
     first_byte: float = 0.0
     failure: Failure | None = None
-    array: bool = False
+    framing: Framing = Framing.SSE
     said: list[bytes] | None = None
     pieces: int = 0
 

@@ -6,7 +6,6 @@ The transports of `httpx.py` do the sending; everything that is decided is decid
 from __future__ import annotations
 
 import os
-import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -18,15 +17,15 @@ from dragoman.config import Config, Provider, Secret
 from dragoman.config.schema import MaxLoss, StoreConfig, Synthetic
 from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin, Part
-from dragoman.dialects.answering import AnswerContext
-from dragoman.dialects.registry import counting, requests
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext, Framing, Job
 from dragoman.engine.adapt import Adapted, Options, check_choice, compile_ask, loss_of
 from dragoman.engine.attempts import MAX_LESSONS
 from dragoman.engine.lessons import learn
 from dragoman.engine.reasoning_restore import Kept, keeps, keys, pack, scope, unpack
-from dragoman.engine.spoken import spoken
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
 from dragoman.engine.translation import Translation
@@ -38,10 +37,7 @@ from dragoman.upstream.configured_options import configured
 from dragoman.upstream.destinations import Destination, Routes
 from dragoman.wire.error_bodies import read_failure
 
-_ENDINGS = {"/chat/completions": "openai-chat", "/responses": "openai-responses", "/messages": "anthropic"}
-_GEMINI = re.compile(r"/models/(?P<model>.+):(?P<method>\w+)$")
 _JSON = "application/json"
-_SSE = "text/event-stream; charset=utf-8"
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -72,8 +68,8 @@ class Sending(msgspec.Struct, frozen=True):
 
     def answer_headers(self) -> dict[str, str]:
         """The headers of a stream."""
-        sort = _JSON if self.answering.array else _SSE
-        return {"content-type": sort, **_report(self.answering.id, self.destination.name, self.adapted.changes)}
+        content_type = self.answering.framing.content_type
+        return {"content-type": content_type, **_report(self.answering.id, self.destination.name, self.adapted.changes)}
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -105,20 +101,20 @@ class Interpreter:
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
     ) -> Sending | Told:
         """What an SDK asks, as a Sending or, where nobody needs to be asked, as a Told."""
-        dialect, model, stream = _kind(path)
-        if method != "POST" or dialect is None:
+        route = registry.route(method, path, query, any_prefix=True)
+        if route is None or route.job not in (Job.GENERATE, Job.COUNT_TOKENS):
             return _lost(method, path)
         answering = AnswerContext(id=f"req_{uuid.uuid4().hex}")
         try:
-            if stream is _COUNT:
-                return Told(200, _named(answering.id, "x-dragoman-estimate", "true"), _counted(dialect, body))
-            codec = requests(dialect)
-            ask = codec.parse_request(body, headers=headers)
-            if not codec.TELLS_MODEL:
-                ask = msgspec.structs.replace(ask, model=model, stream=bool(stream))
-            return self._sending(ask, _answering(ask, answering.id, query))
+            if route.job is Job.COUNT_TOKENS:
+                return Told(200, _named(answering.id, "x-dragoman-estimate", "true"), _counted(route.dialect, body))
+            dialect = registry.dialect(route.dialect)
+            ask = dialect.requests.parse(body, headers=headers)
+            if dialect.model_in_path:
+                ask = msgspec.structs.replace(ask, model=route.model, stream=bool(route.stream))
+            return self._sending(ask, _answering(ask, answering.id, route.framing))
         except DragomanError as fault:
-            return _refusal(dialect, _own(fault), answering)
+            return _refusal(route.dialect, _own(fault), answering)
 
     def _sending(self, ask: Ask, answering: AnswerContext) -> Sending:
         name = f"{self._name}/{self._model or ask.model or ''}"
@@ -202,35 +198,14 @@ class Interpreter:
         return put
 
 
-_COUNT = "count"
-
-
-def _kind(path: str) -> tuple[str | None, str | None, bool | str | None]:
-    """The dialect of a path; for Gemini also the model and whether it streams; `_COUNT` where tokens are counted."""
-    if path.endswith("/messages/count_tokens"):
-        return "anthropic", None, _COUNT
-    for ending, dialect in _ENDINGS.items():
-        if path.endswith(ending):
-            return dialect, None, None
-    found = _GEMINI.search(path)
-    methods: dict[str, bool | str] = {
-        "generateContent": False,
-        "streamGenerateContent": True,
-        "countTokens": _COUNT,
-    }
-    if found is None or found["method"] not in methods:
-        return None, None, None
-    return "gemini", found["model"], methods[found["method"]]
-
-
-def _answering(ask: Ask, identity: str, query: Mapping[str, str]) -> AnswerContext:
+def _answering(ask: Ask, identity: str, framing: Framing) -> AnswerContext:
     return AnswerContext(
         model=ask.model or "",
         created=int(time.time()),
         id=identity,
         include_usage=ask.include_usage,
         request=ask.members,
-        array=ask.dialect == "gemini" and ask.stream and query.get("alt") != "sse",
+        framing=framing,
     )
 
 
@@ -256,7 +231,7 @@ def _provider(name: str, settings: Settings, profiles: Profiles) -> Provider:
 
 
 def _counted(dialect: str, body: bytes) -> bytes:
-    return msgspec.json.encode({counting(dialect).FIGURE: estimate(body)})
+    return msgspec.json.encode({registry.token_count(dialect).figure: estimate(body)})
 
 
 def _own(fault: DragomanError) -> Failure:
@@ -266,11 +241,11 @@ def _own(fault: DragomanError) -> Failure:
 
 def _lost(method: str, path: str) -> Told:
     says = f"{method} {path} is no conversation; Dragoman's transport carries nothing else"
-    return _refusal("openai-chat", Failure(FailureKind.NOT_FOUND, says, 404), AnswerContext())
+    return _refusal(DEFAULT_DIALECT, Failure(FailureKind.NOT_FOUND, says, 404), AnswerContext())
 
 
 def _refusal(dialect: str, failure: Failure, answering: AnswerContext, sending: Sending | None = None) -> Told:
-    status, headers, body = spoken(dialect).render_error(failure, answering)
+    status, headers, body = registry.dialect(dialect).answers.render_error(failure, answering)
     named = {"content-type": _JSON, **{name.lower(): value for name, value in headers.items()}}
     if sending is not None:
         named |= _report(answering.id, sending.destination.name, sending.adapted.changes)

@@ -17,10 +17,9 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match
 from dragoman.profiles.facts import Facts
-
-DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
 
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -268,8 +267,8 @@ def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
         raise ProfileError(str(fault), at=file, hint="see the guide on profiles") from None
     if profile.like and not profile.dialect:
         return profile
-    if profile.dialect not in DIALECTS:
-        raise ProfileError(f'dialect is "{profile.dialect}"; {near_match(profile.dialect, DIALECTS)}', at=file)
+    if profile.dialect not in DIALECT_NAMES:
+        raise ProfileError(f'dialect is "{profile.dialect}"; {near_match(profile.dialect, DIALECT_NAMES)}', at=file)
     return profile
 
 

@@ -16,7 +16,7 @@ from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Origin
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import PLAIN, Adapted, Options, compile_ask
 from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey, Retry, next_step
 from dragoman.engine.lessons import Learnt, learn

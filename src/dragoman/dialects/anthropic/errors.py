@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.wire.error_bodies import read_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {

@@ -14,10 +14,12 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.anthropic.read import DIALECT, ORIGIN
-from dragoman.dialects.anthropic.write import write_system
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import RenderOptions, inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.anthropic.message_render import render_system
+from dragoman.dialects.anthropic.tools import _read_tool, _tool_items, _write_tools
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.parsing import cache_hint, extras_of
+from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, malformed, members, write_object
 
@@ -50,7 +52,7 @@ UNSPOKEN = (
 """Settings that Anthropic has no word for."""
 
 
-class Top(msgspec.Struct):
+class TopLevel(msgspec.Struct):
     settings: Settings
     tools: tuple[Tool | NativeTool, ...]
     extras: Extras | None
@@ -58,7 +60,7 @@ class Top(msgspec.Struct):
     empty_tools: bool
 
 
-def read_top(source: Mapping[str, Raw]) -> Top:
+def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
     nulls: list[str] = []
@@ -79,7 +81,7 @@ def read_top(source: Mapping[str, Raw]) -> Top:
         found["nulls"] = tuple(nulls)
     tools = tuple([_read_tool(bytes(item), at) for at, item in enumerate(_tool_items(source))])
     empty = bytes(source.get("tools", b"")).strip(b"[] \n") == b"" and bytes(source.get("tools", b""))[:1] == b"["
-    return Top(_settings(found), tools, extras_of(DIALECT, extras), _hint(source.get("cache_control")), empty)
+    return TopLevel(_settings(found), tools, extras_of(NAME, extras), cache_hint(source.get("cache_control")), empty)
 
 
 def _settings(found: dict[str, Any]) -> Settings:
@@ -189,43 +191,10 @@ READERS: dict[str, Callable[[bytes], Read]] = {
 }
 
 
-def _tool_items(source: Mapping[str, Raw]) -> list[Raw]:
-    raw = bytes(source.get("tools", b""))
-    return items(raw, "/tools") if raw not in (b"", b"null") else []
-
-
-def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
-    wire = members(raw, f"/tools/{at}")
-    kind = bytes(wire.pop("type", Raw(b'"custom"')))
-    if kind not in (b'"custom"', b"null"):
-        return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
-    if "name" not in wire:
-        raise MalformedRequest("a tool without a name", at=f"/tools/{at}/name")
-    name = unquote(bytes(wire.pop("name")))
-    description = bytes(wire.pop("description", b""))
-    schema = bytes(wire.pop("input_schema", b""))
-    strict = bytes(wire.pop("strict", b"null"))
-    hint = _hint(wire.pop("cache_control", None))
-    return Tool(
-        name,
-        description if description[:1] == b'"' else None,
-        schema if schema not in (b"", b"null") else None,
-        None if strict == b"null" else strict == b"true",
-        hint=hint,
-        extras=extras_of(DIALECT, {key: bytes(value) for key, value in wire.items()}),
-        at=at,
-    )
-
-
-def _hint(raw: Raw | None) -> CacheHint | None:
-    text = bytes(raw) if raw is not None else b""
-    return None if text in (b"", b"null") else CacheHint(text)
-
-
-def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
-    extras = own_extras(conversation, DIALECT)
-    out: dict[str, Json] = {"model": quote(wanted.model)}
-    system = write_system(conversation.messages)
+def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
+    extras = own_extras(conversation, NAME)
+    out: dict[str, Json] = {"model": quote(options.model)}
+    system = render_system(conversation.messages)
     if system is not None:
         out["system"] = system
     if conversation.tools or conversation.empty_tools:
@@ -233,7 +202,7 @@ def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Js
     out |= _write_settings(conversation.settings, extras) if extras else _write_plain(conversation.settings)
     if conversation.hint is not None:
         out["cache_control"] = conversation.hint.json
-    if wanted.stream:
+    if options.stream:
         out["stream"] = b"true"
     if extras:
         out |= {key: value for key, value in extras.items() if "." not in key}
@@ -242,7 +211,7 @@ def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Js
 
 def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
     """The settings, and around them what stood in their objects besides."""
-    refuse_unspoken(settings, UNSPOKEN, DIALECT)
+    refuse_unspoken(settings, UNSPOKEN, NAME)
     out: dict[str, Json] = {}
     for key, (field, _) in PLAIN.items():
         put(out, key, getattr(settings, field))
@@ -290,7 +259,7 @@ def _write_choice(settings: Settings, out: dict[str, Json]) -> None:
     mode = choice.mode if choice is not None else ChoiceMode.AUTO
     wire: dict[str, Json]
     if choice is not None and mode is ChoiceMode.NATIVE:
-        if choice.origin is None or choice.origin.dialect != DIALECT or choice.json is None:
+        if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
             raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
         out["tool_choice"] = choice.json
         return
@@ -303,34 +272,3 @@ def _write_choice(settings: Settings, out: dict[str, Json]) -> None:
     if parallel is not None and mode is not ChoiceMode.NONE:
         wire["disable_parallel_tool_use"] = b"false" if parallel else b"true"
     out["tool_choice"] = write_object(wire)
-
-
-_OPEN = b'{"type":"object"}'
-_CLOSED = b'{"type":"object","additionalProperties":false}'
-"""The schema of a tool without one, which Messages demands; a strict tool's has to be closed."""
-
-
-def write_tool(tool: Tool | NativeTool) -> Json:
-    if isinstance(tool, NativeTool):
-        if tool.origin.dialect != DIALECT:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in an Anthropic request")
-        return tool.json
-    if tool.custom:
-        raise Unrepresentable(f"the custom tool {tool.name} in an Anthropic request")
-    wire: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        wire["description"] = tool.description
-    wire["input_schema"] = tool.schema if tool.schema is not None else _CLOSED if tool.strict else _OPEN
-    put(wire, "strict", tool.strict)
-    if tool.hint is not None:
-        wire["cache_control"] = tool.hint.json
-    if tool.extras is not None:
-        if tool.extras.dialect != DIALECT:
-            raise Unrepresentable(f"fields of {tool.extras.dialect} in an Anthropic tool")
-        wire |= tool.extras.fields
-    return write_object(wire)
-
-
-_write_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
-    lambda tools: b"[" + b",".join([write_tool(tool) for tool in tools]) + b"]"
-)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.wire.error_bodies import read_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
@@ -46,7 +46,7 @@ def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[
     headers = {"content-type": "application/json; charset=UTF-8"}
     if failure.retry_after is not None:
         headers["retry-after"] = str(math.ceil(failure.retry_after))
-    return status, headers, b"[" + body + b"]" if answering.array else body
+    return status, headers, b"[" + body + b"]" if answering.framing is Framing.JSON_ARRAY else body
 
 
 def error_body(failure: Failure) -> tuple[int, bytes]:

@@ -18,12 +18,13 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.gemini.read import DIALECT
-from dragoman.dialects.gemini.schema import from_proto, to_proto
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.message_render import render_system
+from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, read_choice, read_tools, write_choice, write_tools
-from dragoman.dialects.gemini.write import write_system
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import RenderOptions, inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, malformed, write_object
 
@@ -77,7 +78,7 @@ _TEXT = "text/plain"
 Fields = dict[str, bytes]
 
 
-class Top(msgspec.Struct):
+class TopLevel(msgspec.Struct):
     """What the top level says besides the messages."""
 
     settings: Settings
@@ -86,7 +87,7 @@ class Top(msgspec.Struct):
     empty_tools: bool
 
 
-def read_top(source: Mapping[str, Raw]) -> Top:
+def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields we do not know."""
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
@@ -106,7 +107,7 @@ def read_top(source: Mapping[str, Raw]) -> Top:
     if nulls:
         found["nulls"] = tuple(nulls)
     tools, empty = read_tools(bytes(source.get("tools", b"")))
-    return Top(Settings(**found), tools, extras_of(DIALECT, extras), empty)
+    return TopLevel(Settings(**found), tools, extras_of(NAME, extras), empty)
 
 
 def _plain(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
@@ -207,13 +208,13 @@ def _read_tool_config(raw: bytes, found: dict[str, Any], extras: dict[str, Json]
     extras |= {f"toolConfig.{key}": value for key, value in wire.items()}
 
 
-def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
+def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members but the contents. Model and streaming are told by the path."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini request")
-    extras = own_extras(conversation, DIALECT)
+    extras = own_extras(conversation, NAME)
     out: dict[str, Json] = {}
-    system = write_system(conversation.messages)
+    system = render_system(conversation.messages)
     if system is not None:
         out["systemInstruction"] = system
     if conversation.tools or conversation.empty_tools:
@@ -226,7 +227,7 @@ def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Js
 
 def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
     """The settings, and around them what stood in their objects besides."""
-    refuse_unspoken(settings, UNSPOKEN, DIALECT)
+    refuse_unspoken(settings, UNSPOKEN, NAME)
     out: dict[str, Json] = {}
     config = inside("toolConfig", extras)
     choice = write_choice(settings.tool_choice, inside("toolConfig.functionCallingConfig", extras))

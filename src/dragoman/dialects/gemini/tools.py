@@ -12,8 +12,8 @@ from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.gemini.read import DIALECT, ORIGIN
-from dragoman.dialects.gemini.schema import camel, from_proto, to_proto
+from dragoman.dialects.gemini import NAME, ORIGIN
+from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
 from dragoman.dialects.parsing import extras_of
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, members, write_object
@@ -71,7 +71,7 @@ def _read_declaration(raw: bytes, index: int, at: str) -> Tool:
         description if description[:1] == b'"' else None,
         schema,
         schema_as=spelled,
-        extras=extras_of(DIALECT, wire),
+        extras=extras_of(NAME, wire),
         at=index,
     )
 
@@ -85,7 +85,7 @@ def _write_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
             run.append(write_tool(tool))
             continue
         _close(run, entries)
-        if tool.origin.dialect != DIALECT:
+        if tool.origin.dialect != NAME:
             raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Gemini request")
         entries.append(tool.json)
     _close(run, entries)
@@ -116,7 +116,7 @@ def write_tool(tool: Tool) -> Json:
         proto = tool.schema_as == PROTO
         wire["parameters" if proto else "parametersJsonSchema"] = to_proto(tool.schema) if proto else tool.schema
     if tool.extras is not None:
-        if tool.extras.dialect != DIALECT:
+        if tool.extras.dialect != NAME:
             raise Unrepresentable(f"fields of {tool.extras.dialect} in a Gemini tool")
         wire |= tool.extras.fields
     return write_object(wire)
@@ -157,7 +157,7 @@ def write_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json | 
     names: tuple[str, ...] = ()
     match choice.mode:
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != DIALECT or choice.json is None:
+            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
                 raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
             return choice.json
         case ChoiceMode.NAMED:

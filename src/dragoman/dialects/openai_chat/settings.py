@@ -21,11 +21,13 @@ from dragoman.conversation.settings import (
     Settings,
 )
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.openai_chat.read import DIALECT, LEGACY, ORIGIN
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.openai_chat.message_parse import LEGACY
 from dragoman.dialects.openai_chat.thinking import read_thinking, write_thinking
 from dragoman.dialects.openai_chat.tools import read_tools, text_literal, write_tools
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import RenderOptions, own_extras, put
+from dragoman.dialects.rendering import own_extras, put
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, malformed, members, write_object
 
@@ -63,7 +65,7 @@ SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "
 """Members that are read elsewhere."""
 
 
-class Top(msgspec.Struct):
+class TopLevel(msgspec.Struct):
     """What the top level says besides the messages."""
 
     settings: Settings
@@ -73,11 +75,11 @@ class Top(msgspec.Struct):
     include_usage: bool
 
 
-def read_top(source: Mapping[str, Raw]) -> Top:
+def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields we do not know."""
     settings, extras = _read_rest(tuple([(key, bytes(value)) for key, value in source.items() if key not in SKIPPED]))
     tools, empty = read_tools(source)
-    return Top(settings, tools, extras, empty, _include_usage(source))
+    return TopLevel(settings, tools, extras, empty, _include_usage(source))
 
 
 @lru_cache(maxsize=128)
@@ -104,7 +106,7 @@ def _read_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras 
         read_thinking(thinking, found, extras)
     if nulls:
         found["nulls"] = tuple(nulls)
-    return Settings(**found), extras_of(DIALECT, extras)
+    return Settings(**found), extras_of(NAME, extras)
 
 
 def _read_plain(
@@ -227,18 +229,18 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
     return bytes(members(raw, "/stream_options").get("include_usage", b"")) == b"true"
 
 
-def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
+def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members but the messages."""
-    out: dict[str, Json] = {"model": quote(wanted.model)}
+    out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.empty_tools and not conversation.tools:
         out["tools"] = b"[]"
     out |= write_tools(conversation.tools)
     out |= _write_settings(conversation.settings)
-    if wanted.stream:
+    if options.stream:
         out["stream"] = b"true"
-        if wanted.usage:
+        if options.usage:
             out["stream_options"] = b'{"include_usage":true}'
-    out |= own_extras(conversation, DIALECT)
+    out |= own_extras(conversation, NAME)
     return out
 
 
@@ -288,7 +290,7 @@ def _write_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
             allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
             out["tool_choice"] = msgspec.json.encode({"type": "allowed_tools", "allowed_tools": allowed})
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != DIALECT or choice.json is None:
+            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
                 raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
             out["tool_choice"] = choice.json
         case _:

@@ -10,30 +10,30 @@ from msgspec import Raw
 
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.parts import CacheHint, Json
+from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.openai_chat.read import DIALECT, ORIGIN
-from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, malformed, members, write_object
 
 
-class _WireFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class _ChatToolFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     name: str
     description: Raw = Raw()
     parameters: Raw = Raw()
     strict: bool | None = None
 
 
-class _WireTool(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class _ChatTool(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     type: str = ""
-    function: _WireFunction | None = None
+    function: _ChatToolFunction | None = None
     cache_control: Raw = Raw()
 
 
-_tool = msgspec.json.Decoder(_WireTool).decode
-_function = msgspec.json.Decoder(_WireFunction).decode
+_tool = msgspec.json.Decoder(_ChatTool).decode
+_function = msgspec.json.Decoder(_ChatToolFunction).decode
 
 
 def read_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
@@ -79,7 +79,7 @@ def read_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
             text_literal(function.description),
             _schema(function.parameters),
             function.strict,
-            hint=_hint(wire.cache_control),
+            hint=cache_hint(wire.cache_control),
             wrapper="" if wire.type else "typeless",
             at=at,
         )
@@ -109,7 +109,7 @@ def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
     extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
     tool = _bare(write_object(known), at, "")
     extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
-    return msgspec.structs.replace(tool, hint=_hint(wire.get("cache_control")), extras=extras_of(DIALECT, extras))
+    return msgspec.structs.replace(tool, hint=cache_hint(wire.get("cache_control")), extras=extras_of(NAME, extras))
 
 
 def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
@@ -122,7 +122,7 @@ def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
         function = _function(write_object(known))
     except msgspec.DecodeError as fault:
         raise malformed(fault, f"/tools/{at}") from None
-    extras = extras_of(DIALECT, {key: bytes(value) for key, value in fields.items()})
+    extras = extras_of(NAME, {key: bytes(value) for key, value in fields.items()})
     return Tool(
         function.name,
         text_literal(function.description),
@@ -156,11 +156,6 @@ def _schema(raw: Raw) -> Json | None:
     return None if text in (b"", b"null") else text
 
 
-def _hint(raw: Raw | None) -> CacheHint | None:
-    text = bytes(raw) if raw is not None else b""
-    return None if text in (b"", b"null") else CacheHint(text)
-
-
 def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
     """The tools, and older ones in the member that they came in."""
     groups: dict[str, list[Json]] = {}
@@ -176,7 +171,7 @@ write_tools = IdentityCache(_grouped)
 
 def write_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
-        if tool.origin.dialect != DIALECT:
+        if tool.origin.dialect != NAME:
             raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Chat request")
         return tool.json
     if tool.custom:
@@ -213,7 +208,7 @@ def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:
     """Extras that stood inside `function`, and those beside it."""
     if tool.extras is None:
         return {}, {}
-    if tool.extras.dialect != DIALECT:
+    if tool.extras.dialect != NAME:
         raise Unrepresentable(f"fields of {tool.extras.dialect} in a Chat tool")
     inner = {key[9:]: value for key, value in tool.extras.fields.items() if key.startswith("function.")}
     outer = {key: value for key, value in tool.extras.fields.items() if not key.startswith("function.")}

@@ -8,7 +8,8 @@ import msgspec
 
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage
-from dragoman.dialects.openai_chat.chunks import DIALECT, UNREADABLE, plain
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat.answer_wire import UNREADABLE, plain
 
 _KNOWN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 _KNOWN_DETAILS = {
@@ -45,26 +46,26 @@ def parse_usage(raw: bytes) -> Usage | None:
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 
 
-class _Inputs(msgspec.Struct, frozen=True, gc=False):
+class _InputDetails(msgspec.Struct, frozen=True, gc=False):
     cached_tokens: _Count = 0
     cache_write_tokens: _Count = 0
 
 
-class _Outputs(msgspec.Struct, frozen=True, gc=False):
+class _OutputDetails(msgspec.Struct, frozen=True, gc=False):
     reasoning_tokens: _Count = 0
 
 
-class _Counts(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _ChatCounts(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Usage as OpenAI itself tells it: no other counts beside these."""
 
     prompt_tokens: _Count
     completion_tokens: _Count
     total_tokens: _Count
-    prompt_tokens_details: _Inputs = _Inputs()
-    completion_tokens_details: _Outputs = _Outputs()
+    prompt_tokens_details: _InputDetails = _InputDetails()
+    completion_tokens_details: _OutputDetails = _OutputDetails()
 
 
-_counts = msgspec.json.Decoder(_Counts).decode
+_counts = msgspec.json.Decoder(_ChatCounts).decode
 
 
 def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
@@ -84,7 +85,7 @@ def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
 def render_usage(usage: Usage) -> Json:
     """The usage object, with the fields of its own dialect where it came from there."""
     fields: dict[str, Any] = {}
-    if usage.extras is not None and usage.extras.dialect == DIALECT:
+    if usage.extras is not None and usage.extras.dialect == NAME:
         fields = {key: _decode(value) for key, value in usage.extras.fields.items()}
     inputs: dict[str, Any] = fields.pop("prompt_tokens_details", {})
     outputs: dict[str, Any] = fields.pop("completion_tokens_details", {})
@@ -124,4 +125,4 @@ def _extras(told: dict[str, Any]) -> Extras | None:
                 fields[key] = _encode(others)
             continue
         fields[key] = _encode(value)
-    return Extras(DIALECT, fields) if fields else None
+    return Extras(NAME, fields) if fields else None

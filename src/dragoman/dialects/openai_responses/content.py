@@ -15,7 +15,6 @@ from dragoman.conversation.parts import (
     Media,
     MediaKind,
     Opaque,
-    Origin,
     Part,
     Plain,
     Refusal,
@@ -23,19 +22,18 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of, link
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, salvage
 
-DIALECT = "openai-responses"
-ORIGIN = Origin(DIALECT)
 _NONE = Raw()
 _NOTHING = (b"", b"null")
 _EMPTY = (b"", b"null", b"[]")
 
 
-class WirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class ResponsesWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str
     text: Raw = _NONE
     refusal: Raw = _NONE
@@ -50,8 +48,8 @@ class WirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     input_audio: Raw = _NONE
 
 
-_parts = msgspec.json.Decoder(list[WirePart]).decode
-_part = msgspec.json.Decoder(WirePart)
+_parts = msgspec.json.Decoder(list[ResponsesWirePart]).decode
+_part = msgspec.json.Decoder(ResponsesWirePart)
 
 
 def read_content(raw: bytes, at: str) -> tuple[Part, ...]:
@@ -77,7 +75,7 @@ def _salvaged(raw: bytes, at: str) -> Part:
     if kind_of(raw, at) not in READERS:
         return _opaque(raw)
     salvaged = salvage(raw, _part, at)
-    part = _read(salvaged.value, extras_of(DIALECT, salvaged.extras.get("$", {})))
+    part = _read(salvaged.value, extras_of(NAME, salvaged.extras.get("$", {})))
     return _opaque(raw) if part is None else part
 
 
@@ -85,12 +83,12 @@ def _opaque(raw: bytes) -> Opaque:
     return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
 
 
-def _read(wire: WirePart, extras: Extras | None) -> Part | None:
+def _read(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     reader = READERS.get(wire.type)
     return None if reader is None else reader(wire, extras)
 
 
-def _read_text(wire: WirePart, extras: Extras | None) -> Part | None:
+def _read_text(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     literal = bytes(wire.text)
     if literal[:1] != b'"':
         return None
@@ -99,15 +97,15 @@ def _read_text(wire: WirePart, extras: Extras | None) -> Part | None:
         raw = bytes(getattr(wire, name))
         if raw not in _EMPTY:
             fields[name] = raw
-    return Text(literal, extras=extras_of(DIALECT, fields))
+    return Text(literal, extras=extras_of(NAME, fields))
 
 
-def _read_refusal(wire: WirePart, extras: Extras | None) -> Part | None:
+def _read_refusal(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     literal = bytes(wire.refusal)
     return Refusal(literal, extras=extras) if literal[:1] == b'"' else None
 
 
-def _read_image(wire: WirePart, extras: Extras | None) -> Part | None:
+def _read_image(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     source: Inline | Remote | Stored
     if wire.image_url is not None and wire.file_id is None:
         source = link(wire.image_url)
@@ -118,7 +116,7 @@ def _read_image(wire: WirePart, extras: Extras | None) -> Part | None:
     return Media(MediaKind.IMAGE, source, wire.filename, wire.detail, extras=extras)
 
 
-def _read_file(wire: WirePart, extras: Extras | None) -> Part | None:
+def _read_file(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     source: Inline | Remote | Stored
     given = [wire.file_data, wire.file_url, wire.file_id]
     if given.count(None) != 2:
@@ -134,7 +132,7 @@ def _read_file(wire: WirePart, extras: Extras | None) -> Part | None:
     return Media(MediaKind.DOCUMENT, source, wire.filename, wire.detail, extras=extras)
 
 
-def _read_audio(wire: WirePart, extras: Extras | None) -> Part | None:
+def _read_audio(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     raw = bytes(wire.input_audio)
     content: Any = msgspec.json.decode(raw) if raw else None
     if not isinstance(content, dict) or content.keys() != {"data", "format"}:
@@ -148,7 +146,7 @@ def _read_audio(wire: WirePart, extras: Extras | None) -> Part | None:
 _TYPES = {"mp3": "mpeg"}
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
-READERS: dict[str, Callable[[WirePart, Extras | None], Part | None]] = {
+READERS: dict[str, Callable[[ResponsesWirePart, Extras | None], Part | None]] = {
     "input_text": _read_text,
     "output_text": _read_text,
     "text": _read_text,
@@ -185,7 +183,7 @@ def write_part(part: Part, spoken: bool, out: Pieces) -> None:
         case Media() if not spoken:
             _write_media(part, out)
         case Opaque() if not spoken:
-            if part.origin.dialect != DIALECT:
+            if part.origin.dialect != NAME:
                 raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in a Responses request")
             out.append(part.json)
             return
@@ -199,7 +197,7 @@ def write_extras(extras: Extras | None, out: Pieces, head: str = "") -> None:
     """The extras under a head (`item.`), or those without any."""
     if extras is None:
         return
-    if extras.dialect != DIALECT:
+    if extras.dialect != NAME:
         raise Unrepresentable(f"fields of {extras.dialect} in a Responses request: {', '.join(extras.fields)}")
     for key, value in extras.fields.items():
         if key.startswith(head) if head else "." not in key:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_errors import error_object, headers_of, status_of
 from dragoman.wire.error_bodies import read_failure
 

@@ -16,10 +16,12 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.openai_responses.content import DIALECT, ORIGIN
-from dragoman.dialects.openai_responses.write import write_instructions
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses.message_render import render_instructions
+from dragoman.dialects.openai_responses.tools import _read_tools, write_tool
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import RenderOptions, own_extras, put, put_text, refuse_unspoken
+from dragoman.dialects.rendering import own_extras, put, put_text, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, malformed, members, write_object
 
@@ -55,7 +57,7 @@ _LOGPROBS = b'"message.output_text.logprobs"'
 """The probabilities of tokens are asked for among the things to include."""
 
 
-class Top(msgspec.Struct):
+class TopLevel(msgspec.Struct):
     """What the top level says besides the messages."""
 
     settings: Settings
@@ -64,7 +66,7 @@ class Top(msgspec.Struct):
     empty_tools: bool
 
 
-def read_top(source: Mapping[str, Raw]) -> Top:
+def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields we do not know."""
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
@@ -89,7 +91,7 @@ def read_top(source: Mapping[str, Raw]) -> Top:
     if nulls:
         found["nulls"] = tuple(nulls)
     tools, empty = _read_tools(bytes(source.get("tools", b"")))
-    return Top(Settings(**found), tools, extras_of(DIALECT, extras), empty)
+    return TopLevel(Settings(**found), tools, extras_of(NAME, extras), empty)
 
 
 def _read_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
@@ -196,43 +198,13 @@ READERS: dict[str, Callable[[bytes], Read]] = {
 }
 
 
-def _read_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
-    if raw in (b"", b"null"):
-        return (), False
-    if raw[:1] != b"[":
-        raise MalformedRequest("tools are not a list", at="/tools")
-    tools = tuple([_read_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
-    return tools, not tools
-
-
-def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
-    """A function or a custom tool. Namespaces and the provider's own tools are kept verbatim."""
-    wire = {key: bytes(value) for key, value in members(raw, f"/tools/{at}").items() if bytes(value) != b"null"}
-    kind = wire.pop("type", b'""')
-    named = wire.get("name", b"")[:1] == b'"'
-    if kind not in (b'"function"', b'"custom"') or not named or "function" in wire:
-        return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
-    custom = kind == b'"custom"'
-    description = wire.pop("description", b"")
-    strict = wire.pop("strict", b"") if not custom else b""
-    return Tool(
-        unquote(wire.pop("name")),
-        description if description[:1] == b'"' else None,
-        wire.pop("format" if custom else "parameters", None),
-        strict == b"true" if strict else None,
-        custom,
-        extras=extras_of(DIALECT, wire),
-        at=at,
-    )
-
-
-def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Json]:
+def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members but the input."""
     settings = conversation.settings
     _check(conversation)
-    extras = own_extras(conversation, DIALECT)
-    out: dict[str, Json] = {"model": quote(wanted.model)}
-    instructions = write_instructions(conversation.messages)
+    extras = own_extras(conversation, NAME)
+    out: dict[str, Json] = {"model": quote(options.model)}
+    instructions = render_instructions(conversation.messages)
     if instructions is not None:
         out["instructions"] = instructions
     if conversation.tools or conversation.empty_tools:
@@ -244,7 +216,7 @@ def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Js
     _write_object("reasoning", _thinking(settings.thinking), extras, out)
     _write_object("text", _text(settings), extras, out)
     _write_choice(conversation, out)
-    if wanted.stream:
+    if options.stream:
         out["stream"] = b"true"
     out |= {key: value for key, value in extras.items() if "." not in key}
     if settings.logprobs:
@@ -255,7 +227,7 @@ def write_top(conversation: Conversation, wanted: RenderOptions) -> dict[str, Js
 
 def _check(conversation: Conversation) -> None:
     settings = conversation.settings
-    refuse_unspoken(settings, UNSPOKEN, DIALECT)
+    refuse_unspoken(settings, UNSPOKEN, NAME)
     if settings.stop:
         raise Unrepresentable("stop sequences in a Responses request", at="/stop")
     if conversation.hint is not None:
@@ -316,7 +288,7 @@ def _write_choice(conversation: Conversation, out: dict[str, Json]) -> None:
             allowed = {"type": "allowed_tools", "mode": mode, "tools": _entries(conversation, choice)}
             out["tool_choice"] = msgspec.json.encode(allowed)
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != DIALECT or choice.json is None:
+            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
                 raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
             out["tool_choice"] = choice.json
         case _:
@@ -327,26 +299,3 @@ def _entries(conversation: Conversation, choice: ToolChoice) -> list[dict[str, s
     """The chosen tools, each with the kind it is declared as."""
     custom = {tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom}
     return [{"type": "custom" if name in custom else "function", "name": name} for name in choice.names]
-
-
-def write_tool(tool: Tool | NativeTool) -> Json:
-    if isinstance(tool, NativeTool):
-        if tool.origin.dialect != DIALECT:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Responses request")
-        return tool.json
-    if tool.hint is not None:
-        raise Unrepresentable(f"a cache hint on the tool {tool.name} in a Responses request")
-    wire: dict[str, Json] = {"type": b'"custom"' if tool.custom else b'"function"', "name": quote(tool.name)}
-    if tool.description is not None:
-        wire["description"] = tool.description
-    if tool.custom:
-        if tool.schema is not None:
-            wire["format"] = tool.schema
-    else:
-        wire["parameters"] = tool.schema if tool.schema is not None else b"null"
-        put(wire, "strict", tool.strict)
-    if tool.extras is not None:
-        if tool.extras.dialect != DIALECT:
-            raise Unrepresentable(f"fields of {tool.extras.dialect} in a Responses tool")
-        wire |= tool.extras.fields
-    return write_object(wire)

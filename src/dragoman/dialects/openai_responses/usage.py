@@ -8,7 +8,8 @@ import msgspec
 
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage
-from dragoman.dialects.openai_responses.frames import DIALECT, UNREADABLE, plain
+from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses.answer_wire import UNREADABLE, plain
 
 _KNOWN = frozenset({"input_tokens", "output_tokens", "total_tokens"})
 _KNOWN_DETAILS = {
@@ -39,7 +40,7 @@ def parse_usage(raw: bytes) -> Usage | None:
 def render_usage(usage: Usage) -> Json:
     """The usage object, with the fields of its own dialect where it came from there."""
     fields: dict[str, Any] = {}
-    if usage.extras is not None and usage.extras.dialect == DIALECT:
+    if usage.extras is not None and usage.extras.dialect == NAME:
         fields = {key: _decode(value) for key, value in usage.extras.fields.items()}
     inputs: dict[str, Any] = {"cached_tokens": usage.cached} | fields.pop("input_tokens_details", {})
     if usage.cache_written:
@@ -75,4 +76,4 @@ def _extras(told: dict[str, Any]) -> Extras | None:
                 fields[key] = _encode(others)
         elif key not in _KNOWN and value is not None:
             fields[key] = _encode(value)
-    return Extras(DIALECT, fields) if fields else None
+    return Extras(NAME, fields) if fields else None

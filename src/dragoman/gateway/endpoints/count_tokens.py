@@ -9,7 +9,7 @@ import time
 
 import msgspec
 
-from dragoman.dialects.registry import counting, requests
+from dragoman.dialects import registry
 from dragoman.engine.adapt import compile_ask
 from dragoman.engine.token_estimate import estimate
 from dragoman.errors import RequestError
@@ -27,7 +27,8 @@ async def count(
 ) -> None:
     with Slot(services, known):
         body = await inbound.body(services.config.server.max_body)
-        ask = requests(dialect).parse_request(counting(dialect).question(body), headers=inbound.headers)
+        counts = registry.token_count(dialect)
+        ask = registry.dialect(dialect).requests.parse(counts.parse_question(body), headers=inbound.headers)
         name = model or ask.model or services.config.default_model or ""
         may_ask(known, name)
         route = services.routes.find(name)
@@ -38,22 +39,22 @@ async def count(
         if route[0].target.dialect == dialect and (counted := await _counted(services, route[0], body)) is not None:
             await outbound.whole(200, counted, [named])
             return
-        shown = msgspec.json.encode({counting(dialect).FIGURE: estimate(ask.source)})
+        shown = msgspec.json.encode({counts.figure: estimate(ask.source)})
         await outbound.whole(200, shown, [named, (b"x-dragoman-estimate", b"true")])
 
 
 async def _counted(services: Services, destination: Destination, body: bytes) -> bytes | None:
     """The provider's own figure, or None where it gives none."""
     dialect, model = destination.target.dialect, destination.target.model
-    how = counting(dialect)
+    counts = registry.token_count(dialect)
     try:
-        asked = requests(dialect).parse_request(how.question(body))
+        asked = registry.dialect(dialect).requests.parse(counts.parse_question(body))
         adapted = compile_ask(asked, services.lessons.corrected(destination))
         outgoing = Outgoing(
             "POST",
-            destination.url(how.PATH.format(model=model)),
+            destination.url(counts.path.format(model=model)),
             (*adapted.headers.items(), *services.signed(destination)),
-            how.countable(adapted.body, model),
+            counts.render_question(adapted.body, model),
         )
         incoming = await services.transport(destination).send(outgoing, destination.timeouts)
         answer = await incoming.read(1 << 20)

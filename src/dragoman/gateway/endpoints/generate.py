@@ -11,8 +11,8 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.answering import AnswerContext
-from dragoman.dialects.registry import requests
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.adapt import loss_of
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
@@ -21,7 +21,7 @@ from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.client_errors import Unread, as_failure
 from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.inbound import ClientGone, Inbound
-from dragoman.gateway.outbound import JSON, SSE, Headers, Outbound, header
+from dragoman.gateway.outbound import Headers, Outbound, header
 from dragoman.gateway.request_record import GONE, Question, held, write_down
 from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
@@ -38,11 +38,11 @@ async def generate(
     dialect: str,
     model: str | None = None,
     stream: bool | None = None,
-    array: bool = False,
+    framing: Framing = Framing.SSE,
 ) -> None:
     """Answer one question, whatever happens to it."""
-    question = Question(outbound.id, dialect, known, time.perf_counter(), array=array)
-    question.answering = AnswerContext(id=outbound.id, array=array)
+    question = Question(outbound.id, dialect, known, time.perf_counter(), framing=framing)
+    question.answering = AnswerContext(id=outbound.id, framing=framing)
     try:
         with Slot(services, known):
             await _asked(services, inbound, outbound, question, model, stream)
@@ -103,7 +103,7 @@ def _wish(services: Services, inbound: Inbound, question: Question, ask: Ask, na
         id=question.id,
         include_usage=ask.include_usage,
         request=ask.members,
-        array=question.array,
+        framing=question.framing,
     )
     return Wish(ask, route, question.answering, known.name, _max_loss(known, inbound))
 
@@ -126,7 +126,7 @@ async def _stream(services: Services, outbound: Outbound, question: Question, an
         pieces = held(pieces, question)
     patience = services.config.server.write_timeout
     try:
-        await outbound.streamed(pieces, _headers(question), JSON if question.array else SSE, patience)
+        await outbound.streamed(pieces, _headers(question), question.framing.content_type.encode(), patience)
     except TimeoutError:
         question.failure = Failure(FailureKind.NETWORK, "the client did not read its answer", GONE)
         raise ClientGone from None
@@ -146,7 +146,7 @@ async def _end(outbound: Outbound, question: Question) -> None:
 
 
 def _read(dialect: str, body: bytes, headers: Mapping[str, str], model: str | None, stream: bool | None) -> Ask:
-    ask = requests(dialect).parse_request(body, headers=headers)
+    ask = registry.dialect(dialect).requests.parse(body, headers=headers)
     if model is None and stream is None:
         return ask
     return msgspec.structs.replace(ask, model=model or ask.model, stream=bool(stream))

@@ -8,6 +8,7 @@ import time
 import msgspec
 
 from dragoman.config.schema import LogLevel
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import quote
 from dragoman.engine.token_estimate import estimate
@@ -67,7 +68,7 @@ async def _passed(
     except TransportFailure as fault:
         failure = transport_failure(fault)
     failure = services.told(failure)
-    await outbound.refusal("openai-chat", failure, named)
+    await outbound.refusal(DEFAULT_DIALECT, failure, named)
     return failure
 
 
@@ -84,8 +85,8 @@ def _write_down(
         id=outbound.id,
         time=time.time(),
         caller=known.name,
-        client_dialect="openai-chat",
-        upstream_dialect="openai-chat",
+        client_dialect=DEFAULT_DIALECT,
+        upstream_dialect=DEFAULT_DIALECT,
         asked=name[:LONGEST_NAME],
         target=destination.name,
         upstream_model=destination.target.model,

@@ -1,0 +1,266 @@
+"""Claude's blocks read into events, whether they grow in a stream or come whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    ReasoningDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.stop_reasons import reason_of
+from dragoman.dialects.anthropic.usage import UsageCounter
+from dragoman.dialects.parsing import base62, extras_of, state
+
+LATE = frozenset({"container", "context_management", "stop_details"})
+"""Members of a message that a stream tells at its end."""
+AT_THE_END = LATE | {"stop_reason", "stop_sequence", "usage"}
+
+TEXT, THINKING, TOOL, OTHER = "text", "thinking", "tool_use", ""
+
+_QUOTE = 34
+_NULL = b"null"
+_MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
+_CALL = frozenset({"type", "id", "name", "input"})
+_DELTA = frozenset({"type", "delta", "usage"})
+
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_plain = msgspec.json.Decoder(dict[str, Any]).decode
+_items = msgspec.json.Decoder(list[Raw]).decode
+_text = msgspec.json.Decoder(str).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class _OpenBlock:
+    """A block that is not closed yet. Its part begins with its first event: an empty block is no part."""
+
+    __slots__ = ("citations", "fields", "fragments", "kind", "part")
+
+    def __init__(self, kind: str, fields: Mapping[str, Raw]) -> None:
+        self.kind = kind
+        self.fields = fields
+        self.part = -1
+        self.citations: list[Json] = []
+        self.fragments: list[str] = []
+
+
+class AnthropicAnswerParser:
+    """Holds the open blocks, the usage so far and the count of parts."""
+
+    __slots__ = ("_blocks", "_called", "_counter", "_id", "_late", "_parts", "_seed", "_stopped", "origin", "over")
+
+    def __init__(self, origin: Origin, seed: str = "") -> None:
+        self.origin = origin
+        self._seed = seed
+        self.over = False
+        self._blocks: dict[int, _OpenBlock] = {}
+        self._counter = UsageCounter()
+        self._id = ""
+        self._late: dict[str, Json] = {}
+        self._parts = 0
+        self._called = False
+        self._stopped = False
+
+    def start(self, message: Mapping[str, Raw], out: list[Event]) -> None:
+        """The message's head. Members that a stream tells at its end are put aside for the stop."""
+        model = _string(message.get("model"))
+        if model and not self.origin.model:
+            self.origin = msgspec.structs.replace(self.origin, model=model)
+        self._id = _string(message.get("id"))
+        others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
+        self._late = {key: others.pop(key) for key in LATE if key in others}
+        out.append(Started(self._id, model, extras=extras_of(NAME, others)))
+        self.use(message.get("usage"), out)
+
+    def text(self, index: int, literal: bytes, out: list[Event]) -> None:
+        block = self._block(index, TEXT)
+        if literal == EMPTY or not literal or literal[0] != _QUOTE:
+            return
+        if block.part < 0:
+            self._begin(block)
+        out.append(TextDelta(0, block.part, literal))
+
+    def thinking(self, index: int, literal: bytes, out: list[Event]) -> None:
+        block = self._block(index, THINKING)
+        if literal == EMPTY or not literal or literal[0] != _QUOTE:
+            return
+        if block.part < 0:
+            self._begin(block)
+        out.append(ReasoningDelta(0, block.part, literal))
+
+    def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
+        block = self._blocks.get(index)
+        if block is None or literal == EMPTY or not literal or literal[0] != _QUOTE:
+            return
+        if block.kind == TOOL:
+            block.fragments.append("")
+            out.append(CallDelta(0, block.part, literal))
+        else:
+            block.fragments.append(_text(literal))
+
+    def odd_delta(self, index: int, delta: Mapping[str, Raw], out: list[Event]) -> None:
+        """Signatures, citations, and whatever a block of the provider's own may grow by."""
+        block = self._blocks.get(index)
+        if "signature" in delta:
+            self._sign(block or self._implied(index, THINKING), bytes(delta["signature"]), out)
+        elif block is not None and "citation" in delta:
+            block.citations.append(bytes(delta["citation"]))
+        elif block is not None and block.kind == OTHER:
+            block.fields = _grown(block.fields, delta)
+
+    def open_block(self, index: int, raw: bytes, out: list[Event]) -> None:
+        """A block's head, or in a whole reply all of it."""
+        fields = _members(raw)
+        kind = _string(fields.get("type"))
+        if index in self._blocks:
+            self.shut_block(index, out)
+        block = self._blocks[index] = _OpenBlock(kind if kind in (TEXT, THINKING, TOOL) else OTHER, fields)
+        if kind == TEXT:
+            self.text(index, bytes(fields.get("text", b"")), out)
+            block.citations += _list_of(fields.get("citations"))
+        elif kind == THINKING:
+            self.thinking(index, bytes(fields.get("thinking", b"")), out)
+            self._sign(block, bytes(fields.get("signature", b"")), out)
+        elif kind == TOOL:
+            self._call(block, out)
+
+    def shut_block(self, index: int, out: list[Event]) -> None:
+        block = self._blocks.pop(index, None)
+        if block is None:
+            return
+        if block.kind == TOOL:
+            if not block.fragments:
+                out.append(CallDelta(0, block.part, quote(_object(block.fields.get("input")).decode())))
+            out.append(CallEnded(0, block.part))
+        elif block.kind == OTHER:
+            self._keep(block, out)
+        elif block.citations and block.part >= 0:
+            out += [Cited(0, block.part, json, self.origin) for json in block.citations]
+
+    def message_delta(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
+        """Why it stopped, and the final usage."""
+        delta = _members(fields["delta"]) if bytes(fields.get("delta", b"")).startswith(b"{") else {}
+        late = {key: bytes(raw) for key, raw in fields.items() if key not in _DELTA}
+        self.stop(delta, late, out)
+        self.use(fields.get("usage"), out)
+
+    def stop(self, fields: Mapping[str, Raw], late: dict[str, Json], out: list[Event]) -> None:
+        said = _string(fields.get("stop_reason"))
+        others = {key: bytes(raw) for key, raw in fields.items() if key not in _MESSAGE}
+        kept = {key: value for key, value in {**self._late, **others, **late}.items() if value != _NULL}
+        if not said:
+            self._late = kept
+            return
+        self._stopped = True
+        self._shut_all(out)
+        sequence = _string(fields.get("stop_sequence")) or None
+        out.append(Stopped(0, reason_of(said, self._called), said, sequence, extras_of(NAME, kept)))
+
+    def end(self, out: list[Event]) -> None:
+        self._shut_all(out)
+        if not self._stopped:
+            out.append(Stopped(0, reason_of("", self._called), "", None, extras_of(NAME, self._late)))
+        out.append(Ended())
+        self.over = True
+
+    def fail(self, failure: Failure, out: list[Event]) -> None:
+        out.append(Failed(failure))
+        self.over = True
+
+    def use(self, raw: Raw | None, out: list[Event]) -> None:
+        if raw is not None and self._counter.add(bytes(raw)):
+            out.append(Used(self._counter.usage()))
+
+    def _begin(self, block: _OpenBlock) -> None:
+        block.part = self._parts
+        self._parts += 1
+
+    def _block(self, index: int, kind: str) -> _OpenBlock:
+        """The block that a delta goes to; one of its own where the block at that place is of another kind."""
+        block = self._blocks.get(index) or self._implied(index, kind)
+        if block.kind == kind:
+            return block
+        return self._blocks.get(~index) or self._implied(~index, kind)
+
+    def _implied(self, index: int, kind: str) -> _OpenBlock:
+        """A delta whose block was never opened: some servers leave the opening out."""
+        block = self._blocks[index] = _OpenBlock(kind, {})
+        return block
+
+    def _call(self, block: _OpenBlock, out: list[Event]) -> None:
+        self._called = True
+        self._begin(block)
+        fields = block.fields
+        extras = {key: bytes(raw) for key, raw in fields.items() if key not in _CALL and bytes(raw) != _NULL}
+        identity = _string(fields.get("id")) or "call_" + base62(self._id or self._seed, 0, block.part, length=24)
+        out.append(CallStarted(0, block.part, identity, _string(fields.get("name")), extras=extras_of(NAME, extras)))
+
+    def _sign(self, block: _OpenBlock, literal: bytes, out: list[Event]) -> None:
+        if literal == EMPTY or not literal or literal[0] != _QUOTE:
+            return
+        if block.part < 0:
+            self._begin(block)
+        out.append(Signed(0, block.part, state(reasoning_states.SIGNATURE, literal, self.origin)))
+
+    def _keep(self, block: _OpenBlock, out: list[Event]) -> None:
+        kind = _string(block.fields.get("type"))
+        self._begin(block)
+        if kind == reasoning_states.REDACTED:
+            data = bytes(block.fields.get("data", b'""'))
+            out.append(Signed(0, block.part, state(reasoning_states.REDACTED, data, self.origin), redacted=True))
+            return
+        fields = dict(block.fields)
+        if block.fragments:
+            fields["input"] = Raw("".join(block.fragments).encode())
+        out.append(Kept(0, block.part, Opaque(kind=kind, json=_encode(fields), origin=self.origin)))
+
+    def _shut_all(self, out: list[Event]) -> None:
+        for index in list(self._blocks):
+            self.shut_block(index, out)
+
+
+def _string(raw: Raw | None) -> str:
+    text = bytes(raw) if raw is not None else b""
+    return _text(text) if text[:1] == b'"' else ""
+
+
+def _object(raw: Raw | None) -> bytes:
+    text = bytes(raw) if raw is not None else b""
+    return text if text[:1] == b"{" else b"{}"
+
+
+def _list_of(raw: Raw | None) -> list[Json]:
+    text = bytes(raw) if raw is not None else b""
+    return [bytes(item) for item in _items(text)] if text[:1] == b"[" else []
+
+
+def _grown(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, Raw]:
+    """A block of the provider's own with a delta put to it: texts grow, all else is replaced."""
+    grown: dict[str, Any] = _plain(_encode(fields))
+    for key, value in _plain(_encode(delta)).items():
+        if key == "type":
+            continue
+        before = grown.get(key)
+        grown[key] = before + value if isinstance(before, str) and isinstance(value, str) else value
+    return _members(_encode(grown))

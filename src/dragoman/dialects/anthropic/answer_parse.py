@@ -1,0 +1,47 @@
+"""A whole Anthropic answer to events."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.events import Event, Failed
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Origin
+from dragoman.dialects.anthropic import ORIGIN
+from dragoman.dialects.anthropic.answer_events import AT_THE_END, AnthropicAnswerParser
+from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.wire.json_reader import mend_surrogates
+
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_items = msgspec.json.Decoder(list[Raw]).decode
+
+
+def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+    """The reply as events. A body that is no reply gives one event, the failure."""
+    reader = AnthropicAnswerParser(origin or ORIGIN, seed)
+    out: list[Event] = []
+    try:
+        message = _readable(body)
+        if "error" in message or "content" not in message:
+            return [Failed(parse_error(200, {}, body))]
+        blocks = _items(message["content"]) if bytes(message["content"]) != b"null" else []
+        reader.start({key: raw for key, raw in message.items() if key not in AT_THE_END}, out)
+        for index, block in enumerate(blocks):
+            reader.open_block(index, bytes(block), out)
+            reader.shut_block(index, out)
+        reader.stop({key: raw for key, raw in message.items() if key in AT_THE_END}, {}, out)
+        reader.use(message.get("usage"), out)
+        reader.end(out)
+    except msgspec.DecodeError:
+        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
+    return out
+
+
+def _readable(body: bytes) -> dict[str, Raw]:
+    if not body.isascii():
+        body = body.decode("utf-8", "replace").encode()
+    try:
+        return _members(body)
+    except msgspec.DecodeError:
+        return _members(mend_surrogates(body))

@@ -1,0 +1,100 @@
+"""Claude's whole reply: read as a stream that arrived at once, and written by the same order of blocks."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.collect import tell
+from dragoman.conversation.events import Started
+from dragoman.conversation.literals import joined, quote, unquote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.replies import Reply
+from dragoman.dialects.anthropic.block_builder import TEXT, THINKING, TOOL, BlockBuilder, late_fields, own_fields
+from dragoman.dialects.anthropic.call_input import input_of
+from dragoman.dialects.anthropic.usage import render_usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.wire.json_reader import write_list, write_object
+
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
+    """The reply as one message."""
+    whole = _AnthropicAnswerRenderer(answering)
+    for event in tell(reply):
+        whole.take(event)
+    return whole.body
+
+
+class _AnthropicAnswerRenderer(BlockBuilder):
+    """Blocks as the list of a whole message."""
+
+    __slots__ = (
+        "_answering",
+        "_blocks",
+        "_citations",
+        "_kind_open",
+        "_literals",
+        "_opened",
+        "_signature",
+        "_start",
+        "body",
+    )
+
+    def __init__(self, answering: AnswerContext) -> None:
+        super().__init__()
+        self._answering = answering
+        self._start = Started()
+        self._blocks: list[bytes] = []
+        self._opened = b""
+        self._kind_open = b""
+        self._literals: list[bytes] = []
+        self._citations: list[bytes] = []
+        self._signature = b'""'
+        self.body = b""
+
+    def begin(self, event: Started) -> None:
+        self._start = event
+
+    def open_block(self, kind: bytes, block: Json) -> None:
+        self._opened, self._kind_open = block, kind
+        self._literals, self._citations, self._signature = [], [], b'""'
+
+    def write(self, kind: bytes, literal: bytes) -> None:
+        self._literals.append(literal)
+
+    def sign(self, literal: bytes) -> None:
+        self._signature = literal
+
+    def cite(self, json: Json) -> None:
+        self._citations.append(json)
+
+    def shut_block(self) -> None:
+        self._blocks.append(self._written())
+
+    def _written(self) -> bytes:
+        text = joined("", self._literals)
+        if self._kind_open is TEXT:
+            cited = b',"citations":' + write_list(self._citations) if self._citations else b""
+            return b'{"type":"text","text":%b%b}' % (text, cited)
+        if self._kind_open is THINKING:
+            return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
+        if self._kind_open is TOOL:
+            fields = _members(self._opened)
+            return write_object({**fields, "input": input_of(unquote(text))})
+        return self._opened
+
+    def finish(self) -> None:
+        self.body = write_object(
+            {
+                "id": quote(self._start.id or self._answering.id),
+                "type": b'"message"',
+                "role": b'"assistant"',
+                "model": quote(self._answering.model or self._start.model),
+                "content": write_list(self._blocks),
+                **late_fields(self),
+                "usage": render_usage(self.usage),
+                **own_fields(self._start.extras),
+            }
+        )

@@ -1,0 +1,372 @@
+"""Events put into the order of Claude's content blocks, one after the other.
+
+Blocks never overlap. While a call is open, whatever belongs to other parts is held until the call is complete; the
+lowest open call streams. State that another provider hung on a call goes into a thinking block of its own before the
+call, on a text into one behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.collect import merged
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.call_input import is_object
+from dragoman.dialects.anthropic.stop_reasons import details_of, word_of
+
+HELD_LIMIT = 16 * 1024 * 1024
+"""Bytes of fragments that may wait for another call to finish."""
+
+TEXT, THINKING, TOOL, NOTHING = b"text_delta", b"thinking_delta", b"input_json_delta", b""
+
+_encode = msgspec.json.Encoder().encode
+
+_NO_PART = -1
+_TEXT_BLOCK = b'{"type":"text","text":""}'
+_THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
+
+
+class BlockBuilder:
+    """The order of blocks. What a block looks like on the wire is for those who derive from it."""
+
+    __slots__ = (
+        "_call",
+        "_held",
+        "_held_size",
+        "_kind",
+        "_linked",
+        "_opening",
+        "_part",
+        "_shown",
+        "_signed",
+        "_spoken",
+        "_suffix",
+        "over",
+        "stop",
+        "usage",
+    )
+
+    def __init__(self) -> None:
+        self._part = _NO_PART
+        self._kind = NOTHING
+        self._signed = False
+        self._suffix = b""
+        self._opening: bytes | None = None
+        self._linked = False
+        self._spoken: list[bytes] = []
+        self._call: CallStarted | None = None
+        self._held: list[Event] = []
+        self._held_size = 0
+        self._shown: int | None = None
+        self.stop: Stopped | None = None
+        self.usage: Usage | None = None
+        self.over = False
+
+    def take(self, event: Event) -> None:
+        """One event of the choice that came first, or of none: this dialect has no other choices."""
+        if self.over:
+            return
+        choice: int | None = getattr(event, "choice", None)
+        if choice is not None and choice != self._shown:
+            if self._shown is not None:
+                return
+            self._shown = choice
+        _TAKE[type(event)](self, event)
+
+    # What those who derive from it write.
+
+    def begin(self, event: Started) -> None: ...
+
+    def open_block(self, kind: bytes, block: Json) -> None: ...
+
+    def write(self, kind: bytes, literal: bytes) -> None: ...
+
+    def sign(self, literal: bytes) -> None: ...
+
+    def cite(self, json: Json) -> None: ...
+
+    def shut_block(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def fail(self, failure: Failure) -> None: ...
+
+    # Events.
+
+    def _started(self, event: Started) -> None:
+        self.begin(event)
+
+    def _text(self, event: TextDelta | RefusalDelta) -> None:
+        if event.literal == EMPTY or self._waits(event, event.part):
+            return
+        if self._part != event.part or self._kind is not TEXT:
+            self._open(event.part, TEXT, _TEXT_BLOCK)
+        self.write(TEXT, event.literal)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        if event.literal == EMPTY or self._waits(event, event.part):
+            return
+        if self._part != event.part or self._kind is not THINKING or self._signed:
+            self._open(event.part, THINKING, _THINKING_BLOCK)
+        self.write(THINKING, event.literal)
+
+    def _state(self, event: Signed) -> None:
+        if self._waits(event, event.part):
+            return
+        state = event.state
+        own = state.origin.dialect == NAME
+        if own and state.kind == reasoning_states.REDACTED:
+            self._whole(event.part, b'{"type":"redacted_thinking","data":' + state.json + b"}")
+            return
+        literal = state.json if own and state.kind == reasoning_states.SIGNATURE else quote(seal(state))
+        if self._kind is THINKING and self._part == event.part and not self._signed:
+            self._signed = True
+            self.sign(literal)
+        elif self._kind is TOOL:
+            # The call is being written already: its state follows it.
+            self._hold(Signed(0, _NO_PART, state), len(literal))
+        else:
+            self._open(_NO_PART, THINKING, _THINKING_BLOCK)
+            self.sign(literal)
+            self._shut()
+
+    def _call_started(self, event: CallStarted) -> None:
+        if self._waits(event, event.part):
+            return
+        self._shut()
+        # Opened with the next event: state may follow, and it has to stand before the call.
+        self._call = event
+
+    def _call_delta(self, event: CallDelta) -> None:
+        if event.literal == EMPTY or self._waits(event, event.part):
+            return
+        if self._call is not None:
+            self._open_call(self._call)
+        if self._opening is not None:
+            self._begin_arguments(self._opening + event.literal[1:-1])
+        elif self._kind is TOOL:
+            self.write(TOOL, quote(event.literal[1:-1].decode()) if self._suffix else event.literal)
+
+    def _begin_arguments(self, opening: bytes) -> None:
+        """Hold the first fragments until they show what they are: this dialect takes objects alone."""
+        literal = b'"' + opening + b'"'
+        text = unquote(literal)
+        if "null".startswith(text.strip()) or text.strip() == "{":
+            self._opening = opening
+            return
+        self._opening = None
+        if is_object(text):
+            self.write(TOOL, literal)
+            return
+        self.write(TOOL, b'"{\\"arguments\\":\\""')
+        self._suffix = b'"\\"}"'
+        self.write(TOOL, quote(opening.decode()))
+
+    def _end_arguments(self) -> None:
+        """A call whose first fragments never showed what they are: an empty one, or one that was cut off at once."""
+        opening, self._opening = self._opening, None
+        text = unquote(b'"' + opening + b'"').strip() if opening else ""
+        if text == "{":
+            self.write(TOOL, quote(text))
+        elif text not in ("", "null"):
+            self.write(TOOL, quote(_encode({"arguments": text}).decode()))
+
+    def _call_ended(self, event: CallEnded) -> None:
+        if self._waits(event, event.part):
+            return
+        if self._call is not None:
+            self._open_call(self._call)
+        self._shut()
+        self._release()
+
+    def _citation(self, event: Cited) -> None:
+        if event.origin.dialect != NAME or self._waits(event, event.part):
+            return
+        if self._kind is TEXT and self._part == event.part:
+            self.cite(event.json)
+
+    def _media(self, event: MediaDelta) -> None:
+        """This dialect shows no pictures and plays no sounds: a link that holds the bytes, and the words spoken."""
+        if self._waits(event, event.part):
+            return
+        if self._part != event.part or self._kind is not TEXT:
+            self._open(event.part, TEXT, _TEXT_BLOCK)
+            if event.url:
+                self.write(TEXT, quote(f"[{event.kind.value}]({event.url})"))
+        if event.data != EMPTY and not event.url:
+            if not self._linked:
+                self._linked = True
+                self.write(TEXT, quote(f"[{event.kind.value}](data:{event.media_type};base64,"))
+            self.write(TEXT, event.data)
+        if event.transcript is not None and event.transcript != EMPTY:
+            self._spoken.append(event.transcript)
+
+    def _end_media(self) -> None:
+        """The end of the link, and behind it the words that came with the sound."""
+        words = [joined("", self._spoken)] if self._spoken else []
+        ends = [b'")"'] if self._linked else []
+        self._linked, self._spoken = False, []
+        self.write(TEXT, joined("\n\n", [*ends, *words]))
+
+    def _kept(self, event: Kept) -> None:
+        if event.opaque.origin.dialect != NAME or self._waits(event, event.part):
+            return
+        self._whole(event.part, event.opaque.json)
+
+    def _stopped(self, event: Stopped) -> None:
+        self._finish_calls()
+        self._shut()
+        self.stop = event
+
+    def _used(self, event: Used) -> None:
+        self.usage = merged(self.usage, event.usage)
+
+    def _ended(self, event: Ended) -> None:
+        self._finish_calls()
+        self._shut()
+        self.over = True
+        self.finish()
+
+    def _failed(self, event: Failed) -> None:
+        self._fail(event.failure)
+
+    # The order.
+
+    def _fail(self, failure: Failure) -> None:
+        self.over = True
+        self._kind = NOTHING
+        self._opening = None
+        self._held.clear()
+        self.fail(failure)
+
+    def _waits(self, event: Event, part: int) -> bool:
+        """True where the event has to wait for a call that is still open; it is then held."""
+        if self._call is not None:
+            if self._call.part == part:
+                return False
+        elif self._kind is not TOOL or self._part == part:
+            return False
+        self._hold(event, len(getattr(event, "literal", b"")) + 64)
+        return True
+
+    def _hold(self, event: Event, size: int) -> None:
+        self._held.append(event)
+        self._held_size += size
+        if self._held_size > HELD_LIMIT:
+            self._fail(Failure(FailureKind.BROKEN_STREAM, "Too much of the answer waited for an open tool call."))
+
+    def _release(self) -> None:
+        held, self._held, self._held_size = self._held, [], 0
+        for event in held:
+            self.take(event)
+
+    def _finish_calls(self) -> None:
+        """At the end every call is complete, whether its end was told or not."""
+        while (self._call is not None or self._kind is TOOL or self._held) and not self.over:
+            if self._call is not None:
+                self._open_call(self._call)
+            self._shut()
+            self._release()
+
+    def _open_call(self, call: CallStarted) -> None:
+        self._call = None
+        block = b'{"type":"tool_use","id":%b,"name":%b,"input":{}%b}'
+        self._open(call.part, TOOL, block % (quote(call.id), quote(call.name), members_of(call.extras)))
+        self._opening = b""
+
+    def _open(self, part: int, kind: bytes, block: Json) -> None:
+        self._shut()
+        self._part, self._kind, self._signed = part, kind, False
+        self.open_block(kind, block)
+
+    def _whole(self, part: int, block: Json) -> None:
+        self._open(part, NOTHING, block)
+        self.shut_block()
+        self._part = _NO_PART
+
+    def _shut(self) -> None:
+        if self._kind is NOTHING:
+            return
+        if self._opening is not None:
+            self._end_arguments()
+        if self._linked or self._spoken:
+            self._end_media()
+        if self._suffix:
+            self.write(self._kind, self._suffix)
+            self._suffix = b""
+        self._part, self._kind = _NO_PART, NOTHING
+        self.shut_block()
+
+
+def members_of(extras: Extras | None) -> bytes:
+    """Own extra fields as further members of an object, each with a comma before it."""
+    if extras is None or extras.dialect != NAME:
+        return b""
+    return b"".join([b",%b:%b" % (quote(key), value) for key, value in extras.fields.items()])
+
+
+def own_fields(extras: Extras | None) -> dict[str, bytes]:
+    """Extra fields that came from this dialect."""
+    return dict(extras.fields) if extras is not None and extras.dialect == NAME else {}
+
+
+def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
+    """What a message says at its end: why it stopped, and what else came with that."""
+    stop = blocks.stop
+    if stop is None:
+        return {"stop_reason": b'"end_turn"', "stop_sequence": b"null"}
+    fields = {
+        "stop_reason": quote(word_of(stop.reason, stop.said)),
+        "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
+        **own_fields(stop.extras),
+    }
+    details = details_of(stop.reason, stop.said)
+    if details is not None:
+        fields["stop_details"] = details
+    return fields
+
+
+_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
+    Started: BlockBuilder._started,
+    TextDelta: BlockBuilder._text,
+    RefusalDelta: BlockBuilder._text,
+    ReasoningDelta: BlockBuilder._reasoning,
+    Signed: BlockBuilder._state,
+    CallStarted: BlockBuilder._call_started,
+    CallDelta: BlockBuilder._call_delta,
+    CallEnded: BlockBuilder._call_ended,
+    Cited: BlockBuilder._citation,
+    MediaDelta: BlockBuilder._media,
+    Kept: BlockBuilder._kept,
+    Stopped: BlockBuilder._stopped,
+    Used: BlockBuilder._used,
+    Ended: BlockBuilder._ended,
+    Failed: BlockBuilder._failed,
+}

@@ -1,0 +1,98 @@
+"""The dialect `anthropic`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.model_list import ANTHROPIC_MODELS
+from dragoman.dialects.anthropic.token_count import TOKEN_COUNT
+from dragoman.dialects.dialect import (
+    MODEL_ENDPOINTS,
+    AnswerCodec,
+    Dialect,
+    Endpoint,
+    Job,
+    Likeness,
+    RequestCodec,
+    fixed_path,
+)
+from dragoman.dialects.request_schema import TEXT, turns
+
+_MEMBERS = {"system", "anthropic_version", "stop_sequences"}
+_BLOCKS = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use"}
+)
+
+
+def _recognise(body: Mapping[str, Any]) -> Likeness:
+    """By members, tools or blocks that Chat does not have. The list of messages has the same name in both."""
+    hinted = body.keys() & _MEMBERS or _has_tools(body) or _has_blocks(body)
+    return Likeness.HINTED if hinted else Likeness.NONE
+
+
+def _has_tools(body: Mapping[str, Any]) -> bool:
+    tools = _decoded(body.get("tools"))
+    return isinstance(tools, list) and any(isinstance(tool, dict) and "input_schema" in tool for tool in tools)
+
+
+def _has_blocks(body: Mapping[str, Any]) -> bool:
+    messages = _decoded(body.get("messages"))
+    if not isinstance(messages, list):
+        return False
+    contents = (message.get("content") for message in messages if isinstance(message, dict))
+    return any(
+        isinstance(block, dict) and isinstance(block.get("type"), str) and block["type"] in _BLOCKS
+        for content in contents
+        if isinstance(content, list)
+        for block in content
+    )
+
+
+def _decoded(raw: Any) -> Any:
+    return msgspec.json.decode(raw) if isinstance(raw, (bytes, msgspec.Raw)) else raw
+
+
+def _load_requests() -> RequestCodec:
+    from dragoman.dialects.anthropic.request_parse import locate, parse_request
+    from dragoman.dialects.anthropic.request_render import render_request
+
+    return RequestCodec(parse_request, render_request, locate)
+
+
+def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.anthropic.answer_parse import parse_answer
+    from dragoman.dialects.anthropic.answer_render import render_answer
+    from dragoman.dialects.anthropic.errors import parse_error, render_error
+    from dragoman.dialects.anthropic.stream_parse import AnthropicStreamParser
+    from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
+
+    return AnswerCodec(
+        parse_answer, render_answer, AnthropicStreamParser, AnthropicStreamRenderer, parse_error, render_error
+    )
+
+
+_COUNTED = {"model": TEXT, "messages": turns("user", "assistant")}
+_REQUIRED = {"model": TEXT, "max_tokens": {"type": "integer", "minimum": 1}, "messages": turns("user", "assistant")}
+
+DIALECT = Dialect(
+    name=NAME,
+    title="Anthropic Messages",
+    endpoints=(
+        Endpoint(Job.GENERATE, "/messages", "Anthropic Messages", required=_REQUIRED),
+        Endpoint(Job.COUNT_TOKENS, "/messages/count_tokens", "Tokens of Anthropic Messages", required=_COUNTED),
+        *MODEL_ENDPOINTS,
+    ),
+    caller_headers=("anthropic-version",),
+    request_path=fixed_path("/v1/messages"),
+    headers={"anthropic-version": "2023-06-01"},
+    passed_headers=("anthropic-beta", "anthropic-version"),
+    recognise=_recognise,
+    token_count=TOKEN_COUNT,
+    model_listing=ANTHROPIC_MODELS,
+    load_requests=_load_requests,
+    load_answers=_load_answers,
+)

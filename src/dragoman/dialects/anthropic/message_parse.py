@@ -1,0 +1,289 @@
+"""Anthropic messages to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.literals import unquote
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import (
+    CacheHint,
+    Call,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Plain,
+    Reasoning,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, state
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import items, members, salvage
+
+_NONE = Raw()
+_NOTHING = (b"", b"null")
+
+
+class AnthropicWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: str
+    content: Raw = _NONE
+
+
+class AnthropicWireBlock(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: str
+    text: Raw = _NONE
+    id: str | None = None
+    name: str | None = None
+    input: Raw = _NONE
+    tool_use_id: str | None = None
+    content: Raw = _NONE
+    is_error: bool | None = None
+    thinking: Raw = _NONE
+    signature: Raw = _NONE
+    data: Raw = _NONE
+    source: Raw = _NONE
+    title: str | None = None
+    citations: Raw = _NONE
+    cache_control: Raw = _NONE
+
+
+_messages = msgspec.json.Decoder(list[AnthropicWireMessage]).decode
+_message = msgspec.json.Decoder(AnthropicWireMessage)
+_blocks = msgspec.json.Decoder(list[AnthropicWireBlock]).decode
+_block = msgspec.json.Decoder(AnthropicWireBlock)
+_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
+
+
+def parse_messages(raw: bytes | Raw) -> list[Message]:
+    """The list of messages. A user turn of results and text becomes TOOL + USER."""
+    found: list[Message] = []
+    try:
+        wire = _messages(raw)
+    except msgspec.DecodeError:
+        for index, item in enumerate(items(raw, "/messages")):
+            salvaged = salvage(item, _message, f"/messages/{index}")
+            extras = extras_of(NAME, salvaged.extras.get("$", {}))
+            _read_message(salvaged.value, index, extras, found)
+        return found
+    for index, message in enumerate(wire):
+        _read_message(message, index, None, found)
+    return found
+
+
+def _read_message(wire: AnthropicWireMessage, index: int, extras: Extras | None, found: list[Message]) -> None:
+    role = _ROLES.get(wire.role)
+    role_text = ""
+    if role is None:
+        role, role_text = USER, wire.role
+    content = bytes(wire.content)
+    if content[:1] == b'"':
+        parts: tuple[Part, ...] = (Text(content),)
+        listed = False
+    else:
+        parts = read_blocks(content, f"/messages/{index}/content")
+        listed = content not in _NOTHING
+    if role is USER and listed and any(type(part) is Result for part in parts):
+        _split_turn(parts, index, extras, found)
+        return
+    inline = role is SYSTEM and all(message.role is SYSTEM for message in found)
+    found.append(Message(role, parts, index, extras=extras, listed=listed, inline=inline, role_text=role_text))
+
+
+def _split_turn(parts: tuple[Part, ...], index: int, extras: Extras | None, found: list[Message]) -> None:
+    """Runs of results and of other parts, in their order."""
+    run: list[Part] = []
+    for position, part in enumerate(parts):
+        run.append(part)
+        last = position + 1 == len(parts)
+        if last or (type(parts[position + 1]) is Result) is not (type(part) is Result):
+            role = TOOL if type(part) is Result else USER
+            found.append(Message(role, tuple(run), index, extras=extras, listed=True))
+            run = []
+
+
+def parse_system(raw: bytes) -> list[Message]:
+    """The `system` field: one message, of one text or of several blocks."""
+    if raw in _NOTHING or raw == b"[]":
+        return []
+    if raw[:1] == b'"':
+        return [Message(SYSTEM, (Text(raw),), FIELD)]
+    return [Message(SYSTEM, read_blocks(raw, "/system"), FIELD, listed=True)]
+
+
+def read_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
+    if raw in _NOTHING:
+        return ()
+    if raw[:1] != b"[":
+        raise MalformedRequest("content is neither a string nor a list of blocks", at=at)
+    try:
+        wire = _blocks(raw)
+    except msgspec.DecodeError:
+        return tuple([_read_raw(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
+    parts = [_read_block(block, f"{at}/{index}", None) for index, block in enumerate(wire)]
+    if None in parts:
+        raws = items(raw, at)
+        parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
+    return _hung_back(parts)  # type: ignore[arg-type]
+
+
+def _hung_back(parts: list[Part]) -> tuple[Part, ...]:
+    """State of another maker that hangs on a call or a text: it was handed out as a thinking block without text, before
+    the call or after the text, since Claude's blocks have no place for it."""
+    if not any(_is_hung(part) for part in parts):
+        return tuple(parts)
+    hung: list[Part] = []
+    for index, part in enumerate(parts):
+        if not _is_hung(part):
+            before = parts[index - 1] if index else None
+            signs = type(part) is Call and before is not None and _is_hung(before)
+            hung.append(msgspec.structs.replace(part, signature=before.state) if signs else part)  # type: ignore[union-attr]
+        elif index + 1 < len(parts) and type(parts[index + 1]) is Call:
+            continue
+        elif hung and type(hung[-1]) is Text:
+            hung[-1] = msgspec.structs.replace(hung[-1], signature=part.state)  # type: ignore[attr-defined]
+        else:
+            hung.append(part)
+    return tuple(hung)
+
+
+def _is_hung(part: Part) -> bool:
+    return (
+        type(part) is Reasoning
+        and part.text is None
+        and part.state is not None
+        and part.state.kind == reasoning_states.THOUGHT
+    )
+
+
+def _read_raw(raw: bytes, at: str) -> Part:
+    """A block with fields we do not know: extras where we know its type, else kept verbatim."""
+    if raw[:1] != b"{":
+        raise MalformedRequest("a content block that is not an object", at=at)
+    if kind_of(raw, at) not in READERS:
+        return _opaque(raw)
+    salvaged = salvage(raw, _block, at)
+    part = _read_block(salvaged.value, at, extras_of(NAME, salvaged.extras.get("$", {})))
+    return _opaque(raw) if part is None else part
+
+
+def _opaque(raw: bytes) -> Opaque:
+    return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
+
+
+def _read_block(wire: AnthropicWireBlock, at: str, extras: Extras | None) -> Part | None:
+    if wire.type == "text" and extras is None and wire.cache_control is _NONE and wire.citations is _NONE:
+        literal = bytes(wire.text)
+        return Text(literal) if literal[:1] == b'"' else None
+    reader = READERS.get(wire.type)
+    return None if reader is None else reader(wire, at, cache_hint(wire.cache_control), extras)
+
+
+def _read_text(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    literal = bytes(wire.text)
+    if literal[:1] != b'"':
+        return None
+    citations = bytes(wire.citations)
+    if citations not in _NOTHING and citations != b"[]":
+        fields: Mapping[str, Json] = {**(extras.fields if extras else {}), "citations": citations}
+        extras = extras_of(NAME, fields)
+    return Text(literal, hint=hint, extras=extras)
+
+
+def _read_call(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    if wire.id is None or wire.name is None:
+        raise MalformedRequest("a tool_use block without id or name", at=at)
+    return Call(wire.id, wire.name, bytes(wire.input) or b"{}", hint=hint, extras=extras)
+
+
+def _read_result(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    if wire.tool_use_id is None:
+        raise MalformedRequest("a tool_result block without the id of its call", at=f"{at}/tool_use_id")
+    content = bytes(wire.content)
+    if content[:1] == b'"':
+        parts: tuple[Part, ...] = (Text(content),)
+    else:
+        parts = read_blocks(content, f"{at}/content")
+    return Result(wire.tool_use_id, parts, bool(wire.is_error), listed=content[:1] == b"[", hint=hint, extras=extras)
+
+
+def _read_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    literal, signature = bytes(wire.thinking), bytes(wire.signature)
+    text = Text(literal) if literal[:1] == b'"' else None
+    held = state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
+    if held is not None and held.origin is not ORIGIN and text is not None and text.literal == b'""':
+        text = None
+    return Reasoning(
+        text=text, state=held, redacted=held is not None and held.kind == reasoning_states.REDACTED, extras=extras
+    )
+
+
+def _read_redacted(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    literal = bytes(wire.data)
+    return Reasoning(state=state(reasoning_states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
+
+
+def _read_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    source = _source(bytes(wire.source))
+    return (
+        None
+        if source is None or isinstance(source, Plain)
+        else Media(MediaKind.IMAGE, source, hint=hint, extras=extras)
+    )
+
+
+def _read_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    source = _source(bytes(wire.source))
+    if source is None:
+        return None
+    citations = bytes(wire.citations)
+    if citations not in _NOTHING:
+        extras = extras_of(NAME, {**(extras.fields if extras else {}), "citations": citations})
+    return Media(MediaKind.DOCUMENT, source, title=wire.title, hint=hint, extras=extras)
+
+
+def _source(raw: bytes) -> Inline | Remote | Stored | Plain | None:
+    if raw[:1] != b"{":
+        return None
+    wire = members(raw)
+    plain: dict[str, Any] = {key: bytes(value) for key, value in wire.items()}
+    match plain:
+        case {"type": b'"base64"', "media_type": media_type, "data": data, **rest} if not rest:
+            return Inline(unquote(media_type), _literal(data))
+        case {"type": b'"url"', "url": url, **rest} if not rest:
+            return Remote(unquote(url))
+        case {"type": b'"file"', "file_id": file_id, **rest} if not rest:
+            return Stored(unquote(file_id), NAME)
+        case {"type": b'"text"', "data": data, **rest} if not rest.keys() - {"media_type"}:
+            return Plain(_literal(data))
+    return None
+
+
+def _literal(raw: bytes) -> bytes:
+    """The literal of a text that may be many megabytes long: it is not opened to see that it is one."""
+    if raw[:1] != b'"':
+        raise MalformedRequest("the data of a source is not a text")
+    return raw
+
+
+READERS: dict[str, Callable[[AnthropicWireBlock, str, CacheHint | None, Extras | None], Part | None]] = {
+    "text": _read_text,
+    "tool_use": _read_call,
+    "tool_result": _read_result,
+    "thinking": _read_thinking,
+    "redacted_thinking": _read_redacted,
+    "image": _read_image,
+    "document": _read_document,
+}

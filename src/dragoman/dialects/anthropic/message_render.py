@@ -1,0 +1,236 @@
+"""Our messages to Anthropic's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import (
+    Call,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Plain,
+    Reasoning,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.rendering import Pieces
+from dragoman.errors import Unrepresentable
+
+_HEADS = {
+    USER: b',{"role":"user","content":',
+    ASSISTANT: b',{"role":"assistant","content":',
+    SYSTEM: b',{"role":"system","content":',
+    TOOL: b',{"role":"user","content":',
+}
+_CALLING = b',{"role":"assistant","content":[{"type":"tool_use","id":'
+_ANSWERING = b',{"role":"user","content":[{"type":"tool_result","tool_use_id":'
+_BRACE = ord("{")
+
+
+def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """messages[start:stop] as items. Results and the user's words after them are one turn.
+
+    Leading system messages belong to the field of that name (`render_system`), unless they were spelled inline.
+    """
+    index = start
+    while index < stop:
+        message = messages[index]
+        index += 1
+        role = message.role
+        parts = message.parts
+        if len(parts) == 1 and not message.listed:
+            # Most are one bare text, call or result: written here, without a call of our own, at half the cost. Each
+            # attribute is read of one class only in its place: the interpreter is fast at that, and slow at mixtures.
+            only = parts[0]
+            kind = type(only)
+            if kind is Text and (role is USER or role is ASSISTANT):
+                text: Any = only
+                if text.hint is None and text.extras is None and not message.role_text:
+                    out += (_HEADS[role], text.literal, b"}")
+                    continue
+            elif kind is Call and role is ASSISTANT:
+                call: Any = only
+                if call.hint is None and call.extras is None and call.arguments[0] == _BRACE:
+                    out += (_CALLING, quote(call.id), b',"name":', quote(call.name), b',"input":', call.arguments)
+                    out.append(b"}]}")
+                    continue
+            elif kind is Result and (index == stop or messages[index].role is not USER):
+                result: Any = only
+                if _is_bare(result):
+                    out += (_ANSWERING, quote(result.call_id), b',"content":', result.parts[0].literal, b"}]}")
+                    continue
+        if role is DEVELOPER:
+            raise Unrepresentable("a developer message in an Anthropic request", at=f"/messages/{message.at}")
+        if role is SYSTEM and _in_field(messages, index - 1):
+            continue
+        if role is TOOL and index < stop and messages[index].role is USER:
+            parts += messages[index].parts
+            index += 1
+        _write_message(message, parts, out)
+
+
+def _write_message(message: Message, parts: Sequence[Part], out: Pieces) -> None:
+    head = b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role]
+    only = parts[0] if len(parts) == 1 and not message.listed else None
+    if type(only) is Text and only.hint is None and only.extras is None and not message.role_text:
+        out += (head, only.literal, b"}")
+        return
+    out.append(head)
+    _write_list(parts, out)
+    out.append(b"}")
+
+
+def _is_bare(result: Result) -> bool:
+    """One plain text, and nothing besides."""
+    parts = result.parts
+    if len(parts) != 1 or result.is_error or result.listed or result.hint is not None or result.extras is not None:
+        return False
+    only = parts[0]
+    return type(only) is Text and only.hint is None and only.extras is None
+
+
+def _in_field(messages: Sequence[Message], index: int) -> bool:
+    """A system message goes to the field if nothing but others of its kind stand before it."""
+    return all(message.role is SYSTEM and not message.inline for message in messages[: index + 1])
+
+
+def render_system(messages: Sequence[Message]) -> Json | None:
+    """The `system` field: one string where it can be, else blocks."""
+    leading: list[Message] = []
+    for message in messages:
+        if message.role is not SYSTEM or message.inline:
+            break
+        leading.append(message)
+    if not leading:
+        return None
+    if len(leading) > 1:
+        raise Unrepresentable("several system messages for one system field", at=f"/messages/{leading[1].at}")
+    message = leading[0]
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
+        return parts[0].literal
+    return write_list(parts)
+
+
+def write_list(parts: Sequence[Part]) -> bytes:
+    out: Pieces = []
+    _write_list(parts, out)
+    return b"".join(out)
+
+
+def _write_list(parts: Sequence[Part], out: Pieces) -> None:
+    mark = b"["
+    for part in parts:
+        out.append(mark)
+        write_block(part, out)
+        mark = b","
+    out.append(b"]" if parts else b"[]")
+
+
+def write_block(part: Part, out: Pieces) -> None:
+    kind = type(part)
+    if kind is Text and part.hint is None and part.extras is None:
+        out += (b'{"type":"text","text":', part.literal, b"}")  # type: ignore[attr-defined]
+        return
+    if kind is Opaque:
+        _write_opaque(part, out)  # type: ignore[arg-type]
+        return
+    writer = WRITERS.get(kind)
+    if writer is None:
+        raise Unrepresentable(f"a part of kind {kind.__name__} in Anthropic content")
+    writer(part, out)
+    if part.hint is not None:
+        out += (b',"cache_control":', part.hint.json)
+    _extras(part, out)
+    out.append(b"}")
+
+
+def _extras(part: Part, out: Pieces) -> None:
+    if part.extras is None:
+        return
+    if part.extras.dialect != NAME:
+        raise Unrepresentable(f"fields of {part.extras.dialect} in an Anthropic block: {', '.join(part.extras.fields)}")
+    for key, value in part.extras.fields.items():
+        out += (b",", quote(key), b":", value)
+
+
+def _write_text(part: Text, out: Pieces) -> None:
+    out += (b'{"type":"text","text":', part.literal)
+
+
+def _write_call(part: Call, out: Pieces) -> None:
+    if part.arguments[:1] != b"{":
+        raise Unrepresentable(f"arguments of {part.name} that are no object")
+    out += (b'{"type":"tool_use","id":', quote(part.id), b',"name":', quote(part.name), b',"input":', part.arguments)
+
+
+def _write_result(part: Result, out: Pieces) -> None:
+    out += (b'{"type":"tool_result","tool_use_id":', quote(part.call_id))
+    parts = part.parts
+    if len(parts) == 1 and type(parts[0]) is Text and not part.listed and parts[0].hint is None:
+        out += (b',"content":', parts[0].literal)
+    elif parts:
+        out += (b',"content":', write_list(parts))
+    if part.is_error:
+        out.append(b',"is_error":true')
+
+
+def _write_reasoning(part: Reasoning, out: Pieces) -> None:
+    held = part.state
+    if held is not None and held.kind == reasoning_states.REDACTED and held.origin.dialect == NAME:
+        out += (b'{"type":"redacted_thinking","data":', held.json)
+        return
+    out += (b'{"type":"thinking","thinking":', part.text.literal if part.text is not None else EMPTY)
+    if held is not None:
+        own = held.kind == reasoning_states.SIGNATURE and held.origin.dialect == NAME
+        out += (b',"signature":', held.json if own else quote(seal(held)))
+
+
+def _write_opaque(part: Opaque, out: Pieces) -> None:
+    if part.origin.dialect != NAME:
+        raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in Anthropic content")
+    out.append(part.json)
+
+
+def _write_media(part: Media, out: Pieces) -> None:
+    if part.kind not in _BLOCKS:
+        raise Unrepresentable(f"{part.kind.value} in Anthropic content")
+    out += (b'{"type":', _BLOCKS[part.kind], b',"source":', _source(part))
+    if part.title is not None and part.kind is MediaKind.DOCUMENT:
+        out += (b',"title":', quote(part.title))
+
+
+_BLOCKS = {MediaKind.IMAGE: b'"image"', MediaKind.DOCUMENT: b'"document"'}
+
+
+def _source(part: Media) -> bytes:
+    match part.source:
+        case Inline(media_type, data):
+            return b'{"type":"base64","media_type":%b,"data":%b}' % (quote(media_type), data)
+        case Remote(url):
+            return b'{"type":"url","url":%b}' % quote(url)
+        case Stored(file_id):
+            return b'{"type":"file","file_id":%b}' % quote(file_id)
+        case Plain(literal):
+            return b'{"type":"text","media_type":"text/plain","data":%b}' % literal
+
+
+WRITERS: dict[type[Part], Callable[..., None]] = {
+    Text: _write_text,
+    Call: _write_call,
+    Result: _write_result,
+    Reasoning: _write_reasoning,
+    Media: _write_media,
+}

@@ -1,0 +1,135 @@
+"""Claude's stream of block events: bytes to events, and events to bytes."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.collect import UNFINISHED
+from dragoman.conversation.events import Event
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Origin
+from dragoman.dialects.anthropic import ORIGIN
+from dragoman.dialects.anthropic.answer_events import AnthropicAnswerParser
+from dragoman.dialects.anthropic.answer_parse import parse_answer
+from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.sse import SseDecoder, one_line
+
+TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "An event of the stream was longer than can be read.")
+
+
+class _BlockDelta(msgspec.Struct, gc=False):
+    type: str = ""
+    text: Raw = Raw()
+    thinking: Raw = Raw()
+    partial_json: Raw = Raw()
+
+
+class _StreamEvent(msgspec.Struct, gc=False):
+    type: str = ""
+    index: int = 0
+    delta: _BlockDelta | None = None
+
+
+_decode = msgspec.json.Decoder(_StreamEvent).decode
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class AnthropicStreamParser:
+    """Bytes of a stream to events. Never raises; `skipped` counts the frames that could not be read."""
+
+    __slots__ = ("_framed", "_frames", "_reader", "_seed", "_torn", "skipped")
+
+    def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
+        self._frames = SseDecoder(joint=b" ")
+        self._reader = AnthropicAnswerParser(origin or ORIGIN, seed)
+        self._torn = TornDeltas()
+        self._seed = seed
+        self._framed = False
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> list[Event]:
+        out: list[Event] = []
+        for frame in self._frames.feed(data):
+            self._read(frame.data, out)
+        if self._frames.overflowed and not self._reader.over:
+            self._reader.fail(TOO_LONG, out)
+        return out
+
+    def close(self) -> list[Event]:
+        out: list[Event] = []
+        for frame in self._frames.close():
+            self._read(frame.data, out)
+        reader = self._reader
+        if not reader.over and not self._framed and self._frames.stray:
+            # The answer to a request for a stream was a plain body.
+            return parse_answer(one_line(bytes(self._frames.stray)), reader.origin, seed=self._seed)
+        if not reader.over:
+            reader.fail(UNFINISHED, out)
+        return out
+
+    def _read(self, data: bytes, out: list[Event]) -> None:
+        reader = self._reader
+        if reader.over:
+            return
+        if not data.isascii():
+            data = _utf8(data)
+        try:
+            told = _decode(data)
+        except msgspec.DecodeError:
+            data = self._torn.mark(data)
+            try:
+                told = _decode(data)
+            except msgspec.DecodeError:
+                self.skipped += not data.startswith(b"[DONE]")
+                return
+        self._framed = True
+        delta, start = told.delta, len(out)
+        if told.type == "content_block_delta" and delta is not None:
+            kind = delta.type
+            if kind == "text_delta":
+                reader.text(told.index, bytes(delta.text), out)
+            elif kind == "input_json_delta":
+                reader.arguments(told.index, bytes(delta.partial_json), out)
+            elif kind == "thinking_delta":
+                reader.thinking(told.index, bytes(delta.thinking), out)
+            else:
+                reader.odd_delta(told.index, _members(_members(data)["delta"]), out)
+            if self._torn.found:
+                self._torn.mend(out, start)
+        elif told.type != "ping":
+            self._read_rare(told, data, out)
+
+    def _read_rare(self, told: _StreamEvent, data: bytes, out: list[Event]) -> None:
+        reader = self._reader
+        fields = _members(data)
+        try:
+            match told.type:
+                case "message_start":
+                    reader.start(_members(fields["message"]), out)
+                case "content_block_start":
+                    reader.open_block(told.index, bytes(fields["content_block"]), out)
+                case "content_block_stop":
+                    reader.shut_block(told.index, out)
+                case "message_delta":
+                    self._torn.tell_leftovers(out)
+                    reader.message_delta(fields, out)
+                case "message_stop":
+                    reader.end(out)
+                case "error":
+                    reader.fail(parse_error(200, {}, data), out)
+                case _ if "error" in fields:
+                    reader.fail(parse_error(200, {}, data), out)
+                case _:
+                    self.skipped += 1
+        except (KeyError, msgspec.DecodeError):
+            self.skipped += 1
+
+
+def _utf8(data: bytes) -> bytes:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace").encode()
+    return data

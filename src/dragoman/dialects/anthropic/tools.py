@@ -1,0 +1,78 @@
+"""Anthropic's tools, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Raw
+
+from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.parsing import cache_hint, extras_of
+from dragoman.dialects.rendering import put
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json_reader import items, members, write_object
+
+
+def _tool_items(source: Mapping[str, Raw]) -> list[Raw]:
+    raw = bytes(source.get("tools", b""))
+    return items(raw, "/tools") if raw not in (b"", b"null") else []
+
+
+def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
+    wire = members(raw, f"/tools/{at}")
+    kind = bytes(wire.pop("type", Raw(b'"custom"')))
+    if kind not in (b'"custom"', b"null"):
+        return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
+    if "name" not in wire:
+        raise MalformedRequest("a tool without a name", at=f"/tools/{at}/name")
+    name = unquote(bytes(wire.pop("name")))
+    description = bytes(wire.pop("description", b""))
+    schema = bytes(wire.pop("input_schema", b""))
+    strict = bytes(wire.pop("strict", b"null"))
+    hint = cache_hint(wire.pop("cache_control", None))
+    return Tool(
+        name,
+        description if description[:1] == b'"' else None,
+        schema if schema not in (b"", b"null") else None,
+        None if strict == b"null" else strict == b"true",
+        hint=hint,
+        extras=extras_of(NAME, {key: bytes(value) for key, value in wire.items()}),
+        at=at,
+    )
+
+
+_OPEN = b'{"type":"object"}'
+
+
+_CLOSED = b'{"type":"object","additionalProperties":false}'
+"""The schema of a tool without one, which Messages demands; a strict tool's has to be closed."""
+
+
+def write_tool(tool: Tool | NativeTool) -> Json:
+    if isinstance(tool, NativeTool):
+        if tool.origin.dialect != NAME:
+            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in an Anthropic request")
+        return tool.json
+    if tool.custom:
+        raise Unrepresentable(f"the custom tool {tool.name} in an Anthropic request")
+    wire: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    wire["input_schema"] = tool.schema if tool.schema is not None else _CLOSED if tool.strict else _OPEN
+    put(wire, "strict", tool.strict)
+    if tool.hint is not None:
+        wire["cache_control"] = tool.hint.json
+    if tool.extras is not None:
+        if tool.extras.dialect != NAME:
+            raise Unrepresentable(f"fields of {tool.extras.dialect} in an Anthropic tool")
+        wire |= tool.extras.fields
+    return write_object(wire)
+
+
+_write_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
+    lambda tools: b"[" + b",".join([write_tool(tool) for tool in tools]) + b"]"
+)

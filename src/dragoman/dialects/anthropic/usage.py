@@ -1,0 +1,81 @@
+"""Usage as Anthropic counts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.replies import Usage
+from dragoman.dialects.anthropic import NAME
+from dragoman.wire.json_reader import write_object
+
+_INPUT, _OUTPUT = "input_tokens", "output_tokens"
+
+
+_WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
+
+
+_COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class UsageCounter:
+    """Usage as it is told piece by piece: what a later piece leaves out still holds."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+
+    def add(self, raw: bytes) -> bool:
+        """Take one `usage` object; False where it says nothing."""
+        try:
+            told = _decode(raw)
+        except msgspec.DecodeError:
+            return False
+        told = {key: value for key, value in told.items() if value is not None}
+        self._fields.update(told)
+        return bool(told)
+
+    def usage(self) -> Usage:
+        fields = self._fields
+        written, cached = _count(fields.get(_WRITTEN)), _count(fields.get(_READ))
+        details = fields.get("output_tokens_details")
+        reasoning = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+        extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTS}
+        return Usage(
+            input=_count(fields.get(_INPUT)) + written + cached,
+            output=_count(fields.get(_OUTPUT)),
+            cached=cached,
+            cache_written=written,
+            reasoning=reasoning,
+            extras=Extras(NAME, extras) if extras else None,
+        )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def render_usage(usage: Usage | None) -> Json:
+    """Fresh input apart from what was cached, as this dialect counts. The three add up to the whole input, also where
+    a server claims to have cached more than it read."""
+    usage = usage or Usage()
+    cached = min(usage.cached, usage.input)
+    written = min(usage.cache_written, usage.input - cached)
+    fields: dict[str, bytes] = {
+        "input_tokens": b"%d" % (usage.input - cached - written),
+        "cache_creation_input_tokens": b"%d" % written,
+        "cache_read_input_tokens": b"%d" % cached,
+        "output_tokens": b"%d" % usage.output,
+    }
+    if usage.reasoning:
+        fields["output_tokens_details"] = b'{"thinking_tokens":%d}' % usage.reasoning
+    if usage.extras is not None and usage.extras.dialect == NAME:
+        fields.update(usage.extras.fields)
+    return write_object(fields)

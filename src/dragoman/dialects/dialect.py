@@ -1,0 +1,312 @@
+"""The contract: what a dialect is to the rest of the program.
+
+Each package of this folder has a module `dialect` that holds one `Dialect` value, `DIALECT`. The value itself is light:
+names, paths, headers and how to recognise a request. The codecs behind it are loaded when they are first used, so that
+a program that speaks one dialect does not load the others.
+
+`parse_` turns the wire into our values, `render_` turns our values into the wire. A codec never repairs: it raises
+`Unrepresentable` where its dialect has no form for a value, and then a rule is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum, StrEnum
+from functools import cached_property
+from typing import Any, Protocol
+
+import msgspec
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.dialect_names import DialectName
+from dragoman.conversation.events import Event
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Json, Origin
+from dragoman.conversation.replies import Reply, Stop, Usage
+
+# Paths
+
+
+class Job(StrEnum):
+    """What a path is for."""
+
+    GENERATE = "generate"
+    COUNT_TOKENS = "count-tokens"
+    LIST_MODELS = "list-models"
+    SHOW_MODEL = "show-model"
+
+
+class Framing(StrEnum):
+    """How the bytes of a stream are cut into events."""
+
+    SSE = "server-sent-events"
+    NDJSON = "ndjson"
+    EVENT_STREAM = "binary-event-stream"
+    JSON_ARRAY = "json-array"
+
+    @property
+    def content_type(self) -> str:
+        return _CONTENT_TYPES[self]
+
+
+_CONTENT_TYPES = {
+    Framing.SSE: "text/event-stream; charset=utf-8",
+    Framing.NDJSON: "application/x-ndjson",
+    Framing.EVENT_STREAM: "application/vnd.amazon.eventstream",
+    Framing.JSON_ARRAY: "application/json",
+}
+
+MODEL = "{model}"
+"""Stands in a path for the model's name, which may hold slashes of its own."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """A path that a dialect serves to its clients, without its prefix.
+
+    `stream`: whether the path asks for a stream; None where the body says so. `required` are the members without
+    which a body is not a request, each with its JSON Schema.
+    """
+
+    job: Job
+    path: str
+    summary: str
+    method: str = "POST"
+    stream: bool | None = None
+    required: Mapping[str, Any] = {}
+
+
+MODEL_ENDPOINTS = (
+    Endpoint(Job.LIST_MODELS, "/models", "Models, in the dialect of the caller", method="GET"),
+    Endpoint(Job.SHOW_MODEL, "/models/{model}", "One model, in the dialect of the caller", method="GET"),
+)
+"""Where most dialects list their models. The caller's headers tell which dialect is meant."""
+
+
+class Route(msgspec.Struct, frozen=True):
+    """What a client asks for by its path and query. `model` and `stream` are None where the body says them."""
+
+    dialect: DialectName
+    job: Job
+    model: str | None = None
+    stream: bool | None = None
+    framing: Framing = Framing.SSE
+
+
+class Likeness(IntEnum):
+    """How much a request looks like one of a dialect."""
+
+    NONE = 0
+    HINTED = 1
+    CERTAIN = 2
+
+
+# Requests
+
+
+class RenderOptions(msgspec.Struct, frozen=True, gc=False):
+    """What a request says besides the conversation. `usage`: ask a stream to report its usage."""
+
+    model: str
+    stream: bool
+    usage: bool = False
+
+
+class ParseRequest(Protocol):
+    """A client's body to an `Ask`. Raises MalformedRequest or DuplicateKey, with a pointer."""
+
+    def __call__(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask: ...
+
+
+class RenderRequest(Protocol):
+    """A conversation to a body.
+
+    It amends the client's own body where it gets the `Ask` of a request in this dialect, else it renders a new one.
+    """
+
+    def __call__(self, conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes: ...
+
+
+class RequestCodec(msgspec.Struct, frozen=True):
+    """Requests, both ways. `locate` gives the JSON pointer of a parsed message, or of one of its parts."""
+
+    parse: ParseRequest
+    render: RenderRequest
+    locate: Callable[[Message, int | None], str]
+
+
+# Answers
+
+
+class AnswerContext(msgspec.Struct, frozen=True):
+    """What a renderer must know of the request and cannot know itself.
+
+    `model` is the name shown to the client. `id` and `created` stand in where the answer has none, since a codec has
+    no clock. `include_usage`: a Chat stream reports its usage. `request`: members of the client's request that
+    Responses repeats in its answer, as raw JSON. `framing`: how the client's stream is framed.
+    """
+
+    model: str = ""
+    created: int = 0
+    id: str = ""
+    include_usage: bool = False
+    request: Mapping[str, Json] = {}
+    framing: Framing = Framing.SSE
+
+
+class StreamParser(Protocol):
+    """Bytes of an upstream's stream to events. It never raises: what it cannot read ends in a Failed event.
+
+    `skipped` counts the frames that it could not read.
+    """
+
+    skipped: int
+
+    def feed(self, data: bytes) -> list[Event]: ...
+
+    def close(self) -> list[Event]: ...
+
+
+class StreamRenderer(Protocol):
+    """Events to the bytes of the client's stream. `close` ends a stream that has no end yet, with an error."""
+
+    def render(self, events: Sequence[Event]) -> bytes: ...
+
+    def close(self) -> bytes: ...
+
+
+class ParseAnswer(Protocol):
+    """A whole answer to events: it is a stream that arrived at once. A body that is no answer is one Failed event.
+
+    `origin` marks opaque state; by default it names the dialect alone. Ids of calls are made from `seed` where the
+    answer has no id. `think_tags`: the model writes its thinking into its text, between tags.
+    """
+
+    def __call__(
+        self, body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False
+    ) -> list[Event]: ...
+
+
+class MakeStreamParser(Protocol):
+    """A parser for one stream. The parameters are those of `ParseAnswer`."""
+
+    def __call__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> StreamParser: ...
+
+
+ErrorAnswer = tuple[int, dict[str, str], bytes]
+"""Status, headers and body."""
+
+Glance = tuple[Usage | None, Stop]
+"""What a relayed answer says of itself."""
+
+
+def no_glance(body: bytes) -> None:
+    """For dialects whose whole answers are always parsed."""
+
+
+class AnswerCodec(msgspec.Struct, frozen=True):
+    """Answers, streams and errors, both ways.
+
+    `glance` gives the usage and the stop of a whole answer that is relayed as it is, or None where the answer must be
+    parsed. Log probabilities inside are a JSON array of tokens in the form of OpenAI Chat.
+    """
+
+    parse: ParseAnswer
+    render: Callable[[Reply, AnswerContext], bytes]
+    stream_parser: MakeStreamParser
+    stream_renderer: Callable[[AnswerContext], StreamRenderer]
+    parse_error: Callable[[int, Mapping[str, str], bytes], Failure]
+    render_error: Callable[[Failure, AnswerContext], ErrorAnswer]
+    glance: Callable[[bytes], Glance | None] = no_glance
+
+
+# Token counts and lists of models
+
+
+class TokenCount(msgspec.Struct, frozen=True):
+    """How a dialect counts tokens before a request is sent.
+
+    `path` is the provider's path and `figure` the member of its answer that holds the count. `parse_question` gives
+    the request inside a question, `render_question` makes a question of a request's body.
+    """
+
+    path: str
+    figure: str
+    parse_question: Callable[[bytes], bytes]
+    render_question: Callable[[bytes, str], bytes]
+
+
+class ListedModel(msgspec.Struct, frozen=True):
+    """A model as a list of models shows it. `created` is in seconds since 1970."""
+
+    name: str
+    description: str = ""
+    created: int = 0
+    context_window: int | None = None
+
+
+class ModelListing(msgspec.Struct, frozen=True):
+    """How a dialect shows one model, and a list of them."""
+
+    render_model: Callable[[ListedModel], bytes]
+    render_models: Callable[[Sequence[ListedModel]], bytes]
+
+
+# The dialect
+
+
+def fixed_path(path: str) -> Callable[[RenderOptions, str], str]:
+    """The `request_path` of a dialect whose path says neither model nor stream."""
+
+    def request_path(options: RenderOptions, template: str) -> str:
+        return template.format(model=options.model) if template else path
+
+    return request_path
+
+
+def _server_sent_events(query: Mapping[str, str]) -> Framing:
+    return Framing.SSE
+
+
+class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
+    """One wire format.
+
+    As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first. `recognise` looks
+    at the members of a body; `caller_headers` and `caller_prefixes` tell this dialect's SDKs where several dialects
+    serve the same path. `client_framing` gives the framing of a stream from the query of the client's request.
+
+    As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
+    says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
+    is that of the provider's stream. `usage_on_request`: a stream reports its usage only where the request asks.
+
+    `model_in_path`: the path, and not the body, names the model and asks for a stream.
+    """
+
+    name: DialectName
+    title: str
+    endpoints: tuple[Endpoint, ...]
+    request_path: Callable[[RenderOptions, str], str]
+    recognise: Callable[[Mapping[str, Any]], Likeness]
+    load_requests: Callable[[], RequestCodec]
+    load_answers: Callable[[], AnswerCodec]
+    prefixes: tuple[str, ...] = ("/v1", "")
+    caller_headers: tuple[str, ...] = ()
+    caller_prefixes: tuple[str, ...] = ()
+    model_in_path: bool = False
+    headers: Mapping[str, str] = {}
+    passed_headers: tuple[str, ...] = ()
+    framing: Framing = Framing.SSE
+    client_framing: Callable[[Mapping[str, str]], Framing] = _server_sent_events
+    usage_on_request: bool = False
+    token_count: TokenCount | None = None
+    model_listing: ModelListing | None = None
+
+    @cached_property
+    def requests(self) -> RequestCodec:
+        """The codec of requests, loaded with the first use."""
+        return self.load_requests()
+
+    @cached_property
+    def answers(self) -> AnswerCodec:
+        """The codec of answers, streams and errors, loaded with the first use."""
+        return self.load_answers()

@@ -1,0 +1,421 @@
+"""Gemini's chunks read into events, whether there are many or one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.collect import UNFINISHED
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.partial_arguments import PartialArguments
+from dragoman.dialects.gemini.stop_reasons import reason_of, said_of
+from dragoman.dialects.gemini.usage import usage_of
+from dragoman.dialects.parsing import base62, extras_of, state
+
+ABSENT = Raw()
+
+_TOLD_LIMIT = 64
+_CHOICE_LIMIT = 64
+_TEXT, _THOUGHT, _NEITHER = 1, 2, 0
+_KINDS = {"image": MediaKind.IMAGE, "audio": MediaKind.AUDIO, "video": MediaKind.VIDEO}
+
+
+class _AnswerCall(msgspec.Struct, gc=False, rename="camel"):
+    name: str | None = None
+    id: str | None = None
+    args: Raw = ABSENT
+    partial_args: Raw = ABSENT
+    will_continue: bool | None = None
+
+
+class _AnswerPart(msgspec.Struct, gc=False, rename="camel"):
+    text: Raw = ABSENT
+    thought: bool | None = None
+    thought_signature: Raw = ABSENT
+    function_call: _AnswerCall | None = None
+    inline_data: Raw = ABSENT
+
+
+class _AnswerContent(msgspec.Struct, gc=False):
+    parts: list[_AnswerPart] | None = None
+
+
+class _AnswerCandidate(msgspec.Struct, gc=False, rename="camel"):
+    content: _AnswerContent | None = None
+    finish_reason: Raw = ABSENT
+    index: int | None = None
+    safety_ratings: Raw = ABSENT
+    citation_metadata: Raw = ABSENT
+    grounding_metadata: Raw = ABSENT
+    url_context_metadata: Raw = ABSENT
+    finish_message: Raw = ABSENT
+    avg_logprobs: Raw = ABSENT
+    logprobs_result: Raw = ABSENT
+
+
+class GeminiChunk(msgspec.Struct, gc=False, rename="camel"):
+    candidates: list[_AnswerCandidate] | None = None
+    usage_metadata: Raw = ABSENT
+    model_version: str | None = None
+    response_id: str | None = None
+    create_time: str | None = None
+    prompt_feedback: Raw = ABSENT
+    error: Raw = ABSENT
+
+
+class _InlineData(msgspec.Struct, rename="camel"):
+    mime_type: str = ""
+    data: Raw = Raw(b'""')
+
+
+decode_chunk = msgspec.json.Decoder(GeminiChunk).decode
+_inline = msgspec.json.Decoder(_InlineData).decode
+_plain = msgspec.json.Decoder(dict[str, Any]).decode
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_items = msgspec.json.Decoder(list[Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+_ASIDE = (
+    ("safety_ratings", "safetyRatings"),
+    ("citation_metadata", "citationMetadata"),
+    ("grounding_metadata", "groundingMetadata"),
+    ("url_context_metadata", "urlContextMetadata"),
+    ("finish_message", "finishMessage"),
+    ("avg_logprobs", "avgLogprobs"),
+)
+"""What a candidate says beside its content: kept for its own dialect and told with the stop."""
+
+
+class _OpenCandidate:
+    """One candidate: its open part, its calls, and what is told with its stop."""
+
+    __slots__ = (
+        "aside",
+        "calls",
+        "growing",
+        "growing_part",
+        "index",
+        "kind",
+        "part",
+        "parts",
+        "said",
+        "text_part",
+        "thoughts",
+    )
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.parts = 0
+        self.part = -1
+        self.kind = _NEITHER
+        self.text_part = -1
+        self.thoughts = 0
+        self.calls = 0
+        self.growing: PartialArguments | None = None
+        self.growing_part = -1
+        self.said = ""
+        self.aside: dict[str, Json] = {}
+
+    def begin(self, kind: int) -> int:
+        self.kind = kind
+        self.part = self.parts
+        self.parts += 1
+        if kind == _TEXT:
+            self.text_part = self.part
+        elif kind == _THOUGHT:
+            self.thoughts += 1
+        return self.part
+
+
+class GeminiAnswerParser:
+    """Holds the candidates and what was told of usage. `seed` stands for a response id where there is none."""
+
+    __slots__ = ("_blocked", "_choices", "_ids", "_told", "begun", "origin", "over", "seed")
+
+    def __init__(self, origin: Origin, seed: str = "") -> None:
+        self.origin = origin
+        self.seed = seed
+        self.begun = False
+        self.over = False
+        self._choices: dict[int, _OpenCandidate] = {}
+        self._told: list[bytes] = []
+        self._blocked = b""
+        self._ids: set[str] = set()
+
+    def chunk(self, chunk: GeminiChunk, data: bytes, out: list[Event]) -> None:
+        """One object of the stream, or the whole reply. `data` is its text."""
+        if not self.begun:
+            self._start(chunk, out)
+        if chunk.usage_metadata is not ABSENT:
+            self._tell(bytes(chunk.usage_metadata))
+        if chunk.prompt_feedback is not ABSENT and b'"blockReason"' in bytes(chunk.prompt_feedback):
+            self._blocked = bytes(chunk.prompt_feedback)
+        for place, candidate in enumerate(chunk.candidates or ()):
+            index = candidate.index or 0
+            choice = self._choices.get(index) or self._open(index)
+            if candidate.content is not None and candidate.content.parts:
+                self._parts(choice, place, candidate, data, out)
+            if candidate.finish_reason is not ABSENT:
+                choice.said = said_of(bytes(candidate.finish_reason)) or choice.said
+                self._put_aside(choice, candidate)
+            elif (
+                candidate.grounding_metadata is not ABSENT
+                or candidate.citation_metadata is not ABSENT
+                or candidate.url_context_metadata is not ABSENT
+            ):
+                self._put_aside(choice, candidate)
+
+    def finish(self, out: list[Event], whole: bool = False) -> None:
+        """The end of the stream: complete only where every candidate said why it finished."""
+        if self.over:
+            return
+        self.over = True
+        choices = [self._choices[index] for index in sorted(self._choices)]
+        for choice in choices:
+            self._end_growing(choice, out)
+        usage = usage_of(self._told)
+        complete = self._blocked or whole or (choices and all(choice.said for choice in choices))
+        if complete:
+            for choice in choices:
+                self._stop(choice, out)
+            if not choices:
+                self._stop_blocked(out)
+        if usage is not None:
+            out.append(Used(usage))
+        out.append(Ended() if complete else Failed(UNFINISHED))
+
+    def fail(self, failure: Failure, out: list[Event]) -> None:
+        usage = usage_of(self._told)
+        if usage is not None:
+            out.append(Used(usage))
+        out.append(Failed(failure))
+        self.over = True
+
+    def _start(self, chunk: GeminiChunk, out: list[Event]) -> None:
+        self.begun = True
+        model = chunk.model_version or ""
+        if model and not self.origin.model:
+            self.origin = msgspec.structs.replace(self.origin, model=model)
+        self.seed = chunk.response_id or self.seed
+        out.append(Started(chunk.response_id or "", model, _seconds(chunk.create_time)))
+
+    def _tell(self, raw: bytes) -> None:
+        """Usage comes with nearly every chunk; only the last word counts, and it is read at the end.
+
+        A piece that names the total says it all: what it leaves out is zero. Others add to what was said.
+        """
+        if b'"totalTokenCount"' in raw:
+            self._told = [raw]
+        elif len(self._told) < _TOLD_LIMIT:
+            self._told.append(raw)
+
+    def _open(self, index: int) -> _OpenCandidate:
+        if len(self._choices) >= _CHOICE_LIMIT:
+            return next(iter(self._choices.values()))
+        choice = self._choices[index] = _OpenCandidate(index)
+        return choice
+
+    def _put_aside(self, choice: _OpenCandidate, candidate: _AnswerCandidate) -> None:
+        for attribute, name in _ASIDE:
+            raw = getattr(candidate, attribute)
+            if raw is not ABSENT:
+                value = bytes(raw)
+                if value not in (b"{}", b"[]", b"null"):
+                    choice.aside[name] = value
+
+    def _parts(
+        self, choice: _OpenCandidate, place: int, candidate: _AnswerCandidate, data: bytes, out: list[Event]
+    ) -> None:
+        raws: list[Raw] | None = None
+        logprobs = _logprobs(bytes(candidate.logprobs_result))
+        for number, part in enumerate(candidate.content.parts):  # type: ignore[union-attr,arg-type]
+            if part.function_call is not None:
+                self._call(choice, part.function_call, bytes(part.thought_signature), out)
+            elif part.text is not ABSENT:
+                self._text(choice, part, bytes(part.text), logprobs, out)
+                logprobs = None
+            elif part.inline_data is not ABSENT:
+                self._media(choice, part, out)
+            else:
+                raws = raws if raws is not None else _raw_parts(data, place)
+                self._other(choice, part, bytes(raws[number]), out)
+
+    def _text(
+        self, choice: _OpenCandidate, part: _AnswerPart, literal: bytes, logprobs: Json | None, out: list[Event]
+    ) -> None:
+        kind = _THOUGHT if part.thought else _TEXT
+        signed = part.thought_signature is not ABSENT
+        if literal[:1] != b'"':
+            literal = EMPTY
+        if literal == EMPTY and not signed and logprobs is None:
+            return
+        opened = choice.kind != kind
+        if opened:
+            choice.begin(kind)
+        if kind == _THOUGHT and literal != EMPTY:
+            out.append(ReasoningDelta(choice.index, choice.part, literal))
+        elif kind == _TEXT and (literal != EMPTY or opened or logprobs is not None):
+            out.append(TextDelta(choice.index, choice.part, literal, logprobs))
+        if signed:
+            self._sign(choice, choice.part, bytes(part.thought_signature), out)
+            choice.kind = _NEITHER
+
+    def _sign(self, choice: _OpenCandidate, part: int, literal: bytes, out: list[Event]) -> None:
+        if literal[:1] == b'"' and literal != EMPTY:
+            out.append(Signed(choice.index, part, state(reasoning_states.THOUGHT, literal, self.origin)))
+
+    def _call(self, choice: _OpenCandidate, call: _AnswerCall, signature: bytes, out: list[Event]) -> None:
+        if call.name or choice.growing is None:
+            self._end_growing(choice, out)
+            if not call.name:
+                return
+            part = choice.begin(_NEITHER)
+            out.append(CallStarted(choice.index, part, self._call_id(choice, call), call.name))
+            self._sign(choice, part, signature, out)
+            choice.growing, choice.growing_part = PartialArguments(), part
+            if not call.will_continue and call.partial_args is ABSENT:
+                choice.growing = None
+                arguments = bytes(call.args)
+                arguments = arguments if arguments[:1] == b"{" else b"{}"
+                out.append(CallDelta(choice.index, part, quote(arguments.decode())))
+                out.append(CallEnded(choice.index, part))
+                return
+        if choice.growing is not None:
+            choice.growing.add(bytes(call.partial_args))
+            if not call.will_continue:
+                self._end_growing(choice, out)
+
+    def _end_growing(self, choice: _OpenCandidate, out: list[Event]) -> None:
+        if choice.growing is None:
+            return
+        arguments = choice.growing.json()
+        choice.growing = None
+        out.append(CallDelta(choice.index, choice.growing_part, quote(arguments.decode())))
+        out.append(CallEnded(choice.index, choice.growing_part))
+
+    def _call_id(self, choice: _OpenCandidate, call: _AnswerCall) -> str:
+        """The call's id, or a hash of the response's id and the call's number, so that two turns never share one."""
+        choice.calls += 1
+        found = call.id or "call_" + base62(self.seed or call.name, choice.index, choice.calls, length=24)
+        while not call.id and found in self._ids:
+            found = "call_" + base62(found, length=24)
+        self._ids.add(found)
+        return found
+
+    def _media(self, choice: _OpenCandidate, part: _AnswerPart, out: list[Event]) -> None:
+        try:
+            inline = _inline(part.inline_data)
+        except msgspec.DecodeError:
+            return
+        data = bytes(inline.data)
+        if data[:1] != b'"':
+            return
+        kind = _KINDS.get(inline.mime_type.partition("/")[0], MediaKind.DOCUMENT)
+        fields: dict[str, Json] = {}
+        if part.thought_signature is not ABSENT:
+            fields["thoughtSignature"] = bytes(part.thought_signature)
+        if part.thought:
+            fields["thought"] = b"true"
+        number = choice.begin(_NEITHER)
+        extras = extras_of(NAME, fields)
+        out.append(MediaDelta(choice.index, number, kind, inline.mime_type, data, extras=extras))
+
+    def _other(self, choice: _OpenCandidate, part: _AnswerPart, raw: bytes, out: list[Event]) -> None:
+        names = [name for name in _members(raw) if name not in ("thought", "thoughtSignature")]
+        if names:
+            kept = Opaque(kind=names[0], json=raw, origin=self.origin)
+            out.append(Kept(choice.index, choice.begin(_NEITHER), kept))
+        elif part.thought_signature is not ABSENT:
+            self._text(choice, part, EMPTY, None, out)
+
+    def _stop(self, choice: _OpenCandidate, out: list[Event]) -> None:
+        if choice.text_part >= 0:
+            cited = [Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.aside)]
+            out += cited
+        reason = reason_of(choice.said, choice.calls > 0, choice.parts > choice.thoughts)
+        if self._blocked:
+            choice.aside["promptFeedback"] = self._blocked
+        out.append(Stopped(choice.index, reason, choice.said, None, extras_of(NAME, choice.aside)))
+
+    def _stop_blocked(self, out: list[Event]) -> None:
+        """No candidate at all: the prompt was blocked, or nothing was said."""
+        if not self._blocked:
+            out.append(Stopped(0, Stop.END))
+            return
+        said = _plain(self._blocked).get("blockReason")
+        extras = Extras(NAME, {"promptFeedback": self._blocked})
+        out.append(Stopped(0, Stop.FILTER, said if isinstance(said, str) else "", None, extras))
+
+
+def _seconds(time: str | None) -> int | None:
+    try:
+        return int(datetime.fromisoformat(time).timestamp()) if time else None
+    except ValueError:
+        return None
+
+
+def _raw_parts(data: bytes, place: int) -> list[Raw]:
+    candidate = _members(_items(_members(data)["candidates"])[place])
+    return _items(_members(candidate["content"])["parts"])
+
+
+def _sources(aside: dict[str, Json]) -> Iterator[Json]:
+    """The web pages that an answer rests on, each as it stands in the metadata."""
+    for metadata, names in (("groundingMetadata", ("groundingChunks",)), ("citationMetadata", _CITATIONS)):
+        try:
+            found = _members(aside.get(metadata, b"{}"))
+            for name in names:
+                yield from [bytes(item) for item in _items(found.get(name, Raw(b"[]"))) if bytes(item) != b"{}"]
+        except msgspec.DecodeError:
+            continue
+
+
+_CITATIONS = ("citations", "citationSources")
+
+
+def _logprobs(raw: bytes) -> Json | None:
+    """Log probabilities in the form of OpenAI Chat."""
+    if not raw:
+        return None
+    try:
+        result = _plain(raw)
+    except msgspec.DecodeError:
+        return None
+    chosen = [item for item in result.get("chosenCandidates") or [] if isinstance(item, dict)]
+    tops = result.get("topCandidates") or []
+    tokens = []
+    for place, item in enumerate(chosen):
+        top = tops[place].get("candidates") if place < len(tops) and isinstance(tops[place], dict) else None
+        others = [_token(other) for other in top or [] if isinstance(other, dict)]
+        tokens.append({**_token(item), "top_logprobs": others})
+    return _encode(tokens) if tokens else None
+
+
+def _token(item: dict[str, Any]) -> dict[str, Any]:
+    return {"token": item.get("token", ""), "logprob": item.get("logProbability", 0.0), "bytes": None}

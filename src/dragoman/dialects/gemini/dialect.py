@@ -1,0 +1,105 @@
+"""The dialect `gemini`. The path names the model and asks for a stream; the query chooses the stream's framing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote as escape
+
+from dragoman.dialects.dialect import (
+    MODEL_ENDPOINTS,
+    AnswerCodec,
+    Dialect,
+    Endpoint,
+    Framing,
+    Job,
+    Likeness,
+    RenderOptions,
+    RequestCodec,
+)
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.model_list import GEMINI_MODELS
+from dragoman.dialects.gemini.token_count import TOKEN_COUNT
+from dragoman.dialects.request_schema import TEXT
+
+_PATH = "/v1beta/models/"
+
+
+def _recognise(body: Mapping[str, Any]) -> Likeness:
+    return Likeness.CERTAIN if "contents" in body else Likeness.NONE
+
+
+def request_path(options: RenderOptions, template: str = "") -> str:
+    """Where a request is sent: the model and the streaming stand here."""
+    method = "streamGenerateContent?alt=sse" if options.stream else "generateContent"
+    if template:
+        return template.format(model=options.model, method=method)
+    return f"{_PATH}{_escaped(options.model)}:{method}"
+
+
+@lru_cache(maxsize=256)
+def _escaped(model: str) -> str:
+    return escape(model.removeprefix("models/"), safe="/@:._-")
+
+
+def _client_framing(query: Mapping[str, str]) -> Framing:
+    return Framing.SSE if query.get("alt") == "sse" else Framing.JSON_ARRAY
+
+
+def _load_requests() -> RequestCodec:
+    from dragoman.dialects.gemini.request_parse import locate, parse_request
+    from dragoman.dialects.gemini.request_render import render_request
+
+    return RequestCodec(parse_request, render_request, locate)
+
+
+def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.gemini.answer_parse import parse_answer
+    from dragoman.dialects.gemini.answer_render import render_answer
+    from dragoman.dialects.gemini.errors import parse_error, render_error
+    from dragoman.dialects.gemini.stream_parse import GeminiStreamParser
+    from dragoman.dialects.gemini.stream_render import GeminiStreamRenderer
+
+    return AnswerCodec(parse_answer, render_answer, GeminiStreamParser, GeminiStreamRenderer, parse_error, render_error)
+
+
+_PARTS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {"type": "object", "properties": {"text": TEXT}, "required": ["text"]},
+}
+_CONTENT = {
+    "type": "object",
+    "properties": {"role": {"enum": ["user", "model"]}, "parts": _PARTS},
+    "required": ["parts"],
+}
+_REQUIRED = {"contents": {"type": "array", "minItems": 1, "items": _CONTENT}}
+
+DIALECT = Dialect(
+    name=NAME,
+    title="Gemini generateContent",
+    endpoints=(
+        Endpoint(Job.GENERATE, "/models/{model}:generateContent", "Gemini", stream=False, required=_REQUIRED),
+        Endpoint(
+            Job.GENERATE,
+            "/models/{model}:streamGenerateContent",
+            "Gemini, streamed; a JSON array without `alt=sse`",
+            stream=True,
+            required=_REQUIRED,
+        ),
+        Endpoint(Job.COUNT_TOKENS, "/models/{model}:countTokens", "Tokens of a Gemini request", required=_REQUIRED),
+        *MODEL_ENDPOINTS,
+    ),
+    prefixes=("/v1beta", "/v1alpha", "/v1", ""),
+    caller_prefixes=("/v1beta/", "/v1alpha/"),
+    caller_headers=("x-goog-api-key",),
+    request_path=request_path,
+    model_in_path=True,
+    client_framing=_client_framing,
+    recognise=_recognise,
+    token_count=TOKEN_COUNT,
+    model_listing=GEMINI_MODELS,
+    load_requests=_load_requests,
+    load_answers=_load_answers,
+)

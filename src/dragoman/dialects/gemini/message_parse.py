@@ -1,0 +1,443 @@
+"""Gemini's contents to ours.
+
+One strict typed decode that knows each key in both its spellings. Only where that refuses, a content or a part is read
+again with the fields we do not know put aside as extras, under their camelCase names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.literals import joined, quote, unquote
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.parts import (
+    Call,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Reasoning,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.gemini import NAME, ORIGIN
+from dragoman.dialects.gemini.proto_schema import camel
+from dragoman.dialects.parsing import extras_of, made_id, state
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import items, members, salvage
+
+NO_ID = "no-id"
+"""How a call or a result is spelled that came without an id: its id is one that we made up."""
+_NONE = Raw()
+_NOTHING = (b"", b"null")
+
+
+class GeminiWireContent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: str | None = None
+    parts: Raw = _NONE
+
+
+class GeminiWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str
+    id: str | None = None
+    args: Raw = _NONE
+
+
+class GeminiWireResult(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str | None = None
+    id: str | None = None
+    response: Raw = _NONE
+    parts: Raw = _NONE
+
+
+class GeminiWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    text: Raw = _NONE
+    thought: bool | None = None
+    thought_signature: Raw = _NONE
+    thoughtSignature: Raw = _NONE  # noqa: N815
+    function_call: GeminiWireCall | None = None
+    functionCall: GeminiWireCall | None = None  # noqa: N815
+    function_response: GeminiWireResult | None = None
+    functionResponse: GeminiWireResult | None = None  # noqa: N815
+    inline_data: Raw = _NONE
+    inlineData: Raw = _NONE  # noqa: N815
+    file_data: Raw = _NONE
+    fileData: Raw = _NONE  # noqa: N815
+
+
+_contents = msgspec.json.Decoder(list[GeminiWireContent]).decode
+_content = msgspec.json.Decoder(GeminiWireContent)
+_parts = msgspec.json.Decoder(list[GeminiWirePart]).decode
+_part = msgspec.json.Decoder(GeminiWirePart)
+_loose = msgspec.json.decode
+
+_BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
+"""Members of a part that go with its content and are none."""
+
+Fields = Mapping[str, Mapping[str, Json]]
+_NO_FIELDS: Fields = {}
+
+
+def parse_messages(raw: bytes | Raw) -> list[Message]:
+    """The list of contents. A user's content of responses and other parts becomes TOOL + USER."""
+    reader = GeminiContentParser()
+    try:
+        wire = _contents(raw)
+    except msgspec.DecodeError:
+        for index, item in enumerate(items(raw, "/contents")):
+            salvaged = salvage(item, _content, f"/contents/{index}")
+            reader.read(salvaged.value, _named(salvaged.extras.get("$", {})))
+        return reader.messages()
+    for content in wire:
+        reader.read(content, {})
+    return reader.messages()
+
+
+def parse_system(raw: bytes) -> list[Message]:
+    """The `systemInstruction`: one message, of a text or of parts. Its role says nothing."""
+    if raw in _NOTHING:
+        return []
+    if raw[:1] == b'"':
+        return [Message(SYSTEM, (Text(raw),), FIELD)]
+    at = "/systemInstruction"
+    salvaged = salvage(raw, _content, at)
+    parts = GeminiContentParser().parts(bytes(salvaged.value.parts), f"{at}/parts")
+    extras = extras_of(NAME, _named(salvaged.extras.get("$", {})))
+    return [Message(SYSTEM, parts, FIELD, extras=extras)] if parts or extras else []
+
+
+_UNSAID: Mapping[str, Json] = {"role": b"null"}
+"""A content without a role is the user's; not everybody takes it."""
+
+
+class GeminiContentParser:
+    """Holds the turn that is being read, and the calls that wait for an answer: responses may come without an id."""
+
+    def __init__(self) -> None:
+        self._done: list[Message] = []
+        self._index = -1
+        self._calls = 0
+        self._orphans = 0
+        self._waiting: list[Call] = []
+        self._runs: list[tuple[Role, list[Part]]] = []
+        self._since = 0
+        self._unsaid = False
+
+    def messages(self) -> list[Message]:
+        self._index += 1
+        self._flush()
+        return self._done
+
+    def read(self, wire: GeminiWireContent, fields: Mapping[str, Json]) -> None:
+        self._index += 1
+        at = f"/contents/{self._index}/parts"
+        role = wire.role or "user"
+        if wire.role is None and not fields:
+            fields = _UNSAID
+        if role == "model":
+            self._flush()
+            if self._done and self._done[-1].role is not ASSISTANT:
+                self._waiting.clear()
+            self._add(ASSISTANT, self.parts(bytes(wire.parts), at), fields)
+            return
+        parts = self.parts(bytes(wire.parts), at)
+        if role == "system":
+            self._flush()
+            self._add(SYSTEM, parts, fields, inline=True)
+        elif any(type(part) is Result for part in parts):
+            self._turn(parts, fields)
+        else:
+            self._flush()
+            self._add(USER, parts, fields, role_text="" if role in ("user", "function") else role)
+
+    def _add(self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, Json], **more: Any) -> None:
+        extras = extras_of(NAME, fields)
+        self._done.append(Message(role, parts, self._index, extras=extras, **more))
+
+    def _turn(self, parts: tuple[Part, ...], fields: Mapping[str, Json]) -> None:
+        """Runs of responses and of other parts. Responses go on where the content before ended with some."""
+        unsaid = fields is _UNSAID
+        if unsaid:
+            fields = {}
+        goes_on = self._runs and self._runs[-1][0] is TOOL and type(parts[0]) is Result and not fields
+        if not goes_on:
+            self._flush()
+            self._since = self._index
+        self._unsaid = self._unsaid or unsaid
+        for part in parts:
+            role = TOOL if type(part) is Result else USER
+            if not self._runs or self._runs[-1][0] is not role:
+                self._runs.append((role, []))
+            self._runs[-1][1].append(part)
+        if fields:
+            self._flush(extras_of(NAME, fields))
+
+    def _flush(self, extras: Extras | None = None) -> None:
+        span = self._index - self._since + (1 if extras else 0)
+        if self._unsaid:
+            extras = extras or Extras(NAME, _UNSAID)
+            self._unsaid = False
+        for role, run in self._runs:
+            self._done.append(Message(role, tuple(run), self._since, span, extras=extras))
+        self._runs = []
+
+    def parts(self, raw: bytes, at: str) -> tuple[Part, ...]:
+        """A list of parts, or a single one."""
+        if raw in _NOTHING:
+            return ()
+        if raw[:1] == b"{":
+            return (self._salvaged(raw, at, 0),)
+        if raw[:1] != b"[":
+            raise MalformedRequest("parts are not a list", at=at)
+        try:
+            wire = _parts(raw)
+        except msgspec.DecodeError:
+            return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(items(raw, at))])
+        found = [self._part(part, _NO_FIELDS, at, index) for index, part in enumerate(wire)]
+        if None not in found:
+            return _gathered(found)  # type: ignore[arg-type]
+        raws = items(raw, at)
+        return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(found)])
+
+    def _salvaged(self, raw: bytes, at: str, index: int) -> Part:
+        if raw[:1] != b"{":
+            raise MalformedRequest("a part that is not an object", at=f"{at}/{index}")
+        salvaged = salvage(raw, _part, f"{at}/{index}")
+        part = None
+        if {camel(key) for key in salvaged.extras.get("$", {})} <= _BESIDE:
+            part = self._part(salvaged.value, salvaged.extras, at, index)
+        return _opaque(raw) if part is None else part
+
+    def _part(self, wire: GeminiWirePart, fields: Fields, at: str, index: int) -> Part | None:
+        """A part of a kind that we know, or None."""
+        signature = bytes(wire.thoughtSignature) or bytes(wire.thought_signature)
+        literal = b"" if wire.text is _NONE else _given(wire.text)
+        call = wire.functionCall or wire.function_call
+        response = wire.functionResponse or wire.function_response
+        if literal[:1] == b'"' and call is None and response is None:
+            if not fields and not wire.thought and not signature:
+                return Text(literal)
+            return _read_text(literal, bool(wire.thought), signature, _extras(fields))
+        if call is not None and response is None and not literal:
+            return self._call(call, bool(wire.thought), signature, fields, f"{at}/{index}")
+        if response is not None and call is None and not literal:
+            return self._result(response, _beside(wire.thought, signature, fields), f"{at}/{index}")
+        more = _beside(wire.thought, signature, fields)
+        media = _media(bytes(wire.inlineData) or bytes(wire.inline_data), _read_inline, more)
+        media = media or _media(bytes(wire.fileData) or bytes(wire.file_data), _read_file, more)
+        if media is None and signature[:1] == b'"' and call is None and response is None:
+            return _read_text(b"", True, signature, _extras(fields))
+        return media
+
+    def _call(self, wire: GeminiWireCall, thought: bool, signature: bytes, fields: Fields, at: str) -> Call:
+        self._calls += 1
+        arguments = bytes(wire.args)
+        if arguments in _NOTHING:
+            arguments = b"{}"
+        if arguments[:1] != b"{":
+            raise MalformedRequest("arguments that are no object", at=f"{at}/functionCall/args")
+        held = state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+        identity, spelled = (wire.id, "") if wire.id else (made_id(self._calls, wire.name), NO_ID)
+        extras = extras_of(NAME, _beside(thought, b"", fields)) if fields or thought else None
+        call = Call(identity, wire.name, arguments, held, spelled=spelled, extras=extras)
+        self._waiting.append(call)
+        return call
+
+    def _result(self, wire: GeminiWireResult, beside: Mapping[str, Json], at: str) -> Result:
+        response = bytes(wire.response)
+        if response not in _NOTHING and response[:1] != b"{":
+            raise MalformedRequest("a response that is no object", at=f"{at}/functionResponse/response")
+        parts, is_error = read_response(response)
+        media = self.parts(bytes(wire.parts), f"{at}/functionResponse/parts")
+        call_id, spelled = (wire.id, "") if wire.id else (self._answered(wire.name), NO_ID)
+        self._waiting = [call for call in self._waiting if call.id != call_id]
+        extras = extras_of(NAME, beside)
+        return Result(call_id, parts + media, is_error, wire.name, spelled=spelled, extras=extras)
+
+    def _answered(self, name: str | None) -> str:
+        """The id of the call that a response without one answers: the first of its name, else the first."""
+        for call in self._waiting:
+            if call.name == name:
+                return call.id
+        if self._waiting:
+            return self._waiting[0].id
+        self._orphans += 1
+        return made_id(-self._orphans, name or "")
+
+
+def _given(raw: Raw) -> bytes:
+    """The text of a member, empty where it is null."""
+    text = bytes(raw)
+    return b"" if text == b"null" else text
+
+
+def _named(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Fields under their camelCase names. Null is absence."""
+    return {camel(key): value for key, value in fields.items() if value != b"null"}
+
+
+def _all_named(fields: Fields) -> Iterator[tuple[str, Json]]:
+    for path, found in fields.items():
+        head = camel(path[2:]) + "." if path != "$" else ""
+        for key, value in _named(found).items():
+            yield head + key, value
+
+
+def _extras(fields: Fields) -> Extras | None:
+    return extras_of(NAME, dict(_all_named(fields)))
+
+
+def _beside(thought: bool | None, signature: bytes, fields: Fields) -> dict[str, Json]:
+    """What stands beside the content of a part that has no place of its own for it."""
+    found = dict(_all_named(fields))
+    if thought:
+        found["thought"] = b"true"
+    if signature not in _NOTHING:
+        found["thoughtSignature"] = signature
+    return found
+
+
+def _opaque(raw: bytes) -> Opaque:
+    names = [camel(key) for key in members(raw)]
+    kind = next((name for name in names if name not in _BESIDE), "")
+    return Opaque(kind=kind, json=raw, origin=ORIGIN)
+
+
+def _read_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
+    held = state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+    if not thought:
+        return Text(literal, held, extras=extras)
+    text = Text(literal) if literal else None
+    return Reasoning(
+        text=text, state=held, redacted=held is not None and held.kind == reasoning_states.REDACTED, extras=extras
+    )
+
+
+def _gathered(parts: list[Part]) -> tuple[Part, ...]:
+    """A thought that was streamed in pieces, its proof after them, is one thought where the proof is another's.
+
+    Gemini's own pieces stay as they are: it takes them back like that. Others want the proof with the whole text.
+    """
+    if not any(_is_foreign_proof(part) for part in parts):
+        return tuple(parts)
+    out: list[Part] = []
+    pieces = 0  # how many thoughts without proof stand at the end of `out`
+    for part in parts:
+        if pieces and _is_foreign_proof(part):
+            texts = [one.text.literal for one in (*out[-pieces:], part) if type(one) is Reasoning and one.text]
+            part = msgspec.structs.replace(part, text=Text(joined("", texts)))
+            del out[-pieces:]
+        out.append(part)
+        is_piece = type(part) is Reasoning and part.state is None and part.extras is None
+        pieces = pieces + 1 if is_piece else 0
+    return tuple(out)
+
+
+def _is_foreign_proof(part: Part) -> bool:
+    return type(part) is Reasoning and part.state is not None and not part.redacted and part.state.origin != ORIGIN
+
+
+def read_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
+    """The words of a response, and whether they tell of an error.
+
+    `{"output": "…"}` and `{"error": "…"}` are how texts are written, with an `s` where there are several. Any other
+    object is one text that holds it as JSON.
+    """
+    if raw in _NOTHING:
+        return (), False
+    found = members(raw)
+    if not found:
+        return (), False
+    if len(found) == 1:
+        (key, value), text = next(iter(found.items())), bytes(next(iter(found.values())))
+        if key in ("output", "error") and text[:1] == b'"':
+            return (Text(text),), key == "error"
+        if key in ("outputs", "errors") and text[:1] == b"[":
+            texts = [bytes(item) for item in items(value)]
+            if len(texts) > 1 and all(item[:1] == b'"' for item in texts):
+                return tuple([Text(item) for item in texts]), key == "errors"
+    return (Text(quote(raw.decode())),), False
+
+
+Source = tuple[MediaKind, Inline | Remote | Stored, dict[str, Json]]
+
+
+def _media(raw: bytes, read: Any, beside: Mapping[str, Json]) -> Media | None:
+    if raw[:1] != b"{":
+        return None
+    wire = {camel(key): bytes(value) for key, value in members(raw).items() if bytes(value) != b"null"}
+    title = wire.pop("displayName", b"")
+    found: Source | None = read(wire)
+    if found is None:
+        return None
+    kind, source, rest = found
+    extras = extras_of(NAME, {**beside, **rest})
+    return Media(kind, source, unquote(title) if title[:1] == b'"' else None, extras=extras)
+
+
+def _read_inline(wire: dict[str, bytes]) -> Source | None:
+    media_type, content = wire.pop("mimeType", b'""'), wire.pop("data", b"")
+    if media_type[:1] != b'"' or content[:1] != b'"':
+        return None
+    name = unquote(media_type)
+    return kind_of(name), Inline(name, _standard(content)), {f"inlineData.{key}": value for key, value in wire.items()}
+
+
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+
+
+def _standard(data: bytes) -> bytes:
+    """Base64 in the alphabet that all others read, and padded: Google's own SDK writes the one for URLs."""
+    if b"-" in data or b"_" in data:
+        data = data.translate(_STANDARD)
+    missing = -(len(data) - 2) % 4
+    return data[:-1] + b"=" * missing + b'"' if missing in (1, 2) and b"\\" not in data else data
+
+
+def _read_file(wire: dict[str, bytes]) -> Source | None:
+    media_type, uri = wire.pop("mimeType", b'""'), wire.pop("fileUri", b"")
+    if media_type[:1] != b'"' or uri[:1] != b'"':
+        return None
+    name, url = unquote(media_type), unquote(uri)
+    kind = kind_of(name or guess(url))
+    name = "" if name.endswith("/*") else name
+    source = Stored(url, NAME, name) if _is_stored(url) else Remote(url, name)
+    return kind, source, {f"fileData.{key}": value for key, value in wire.items()}
+
+
+def _is_stored(url: str) -> bool:
+    """A file of Google's own: of the Files API or in a bucket."""
+    return url.startswith(("gs://", "files/")) or ("/files/" in url and "googleapis.com/" in url)
+
+
+def kind_of(media_type: str) -> MediaKind:
+    return _KINDS.get(media_type.partition("/")[0], MediaKind.DOCUMENT)
+
+
+def guess(url: str) -> str:
+    """The media type that the end of a URL tells, if it does."""
+    return _ENDINGS.get(url.partition("?")[0].rpartition(".")[2].lower(), "")
+
+
+_KINDS = {"image": MediaKind.IMAGE, "audio": MediaKind.AUDIO, "video": MediaKind.VIDEO}
+_ENDINGS = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+}

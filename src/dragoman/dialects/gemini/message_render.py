@@ -1,0 +1,399 @@
+"""Our messages to Gemini's contents.
+
+Writes what the value says and takes no facts. What Gemini has no words for is refused as Unrepresentable: a rule is
+missing for that target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import (
+    Call,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Plain,
+    Reasoning,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.message_parse import NO_ID, guess, kind_of, read_response
+from dragoman.dialects.rendering import Pieces
+from dragoman.errors import Unrepresentable
+
+_ROLES = {
+    USER: b'"user"',
+    TOOL: b'"user"',
+    ASSISTANT: b'"model"',
+    SYSTEM: b'"system"',
+}
+
+
+def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """messages[start:stop] as contents. Responses and the user's words after them are one content.
+
+    Leading system messages belong to `systemInstruction` (`render_system`), unless they were spelled inline.
+    """
+    index = max(start, _opening(messages))
+    while index < stop:
+        message = messages[index]
+        parts = message.parts
+        role = message.role
+        marked = message.extras is not None or message.hint is not None or message.name is not None or message.role_text
+        if len(parts) == 1 and not marked:
+            # Most are one bare text, call or result: written here, without a call of our own, at half the cost. Each
+            # attribute is read of one class only in its place: the interpreter is fast at that, and slow at mixtures.
+            only = parts[0]
+            kind = type(only)
+            if kind is Text and (role is USER or role is ASSISTANT):
+                text: Any = only
+                if text.signature is None and text.extras is None and text.hint is None:
+                    out += (_SAYING[role], text.literal, b"}]}")
+                    index += 1
+                    continue
+            elif kind is Call and role is ASSISTANT:
+                call: Any = only
+                if _is_bare_call(call):
+                    out += (_CALLING, quote(call.name), b',"args":', call.arguments, b',"id":', quote(call.id), b"}}]}")
+                    index += 1
+                    continue
+            elif kind is Result and index and (index + 1 == stop or messages[index + 1].role is not USER):
+                result: Any = only
+                before = messages[index - 1].parts
+                asked: Any = before[-1] if before else None
+                if type(asked) is Call and asked.id == result.call_id and _is_bare_result(result):
+                    out += (_ANSWERING, quote(asked.name), b',"id":', quote(asked.id), b',"response":{"output":')
+                    out += (result.parts[0].literal, b"}}}]}")
+                    index += 1
+                    continue
+        named = _ToolNames(messages, index) if role in _ANSWERERS else _NO_NAMES
+        index += 1
+        if role is TOOL and index < stop and _goes_on(message, messages[index]):
+            parts += messages[index].parts
+            index += 1
+        _write_content(message, parts, named, out)
+
+
+_SAYING = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
+_CALLING = b',{"role":"model","parts":[{"functionCall":{"name":'
+_ANSWERING = b',{"role":"user","parts":[{"functionResponse":{"name":'
+_BRACE = ord("{")
+
+
+def _is_bare_call(call: Call) -> bool:
+    if call.signature is not None or call.extras is not None or call.hint is not None:
+        return False
+    return call.arguments[0] == _BRACE and not call.custom and call.spelled != NO_ID
+
+
+def _is_bare_result(result: Result) -> bool:
+    """One bare text that is no object, and nothing besides."""
+    parts = result.parts
+    if len(parts) != 1 or type(parts[0]) is not Text or result.is_error or result.custom or result.spelled == NO_ID:
+        return False
+    if result.extras is not None or result.hint is not None:
+        return False
+    only = parts[0]
+    return only.literal[1] != _BRACE and only.hint is None and only.extras is None and only.signature is None
+
+
+def _opening(messages: Sequence[Message]) -> int:
+    """How many system messages go to the field."""
+    for index, message in enumerate(messages):
+        if message.role is not SYSTEM or message.inline:
+            return index
+    return len(messages)
+
+
+def _goes_on(message: Message, after: Message) -> bool:
+    plain = not after.role_text and _bare(after.extras) and _bare(message.extras) and after.name is None
+    return after.role is USER and plain and bool(after.parts)
+
+
+def _bare(extras: Extras | None) -> bool:
+    """No fields besides a role that was left out."""
+    return extras is None or extras.fields.keys() == {"role"}
+
+
+def _write_content(message: Message, parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
+    if message.name is not None or message.hint is not None or message.role is DEVELOPER:
+        _refuse(message)
+    role = quote(message.role_text) if message.role_text else _ROLES[message.role]
+    out += (b',{"role":', role, b',"parts":')
+    _write_list(parts, named, out)
+    if message.extras is not None:
+        _write_extras(message.extras, "", out)
+    out.append(b"}")
+
+
+def _refuse(message: Message) -> None:
+    at = f"/messages/{message.at}"
+    if message.role is DEVELOPER:
+        raise Unrepresentable("a developer message in a Gemini request", at=at)
+    if message.name is not None:
+        raise Unrepresentable(f'the name "{message.name}" on a message in a Gemini request', at=at)
+    if message.hint is not None:
+        raise Unrepresentable("a cache hint in a Gemini request", at=at)
+
+
+def render_system(messages: Sequence[Message]) -> Json | None:
+    """The `systemInstruction`, of the one message that it holds."""
+    count = _opening(messages)
+    if count == 0:
+        return None
+    if count > 1:
+        raise Unrepresentable("several system messages for one system instruction", at=f"/messages/{messages[1].at}")
+    message = messages[0]
+    _refuse(message)
+    out: Pieces = [b'{"parts":']
+    _write_list(message.parts, _ToolNames(messages, 0), out)
+    _write_extras(message.extras, "", out)
+    out.append(b"}")
+    return b"".join(out)
+
+
+class _ToolNames:
+    """The names of the tools that the results of a message answer: the calls stand before it, mostly right before."""
+
+    __slots__ = ("_before", "_messages")
+
+    def __init__(self, messages: Sequence[Message], before: int) -> None:
+        self._messages = messages
+        self._before = before
+
+    def of(self, result: Result) -> str:
+        for index in range(self._before - 1, -1, -1):
+            for part in self._messages[index].parts:
+                if type(part) is Call and part.id == result.call_id:
+                    return part.name
+        if result.name is None:
+            raise Unrepresentable(f"a result of {result.call_id} without the name of its tool")
+        return result.name
+
+
+_NO_NAMES = _ToolNames((), 0)
+_ANSWERERS = (TOOL, ASSISTANT)
+"""Roles that may hold results: a model's content is kept with a response in it."""
+
+
+def _write_list(parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
+    if not parts:
+        out.append(b"[]")
+        return
+    mark = b"["
+    for part in parts:
+        out.append(mark)
+        if type(part) is Result:
+            _write_result(part, named.of(part), out)
+        else:
+            write_part(part, out)
+        mark = b","
+    out.append(b"]")
+
+
+def write_part(part: Part, out: Pieces) -> None:
+    """Any part but a result."""
+    kind = type(part)
+    if part.hint is not None:
+        raise Unrepresentable("a cache hint in a Gemini part")
+    if kind is Text and part.extras is None and part.signature is None:  # type: ignore[attr-defined]
+        out += (b'{"text":', part.literal, b"}")  # type: ignore[attr-defined]
+        return
+    writer = WRITERS.get(kind)
+    if writer is None:
+        raise Unrepresentable(f"a part of kind {kind.__name__} in a Gemini content")
+    writer(part, out)
+
+
+def _write_extras(extras: Extras | None, head: str, out: Pieces) -> None:
+    """The extras that stood inside a member (`functionCall.`), or beside it."""
+    if extras is None:
+        return
+    if extras.dialect != NAME:
+        raise Unrepresentable(f"fields of {extras.dialect} in a Gemini content: {', '.join(extras.fields)}")
+    for key, value in extras.fields.items():
+        inside = key.startswith(head) if head else "." not in key
+        if inside and key != "role":  # one that was left out: it is written for all
+            out += (b",", quote(key[len(head) :]), b":", value)
+
+
+def _write_text(part: Text, out: Pieces) -> None:
+    out += (b'{"text":', part.literal)
+    _write_signature(part.signature, out)
+    _write_extras(part.extras, "", out)
+    out.append(b"}")
+
+
+def _write_signature(held: Opaque | None, out: Pieces) -> None:
+    """Gemini's own signature as it is, by whichever of its endpoints; any other under its maker's name."""
+    if held is None:
+        return
+    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect in (NAME, "openai-chat")
+    out += (b',"thoughtSignature":', held.json if own else quote(seal(held)))
+
+
+def _write_call(part: Call, out: Pieces) -> None:
+    if part.custom:
+        raise Unrepresentable(f"a call of the custom tool {part.name} in a Gemini content")
+    if part.arguments[:1] != b"{":
+        raise Unrepresentable(f"arguments of {part.name} that are no object")
+    out += (b'{"functionCall":{"name":', quote(part.name), b',"args":', part.arguments)
+    if part.spelled != NO_ID:
+        out += (b',"id":', quote(part.id))
+    if part.extras is None and part.signature is None:
+        out.append(b"}}")
+        return
+    _write_extras(part.extras, "functionCall.", out)
+    out.append(b"}")
+    _write_signature(part.signature, out)
+    _write_extras(part.extras, "", out)
+    out.append(b"}")
+
+
+def _write_result(part: Result, name: str, out: Pieces) -> None:
+    if part.hint is not None:
+        raise Unrepresentable("a cache hint in a Gemini part")
+    if part.custom:
+        raise Unrepresentable(f"a result of the custom tool {name} in a Gemini content")
+    out += (b'{"functionResponse":{"name":', quote(name))
+    if part.spelled != NO_ID:
+        out += (b',"id":', quote(part.call_id))
+    _write_response(part, out)
+    if part.extras is None:
+        out.append(b"}}")
+        return
+    _write_extras(part.extras, "functionResponse.", out)
+    out.append(b"}")
+    _write_extras(part.extras, "", out)
+    out.append(b"}")
+
+
+def _write_response(part: Result, out: Pieces) -> None:
+    """The texts are the response; whatever follows them stands in its parts."""
+    texts: list[bytes] = []
+    rest: list[Part] = []
+    for piece in part.parts:
+        if type(piece) is not Text:
+            rest.append(piece)
+            continue
+        if rest:
+            raise Unrepresentable("a text after media in a result", hint="put the text first")
+        if piece.hint is not None or piece.extras is not None or piece.signature is not None:
+            raise Unrepresentable("a text with a cache hint or fields of its own in a result")
+        texts.append(piece.literal)
+    out += (b',"response":', response_of(texts, part.is_error))
+    mark = b',"parts":['
+    for piece in rest:
+        out.append(mark)
+        if type(piece) not in (Media, Opaque):
+            raise Unrepresentable(f"a part of kind {type(piece).__name__} in a result")
+        write_part(piece, out)
+        mark = b","
+    if rest:
+        out.append(b"]")
+
+
+def response_of(texts: Sequence[bytes], is_error: bool) -> Json:
+    """The response object of texts, such that `read_response` gives the texts back."""
+    if not texts:
+        if is_error:
+            raise Unrepresentable("an error that says nothing as the result of a call")
+        return b"{}"
+    if len(texts) > 1:
+        return (b'{"errors":[' if is_error else b'{"outputs":[') + b",".join(texts) + b"]}"
+    literal = texts[0]
+    if is_error:
+        return b'{"error":' + literal + b"}"
+    whole = _object(literal) if literal[1:2] == b"{" else None
+    return b'{"output":' + literal + b"}" if whole is None else whole
+
+
+def _object(literal: bytes) -> Json | None:
+    """The JSON object that a text is, if it reads back as just that text."""
+    try:
+        raw = msgspec.json.decode(literal).encode()
+        msgspec.json.decode(raw, type=dict)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+    parts, is_error = read_response(raw)
+    same = not is_error and len(parts) == 1 and isinstance(parts[0], Text) and raw[-1:] == b"}"
+    return raw if same and parts[0].text.encode() == raw else None  # type: ignore[attr-defined]
+
+
+def _write_reasoning(part: Reasoning, out: Pieces) -> None:
+    if part.text is None and part.state is None:
+        raise Unrepresentable("reasoning without text and state in a Gemini content")
+    out.append(b'{"thought":true')
+    if part.text is not None:
+        out += (b',"text":', part.text.literal)
+    _write_signature(part.state, out)
+    _write_extras(part.extras, "", out)
+    out.append(b"}")
+
+
+def _write_opaque(part: Opaque, out: Pieces) -> None:
+    if part.origin.dialect != NAME:
+        raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in a Gemini content")
+    out.append(part.json)
+
+
+def _write_media(part: Media, out: Pieces) -> None:
+    source = part.source
+    if isinstance(source, Plain):
+        raise Unrepresentable("a document given as its text in a Gemini content")
+    if part.detail is not None:
+        raise Unrepresentable("the detail of an image in a Gemini content")
+    if part.transcript is not None:
+        raise Unrepresentable("the transcript of a sound in a Gemini content")
+    if isinstance(source, Inline):
+        out += (b'{"inlineData":{"mimeType":', quote(source.media_type), b',"data":', source.data)
+        head = "inlineData."
+    else:
+        _write_address(part.kind, source, out)
+        head = "fileData."
+    if part.title is not None:
+        out += (b',"displayName":', quote(part.title))
+    _write_extras(part.extras, head, out)
+    out.append(b"}")
+    _write_extras(part.extras, "", out)
+    out.append(b"}")
+
+
+def _write_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> None:
+    """A file by its URI. A kind that neither type nor URI tells is written as `image/*`."""
+    if isinstance(source, Stored):
+        if source.provider != NAME:
+            raise Unrepresentable(f"a file stored at {source.provider or 'another provider'} in a Gemini content")
+        uri = source.id
+    else:
+        uri = source.url
+    out += (b'{"fileData":{"fileUri":', quote(uri))
+    media_type = source.media_type
+    if not media_type and kind_of(guess(uri)) is not kind:
+        media_type = "application/*" if kind is MediaKind.DOCUMENT else f"{kind.value}/*"
+    if media_type:
+        out += (b',"mimeType":', quote(media_type))
+
+
+WRITERS: dict[type[Part], Callable[..., None]] = {
+    Text: _write_text,
+    Call: _write_call,
+    Reasoning: _write_reasoning,
+    Media: _write_media,
+    Opaque: _write_opaque,
+}

@@ -1,0 +1,33 @@
+"""Gemini's list of models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from dragoman.dialects.dialect import ListedModel, ModelListing
+
+_encode = msgspec.json.Encoder().encode
+_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
+
+
+def _model(model: ListedModel) -> dict[str, Any]:
+    shown = {
+        "name": f"models/{model.name}",
+        "displayName": model.description or model.name,
+        "supportedGenerationMethods": _METHODS,
+    }
+    return shown | ({"inputTokenLimit": model.context_window} if model.context_window else {})
+
+
+def _render_model(model: ListedModel) -> bytes:
+    return _encode(_model(model))
+
+
+def _render_models(models: Sequence[ListedModel]) -> bytes:
+    return _encode({"models": [_model(model) for model in models]})
+
+
+GEMINI_MODELS = ModelListing(_render_model, _render_models)

@@ -1,0 +1,380 @@
+"""Events put into Gemini's parts.
+
+A call is one part and is written when it is complete; so is a picture. Until then whatever follows it in the same
+candidate is held, so that parts stand in the order in which they began. State is told with the part it belongs to, in a
+stream as a part of its own with empty text right behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.collect import arguments_of, collect, merged
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.parts import Extras, Inline, Json, Media, Opaque, Remote
+from dragoman.conversation.replies import Reply, Usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.stop_reasons import word_of
+from dragoman.wire.json_reader import write_object
+from dragoman.wire.sse import one_line
+
+HELD_LIMIT = 16 * 1024 * 1024
+"""Bytes of fragments that may wait for another part to be complete."""
+
+_plain = msgspec.json.decode
+_encode = msgspec.json.Encoder().encode
+_TEXT, _THOUGHT, _CALL = TextDelta, ReasoningDelta, CallStarted
+
+
+class _CandidateBuilder:
+    """What is unfinished in one candidate."""
+
+    __slots__ = (
+        "call",
+        "citations",
+        "fragments",
+        "held",
+        "kind",
+        "media",
+        "part",
+        "signature",
+        "size",
+        "stop",
+        "written",
+    )
+
+    def __init__(self) -> None:
+        self.part = -1
+        self.written = -1
+        self.kind: type[Event] | None = None
+        self.call: CallStarted | None = None
+        self.fragments: list[bytes] = []
+        self.signature = b""
+        self.media: list[MediaDelta] = []
+        self.held: list[Event] = []
+        self.size = 0
+        self.citations: list[Json] = []
+        self.stop: Stopped | None = None
+
+
+class PartBuilder:
+    """The order of parts. How they are framed is for those who derive from it."""
+
+    __slots__ = ("_candidates", "answering", "over", "started", "usage")
+
+    def __init__(self, answering: AnswerContext) -> None:
+        self.answering = answering
+        self.started = Started()
+        self.usage: Usage | None = None
+        self.over = False
+        self._candidates: dict[int, _CandidateBuilder] = {}
+
+    def take(self, event: Event) -> None:
+        if not self.over:
+            _TAKE[type(event)](self, event)
+
+    # What those who derive from it write.
+
+    def begin(self) -> None: ...
+
+    def part(self, choice: int, json: Json) -> None: ...
+
+    def sign(self, choice: int, signature: bytes, thought: bool, fresh: bool) -> None: ...
+
+    def logprobs(self, choice: int, tokens: Json) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def fail(self, failure: Failure) -> None: ...
+
+    # Events.
+
+    def _started(self, event: Started) -> None:
+        self.started = event
+        self.begin()
+
+    def _text(self, event: TextDelta | RefusalDelta) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        candidate.part, candidate.kind = event.part, _TEXT
+        if event.literal != EMPTY:
+            candidate.written = event.part
+            self.part(event.choice, b'{"text":' + event.literal + b"}")
+        if type(event) is TextDelta and event.logprobs is not None:
+            self.logprobs(event.choice, event.logprobs)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        candidate = self._at(event)
+        if candidate is None or event.literal == EMPTY:
+            return
+        candidate.part = candidate.written = event.part
+        candidate.kind = _THOUGHT
+        self.part(event.choice, b'{"text":' + event.literal + b',"thought":true}')
+
+    def _state(self, event: Signed) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        signature = _signature(event.state)
+        if candidate.call is not None:
+            candidate.signature = signature
+            return
+        if candidate.part != event.part:
+            candidate.part, candidate.kind = event.part, _THOUGHT
+        self.sign(event.choice, signature, candidate.kind is not _TEXT, candidate.written != event.part)
+        candidate.written = -1
+
+    def _call_started(self, event: CallStarted) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        candidate.call, candidate.part, candidate.kind = event, event.part, _CALL
+        candidate.fragments, candidate.signature = [], b""
+
+    def _call_delta(self, event: CallDelta) -> None:
+        candidate = self._at(event)
+        if candidate is not None and candidate.call is not None:
+            candidate.fragments.append(event.literal)
+            self._weigh(candidate, len(event.literal))
+
+    def _call_ended(self, event: CallEnded) -> None:
+        candidate = self._at(event)
+        if candidate is not None:
+            self._end_call(event.choice, candidate)
+            self._release(candidate)
+
+    def _cited(self, event: Cited) -> None:
+        """Own citations are told with the metadata of the stop."""
+        if event.origin.dialect != NAME:
+            source = _source(event.json)
+            if source is not None:
+                self._candidate(event.choice).citations.append(source)
+
+    def _media(self, event: MediaDelta) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        candidate.media.append(event)
+        candidate.part, candidate.kind = event.part, MediaDelta
+        self._weigh(candidate, len(event.data))
+
+    def _kept(self, event: Kept) -> None:
+        candidate = self._at(event)
+        if candidate is None or event.opaque.origin.dialect != NAME:
+            return
+        candidate.part, candidate.kind = event.part, Kept
+        self.part(event.choice, event.opaque.json)
+
+    def _stopped(self, event: Stopped) -> None:
+        self._complete(event.choice, self._candidate(event.choice))
+        self._candidate(event.choice).stop = event
+
+    def _used(self, event: Used) -> None:
+        self.usage = merged(self.usage, event.usage)
+
+    def _ended(self, event: Ended) -> None:
+        for choice, candidate in list(self._candidates.items()):
+            self._complete(choice, candidate)
+        self.over = True
+        self.finish()
+
+    def _failed(self, event: Failed) -> None:
+        self._fail(event.failure)
+
+    # The order.
+
+    def _fail(self, failure: Failure) -> None:
+        self.over = True
+        self._candidates.clear()
+        self.fail(failure)
+
+    def _candidate(self, choice: int) -> _CandidateBuilder:
+        found = self._candidates.get(choice)
+        if found is None:
+            found = self._candidates[choice] = _CandidateBuilder()
+        return found
+
+    def _at(self, event: Any) -> _CandidateBuilder | None:
+        """The candidate, unless the event has to wait for a call of it; it is then held."""
+        candidate = self._candidates.get(event.choice) or self._candidate(event.choice)
+        if candidate.part == event.part:
+            return candidate
+        if candidate.call is not None:
+            candidate.held.append(event)
+            self._weigh(candidate, len(getattr(event, "literal", b"")) + 64)
+            return None
+        if candidate.media:
+            self._end_media(event.choice, candidate)
+        return candidate
+
+    def _weigh(self, candidate: _CandidateBuilder, size: int) -> None:
+        candidate.size += size
+        if candidate.size > HELD_LIMIT * 2:
+            self._fail(Failure(FailureKind.BROKEN_STREAM, "A tool call or a picture of the answer is too long."))
+
+    def _release(self, candidate: _CandidateBuilder) -> None:
+        held, candidate.held, candidate.size = candidate.held, [], 0
+        for event in held:
+            self.take(event)
+
+    def _complete(self, choice: int, candidate: _CandidateBuilder) -> None:
+        """At the end every part is complete, whether its end was told or not."""
+        while (candidate.call is not None or candidate.held or candidate.media) and not self.over:
+            self._end_media(choice, candidate)
+            self._end_call(choice, candidate)
+            self._release(candidate)
+
+    def _end_call(self, choice: int, candidate: _CandidateBuilder) -> None:
+        call, candidate.call = candidate.call, None
+        if call is None:
+            return
+        arguments = arguments_of(unquote(joined("", candidate.fragments)), call.custom)
+        if arguments[:1] != b"{":
+            arguments = b'{"arguments":' + arguments + b"}"
+        fields = {"name": quote(call.name), "args": one_line(arguments)}
+        if call.id:
+            fields["id"] = quote(call.id)
+        members = {"functionCall": write_object(fields)}
+        if candidate.signature:
+            members["thoughtSignature"] = candidate.signature
+        self.part(choice, write_object(members))
+
+    def _end_media(self, choice: int, candidate: _CandidateBuilder) -> None:
+        pieces, candidate.media = candidate.media, []
+        if not pieces:
+            return
+        reply = collect([*pieces, Ended()])
+        for media in reply.choices[-1].parts if isinstance(reply, Reply) else ():
+            if isinstance(media, Media):
+                for json in _media_parts(media):
+                    self.part(choice, json)
+
+    # What all ways of framing need.
+
+    def head(self) -> dict[str, bytes]:
+        """The members that every chunk ends with."""
+        started = self.started
+        fields = {
+            "modelVersion": quote(self.answering.model or started.model),
+            "responseId": quote(started.id or self.answering.id),
+        }
+        if started.created is not None:
+            fields["createTime"] = quote(datetime.fromtimestamp(started.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        return fields
+
+    def stops(self) -> list[tuple[int, dict[str, bytes]]]:
+        """The last members of each candidate. Where the prompt was blocked there is no candidate."""
+        stops = []
+        for choice in sorted(self._candidates):
+            candidate = self._candidates[choice]
+            fields = {"index": b"%d" % choice}
+            if candidate.stop is not None:
+                fields["finishReason"] = quote(word_of(candidate.stop.reason, candidate.stop.said))
+                fields.update(own_fields(candidate.stop.extras))
+            if candidate.citations:
+                fields["citationMetadata"] = b'{"citations":[' + b",".join(candidate.citations) + b"]}"
+            stops.append((choice, fields))
+        return stops
+
+
+def own_fields(extras: Extras | None) -> dict[str, bytes]:
+    """Extra fields that came from this dialect."""
+    return dict(extras.fields) if extras is not None and extras.dialect == NAME else {}
+
+
+def _signature(state: Opaque) -> bytes:
+    own = state.origin.dialect == NAME and state.kind == reasoning_states.THOUGHT
+    return state.json if own else quote(seal(state))
+
+
+def _media_parts(media: Media) -> list[Json]:
+    """The bytes or the address, and the words that were spoken."""
+    parts = []
+    source = media.source
+    extras = own_fields(media.extras)
+    if isinstance(source, Inline) and source.data != EMPTY:
+        inline = write_object({"mimeType": quote(source.media_type), "data": source.data})
+        parts.append(write_object({"inlineData": inline, **extras}))
+    elif isinstance(source, Remote):
+        named = {"mimeType": quote(source.media_type)} if source.media_type else {}
+        parts.append(write_object({"fileData": write_object({**named, "fileUri": quote(source.url)}), **extras}))
+    if media.transcript is not None and media.transcript != EMPTY:
+        parts.append(b'{"text":' + media.transcript + b"}")
+    return parts
+
+
+def _source(json: Json) -> Json | None:
+    """Another dialect's citation as a web source, where it names one."""
+    found = _plain(json)
+    if isinstance(found, dict) and isinstance(found.get("url_citation"), dict):
+        found = found["url_citation"]
+    if not isinstance(found, dict) or not isinstance(found.get("url"), str):
+        return None
+    fields = {"uri": found["url"]}
+    if isinstance(found.get("title"), str):
+        fields["title"] = found["title"]
+    return _encode(fields)
+
+
+def logprobs_result(tokens: Json) -> Json:
+    """Log probabilities of OpenAI Chat's form as Gemini tells them."""
+    items = _objects(_plain(tokens))
+    result: dict[str, Any] = {"chosenCandidates": [_token(item) for item in items]}
+    tops = [_objects(item.get("top_logprobs")) for item in items]
+    if any(tops):
+        result["topCandidates"] = [{"candidates": [_token(top) for top in found]} for found in tops]
+    return _encode(result)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _token(item: dict[str, Any]) -> dict[str, Any]:
+    return {"token": item.get("token"), "logProbability": item.get("logprob")}
+
+
+_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
+    Started: PartBuilder._started,
+    TextDelta: PartBuilder._text,
+    RefusalDelta: PartBuilder._text,
+    ReasoningDelta: PartBuilder._reasoning,
+    Signed: PartBuilder._state,
+    CallStarted: PartBuilder._call_started,
+    CallDelta: PartBuilder._call_delta,
+    CallEnded: PartBuilder._call_ended,
+    Cited: PartBuilder._cited,
+    MediaDelta: PartBuilder._media,
+    Kept: PartBuilder._kept,
+    Stopped: PartBuilder._stopped,
+    Used: PartBuilder._used,
+    Ended: PartBuilder._ended,
+    Failed: PartBuilder._failed,
+}

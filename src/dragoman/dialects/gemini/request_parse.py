@@ -1,0 +1,99 @@
+"""Gemini generateContent requests, both ways. Model and streaming are told by the path, not by the body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import quote as escape
+
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.messages import FIELD, Message
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.message_parse import parse_messages, parse_system
+from dragoman.dialects.gemini.settings import SNAKE, parse_top_level
+from dragoman.dialects.parsing import read_model, reading
+from dragoman.errors import DuplicateKey, MalformedRequest
+from dragoman.wire.json_reader import items, members, readable, refuse_duplicates, write_list, write_object
+
+LIST = "contents"
+PATH = "/v1beta/models/"
+TELLS_MODEL = False
+HEADERS: dict[str, str] = {}
+"""Model and stream are said by the path."""
+
+
+@reading
+def parse_request(
+    body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
+) -> Ask:
+    """A client's request, with the model and the streaming of its path. Raises MalformedRequest or DuplicateKey."""
+    source, repairs = readable(body)
+    given = members(source)
+    refuse_duplicates(source, given)
+    found = _renamed(given)
+    raw = found.get(LIST)
+    if raw is None:
+        raise MalformedRequest("there are no contents", at="/contents", hint='a Gemini request has "contents"')
+    contents, mended = _listed(bytes(raw))
+    found[LIST] = Raw(contents)
+    if mended:
+        source, repairs = write_object(found), (*repairs, "made a content of a text")
+    top = parse_top_level(found)
+    messages = parse_system(bytes(found.get("systemInstruction", b""))) + parse_messages(contents)
+    conversation = Conversation(tuple(messages), top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
+    named = model or (read_model(found) or "").removeprefix("models/") or None
+    return Ask(NAME, named, stream, conversation, source, found, headers or {}, True, repairs)
+
+
+def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The members under their camelCase names."""
+    if not found.keys() & SNAKE.keys():
+        return dict(found)
+    out: dict[str, Raw] = {}
+    for key, value in found.items():
+        name = SNAKE.get(key, key)
+        if name in out:
+            raise DuplicateKey(f'the key "{name}" stands twice, in two spellings', at=f"/{key}", hint="send it once")
+        out[name] = value
+    return out
+
+
+def _listed(raw: bytes) -> tuple[bytes, bool]:
+    """The contents as a list, and whether a text had to be made a content: SDKs take these, the API does not."""
+    if raw[:1] == b"{":
+        return b"[" + raw + b"]", False
+    if raw[:1] == b'"':
+        return write_list([_content(raw)]), True
+    if raw[:1] != b"[":
+        raise MalformedRequest("contents are not a list", at="/contents")
+    if raw[1:64].lstrip()[:1] != b'"':
+        return raw, False
+    return write_list([_content(bytes(item)) for item in items(raw, "/contents")]), True
+
+
+def _content(raw: bytes) -> bytes:
+    return b'{"role":"user","parts":[{"text":' + raw + b"}]}" if raw[:1] == b'"' else raw
+
+
+def path(options: RenderOptions) -> str:
+    """Where the request goes: the model and the streaming stand here."""
+    verb = "streamGenerateContent?alt=sse" if options.stream else "generateContent"
+    return f"{PATH}{_escaped(options.model)}:{verb}"
+
+
+@lru_cache(maxsize=256)
+def _escaped(model: str) -> str:
+    return escape(model.removeprefix("models/"), safe="/@:._-")
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    at = "/systemInstruction" if message.at == FIELD else f"/contents/{message.at}"
+    if part is None:
+        return at
+    if message.span > 1:
+        return f"/contents/{message.at + min(part, message.span - 1)}"
+    return f"{at}/parts/{part}"

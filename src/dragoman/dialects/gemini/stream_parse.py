@@ -1,0 +1,111 @@
+"""Gemini's stream: bytes to events, and events to bytes, as server-sent events or as one JSON array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from dragoman.conversation.events import Event
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Origin
+from dragoman.dialects.gemini import ORIGIN
+from dragoman.dialects.gemini.answer_events import ABSENT, GeminiAnswerParser, GeminiChunk, decode_chunk
+from dragoman.dialects.gemini.errors import parse_error
+from dragoman.dialects.gemini.json_array import ObjectDecoder
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.json_reader import mend_surrogates
+from dragoman.wire.sse import SseDecoder, one_line
+
+TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "A chunk of the stream was longer than can be read.")
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+_LINE, _END = b"\r\n", b"\r\n\r\n"
+
+
+class GeminiStreamParser:
+    """Bytes of a stream to events. Never raises; `skipped` counts the chunks that could not be read.
+
+    `seed` is what ids of calls are made from where the response has no id of its own.
+    """
+
+    __slots__ = ("_frames", "_idle", "_objects", "_reader", "_torn", "skipped")
+
+    def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
+        self._frames: SseDecoder | None = None
+        self._idle = False
+        self._objects: ObjectDecoder | None = None
+        self._reader = GeminiAnswerParser(origin or ORIGIN, seed)
+        self._torn = TornDeltas()
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> list[Event]:
+        out: list[Event] = []
+        if self._frames is None and self._objects is None:
+            self._choose(data)
+        if self._idle and data[-4:] == _END and data.find(_LINE) == len(data) - 4 and data[:6] == b"data: ":
+            # One whole frame, as they nearly always come.
+            self._read(data[6:-4], out)
+        elif self._frames is not None:
+            for frame in self._frames.feed(data):
+                self._read(frame.data, out)
+            self._idle = data[-4:] == _END and not self._frames.overflowed
+            if self._frames.overflowed and not self._reader.over:
+                self._reader.fail(TOO_LONG, out)
+        elif self._objects is not None:
+            for found in self._objects.feed(data):
+                self._read(one_line(found), out)
+            if self._objects.overflowed and not self._reader.over:
+                self._reader.fail(TOO_LONG, out)
+        if self._torn.found:
+            self._torn.mend(out, 0)
+        return out
+
+    def close(self) -> list[Event]:
+        out: list[Event] = []
+        if self._frames is not None:
+            for frame in self._frames.close():
+                self._read(frame.data, out)
+        if self._torn.found:
+            self._torn.mend(out, 0)
+            self._torn.tell_leftovers(out)
+        self._reader.finish(out)
+        return out
+
+    def _choose(self, data: bytes) -> None:
+        """A stream that opens with a bracket is JSON; any other is server-sent events."""
+        start = data.lstrip(_BLANK)[:1]
+        if start in (b"[", b"{"):
+            self._objects = ObjectDecoder()
+        elif start:
+            self._frames = SseDecoder(joint=b" ")
+
+    def _read(self, data: bytes, out: list[Event]) -> None:
+        if self._reader.over:
+            return
+        try:
+            chunk: GeminiChunk | None = decode_chunk(data) if data.isascii() else None
+        except msgspec.DecodeError:
+            chunk = None
+        if chunk is None:
+            chunk, data = readable(data, self._torn.mark)
+        if chunk is None:
+            self.skipped += not data.startswith(b"[DONE]")
+        elif chunk.error is not ABSENT:
+            self._reader.fail(parse_error(200, {}, data), out)
+        else:
+            self._reader.chunk(chunk, data, out)
+
+
+def readable(data: bytes, mend: Callable[[bytes], bytes] = mend_surrogates) -> tuple[GeminiChunk | None, bytes]:
+    """The chunk, None where it cannot be read, and its text as it was read. `mend` sees to torn surrogate pairs."""
+    if not data.isascii():
+        data = data.decode("utf-8", "replace").encode()
+    try:
+        return decode_chunk(data), data
+    except msgspec.DecodeError:
+        data = mend(data)
+    try:
+        return decode_chunk(data), data
+    except msgspec.DecodeError:
+        return None, data

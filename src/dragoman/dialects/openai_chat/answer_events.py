@@ -1,0 +1,380 @@
+"""Chat answers read into events, chunk by chunk or whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Raw
+
+from dragoman.conversation.events import (
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat.answer_wire import (
+    ABSENT,
+    BODY_KEYS,
+    CHOICE_KEYS,
+    HEAD_KEYS,
+    UNREADABLE,
+    ChatChoiceDelta,
+    ChatChunk,
+    ChatDelta,
+    decode_chunk,
+    decode_head,
+    items,
+    members,
+    plain,
+)
+from dragoman.dialects.openai_chat.open_choice import OTHER, REASONING, REFUSAL, TEXT, OpenChoice
+from dragoman.dialects.openai_chat.reasoning_details import parse_entries
+from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, reason_of
+from dragoman.dialects.openai_chat.thought_signatures import signature_in
+from dragoman.dialects.openai_chat.usage import parse_usage
+from dragoman.dialects.parsing import extras_of, link
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.error_bodies import read_failure
+
+_QUOTE = 34
+_LIST = 91
+_NULL = b"null"
+_COMPLAINTS = frozenset({"message", "msg", "detail", "errors", "error_message", "error_msg", "error_code"})
+_STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
+
+
+class ChatAnswerParser:
+    """Holds the open choices, the head until it can be told, and the last word on usage."""
+
+    __slots__ = ("_choices", "_extras", "_head", "_id", "_seed", "_tags", "_torn", "_usage", "begun", "origin", "over")
+
+    def __init__(self, origin: Origin, seed: str = "", think_tags: bool = False) -> None:
+        self.origin = origin
+        self.begun = False
+        self.over = False
+        self._seed = seed
+        self._tags = think_tags
+        self._id = ""
+        self._head = Started()
+        self._extras: dict[str, Json] = {}
+        self._usage = b""
+        self._choices: dict[int, OpenChoice] = {}
+        self._torn = TornDeltas()
+
+    @property
+    def stopped(self) -> bool:
+        """Every choice has said why it ended."""
+        return bool(self._choices) and all(choice.said is not None for choice in self._choices.values())
+
+    def take(self, frame: bytes, out: list[Event], whole: bool = False) -> bool:
+        """Read one chunk or one whole answer. False where it cannot be read."""
+        try:
+            chunk = decode_chunk(frame)
+        except UNREADABLE:
+            frame, mended = self._salvage(frame)
+            if mended is None and frame[:1] == b"[" and b'"error"' in frame:
+                self.fail(frame, out)
+                return True
+            if mended is None:
+                return False
+            chunk = mended
+        if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
+            self.fail(frame, out)
+            return True
+        if chunk.choices is None and chunk.usage is ABSENT and _complains(frame):
+            self.fail(frame, out)
+            return True
+        start = len(out)
+        if not self.begun:
+            self._begin(frame, chunk, out)
+        if (chunk.usage is not ABSENT and bytes(chunk.usage) != _NULL) or chunk.x_groq is not ABSENT:
+            self._use(chunk)
+        for choice in chunk.choices or ():
+            self._take_choice(choice, frame, out, whole)
+        if self._torn.found:
+            self._torn.mend(out, start)
+        return True
+
+    def fail(self, frame: bytes, out: list[Event]) -> None:
+        self.over = True
+        out.append(Failed(read_failure(200, {}, frame)))
+
+    def finish(self, out: list[Event]) -> None:
+        """The proper end: all that waited for it."""
+        self.over = True
+        if not self.begun:
+            self._tell_head(out)
+        choices = [self._choices[index] for index in sorted(self._choices)]
+        broken = next((choice for choice in choices if (choice.said or "").lower() in BREAKDOWNS), None)
+        if broken is not None:
+            out.append(Failed(_breakdown(broken)))
+            return
+        self._torn.tell_leftovers(out)
+        for choice in choices:
+            choice.finish(out)
+        for choice in choices:
+            reason = reason_of(choice.said or "", bool(choice.calls), choice.refused)
+            out.append(Stopped(choice.index, reason, choice.said or "", None, choice.stop_extras()))
+        usage = parse_usage(self._usage) if self._usage else None
+        if usage is not None:
+            out.append(Used(usage))
+        out.append(Ended())
+
+    def _salvage(self, frame: bytes) -> tuple[bytes, ChatChunk | None]:
+        """A chunk with half a surrogate pair in it is worth a second look."""
+        frame = self._torn.mark(frame)
+        try:
+            return frame, decode_chunk(frame)
+        except UNREADABLE:
+            return frame, None
+
+    def _begin(self, frame: bytes, chunk: ChatChunk, out: list[Event]) -> None:
+        """Puts the head together. It is told with the first choice: a chunk may go ahead that has not even a name."""
+        try:
+            head = decode_head(frame)
+            fields = members(frame)
+        except UNREADABLE:
+            head, fields = decode_head(b"{}"), {}
+        for key, raw in fields.items():
+            if key not in HEAD_KEYS and key not in BODY_KEYS and bytes(raw) != _NULL:
+                self._extras[key] = bytes(raw)
+        before = self._head
+        self._id = str(chunk.id or "") or self._id
+        self._head = Started(
+            id=self._id,
+            model=head.model or before.model,
+            created=int(head.created) if head.created and 0 < head.created < 2**53 else before.created,
+            fingerprint=head.system_fingerprint or before.fingerprint,
+            service_tier=head.service_tier or before.service_tier,
+        )
+        if chunk.choices:
+            self._tell_head(out)
+
+    def _tell_head(self, out: list[Event]) -> None:
+        self.begun = True
+        head = self._head
+        if head.model and not self.origin.model:
+            self.origin = Origin(self.origin.dialect, self.origin.provider, head.model, self.origin.account)
+        extras = extras_of(NAME, self._extras)
+        out.append(Started(head.id, head.model, head.created, head.fingerprint, head.service_tier, extras))
+
+    def _use(self, chunk: ChatChunk) -> None:
+        told = bytes(chunk.usage)
+        if len(told) > 4:
+            self._usage = told
+        elif chunk.x_groq is not ABSENT and b'"usage"' in bytes(chunk.x_groq):
+            told = bytes(members(chunk.x_groq).get("usage", b""))
+            self._usage = told if told[:1] == b"{" else self._usage
+
+    def _choice(self, index: int) -> OpenChoice:
+        found = self._choices.get(index)
+        if found is None:
+            found = OpenChoice(index, self.origin, self._seed or self._id, self._tags)
+            self._choices[index] = found
+        return found
+
+    def _take_choice(self, wire: ChatChoiceDelta, frame: bytes, out: list[Event], whole: bool) -> None:
+        choice = self._choices.get(wire.index or 0) or self._choice(wire.index or 0)
+        delta = wire.message if whole else wire.delta
+        if delta is None:
+            delta, whole = wire.message, delta is None and wire.message is not None
+        if delta is not None:
+            logprobs = None
+            if wire.logprobs is not ABSENT and bytes(wire.logprobs) != _NULL:
+                logprobs = _token_logprobs(wire.logprobs)
+            self._take_delta(choice, delta, logprobs, out, whole)
+        elif wire.text is not ABSENT:
+            # A server of the old completions: the answer is plain text.
+            self._content(choice, bytes(wire.text), None, out)
+        if wire.finish_reason and choice.said is None:
+            choice.said = wire.finish_reason
+            self._keep_extras(choice, wire, frame)
+        elif whole and choice.said is None:
+            self._keep_extras(choice, wire, frame)
+
+    def _keep_extras(self, choice: OpenChoice, wire: ChatChoiceDelta, frame: bytes) -> None:
+        for raw in items(members(frame)["choices"]):
+            fields = members(raw)
+            if bytes(fields.get("index", b"0")) == b"%d" % (wire.index or 0):
+                extras = {key: bytes(value) for key, value in fields.items() if key not in CHOICE_KEYS}
+                choice.extras = {key: value for key, value in extras.items() if value != _NULL}
+
+    def _take_delta(
+        self, choice: OpenChoice, delta: ChatDelta, logprobs: Json | None, out: list[Event], whole: bool
+    ) -> None:
+        """In the order in which a model works: it thinks, speaks, and calls."""
+        if (
+            delta.reasoning_details is not ABSENT
+            or delta.reasoning_content is not ABSENT
+            or delta.reasoning is not ABSENT
+        ):
+            self._reason(choice, delta, out)
+        if delta.content is not ABSENT:
+            literal = bytes(delta.content)
+            if choice.open is TEXT and literal[0] == _QUOTE and literal != EMPTY and choice.tags is None:
+                out.append(TextDelta(choice.index, choice.part, literal, logprobs))
+            else:
+                self._content(choice, literal, logprobs, out)
+        if delta.refusal is not ABSENT:
+            self._refuse(choice, bytes(delta.refusal), out)
+        if delta.annotations is not ABSENT:
+            self._cite(choice, delta.annotations, out)
+        if delta.extra_content is not ABSENT:
+            self._sign_text(choice, delta.extra_content, out)
+        if delta.audio is not ABSENT:
+            self._hear(choice, delta.audio, out)
+        if delta.images is not ABSENT:
+            self._see(choice, delta.images, out)
+        if delta.tool_calls is not None:
+            for place, call in enumerate(delta.tool_calls):
+                choice.take_call(call, place if whole else None, out)
+        if delta.function_call is not None:
+            choice.take_legacy(delta.function_call, out)
+
+    def _content(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
+        if literal[0] == _QUOTE:
+            if literal != EMPTY:
+                self._speak(choice, literal, logprobs, out)
+            elif logprobs is not None and choice.open == TEXT:
+                out.append(TextDelta(choice.index, choice.part, EMPTY, logprobs))
+        elif literal[0] == _LIST:
+            for part in items(literal):
+                self._content_part(choice, bytes(part), out)
+
+    def _speak(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
+        if choice.tags is not None:
+            choice.tagged(choice.tags.feed(unquote(literal)), out)
+            return
+        if choice.open != TEXT:
+            choice.text_part = choice.begin(TEXT, out)
+        out.append(TextDelta(choice.index, choice.part, literal, logprobs))
+
+    def _content_part(self, choice: OpenChoice, raw: bytes, out: list[Event]) -> None:
+        """Content as a list: Mistral's thinking, Databricks' summaries, and kinds that only the provider knows."""
+        if raw[:1] != b"{":
+            return
+        fields = members(raw)
+        kind = unquote(bytes(fields["type"])) if bytes(fields.get("type", b""))[:1] == b'"' else ""
+        text = bytes(fields.get("text", b""))
+        if kind == "text" and text[:1] == b'"':
+            if text != EMPTY:
+                self._speak(choice, text, None, out)
+        elif kind == "thinking":
+            self._think(choice, fields.get("thinking", ABSENT), kind, out)
+        elif kind == "reasoning" and bytes(fields.get("summary", b""))[:1] == b"[":
+            self._think(choice, fields["summary"], "summary", out)
+        else:
+            opaque = Opaque(kind=kind, json=raw, origin=self.origin)
+            out.append(Kept(choice.index, choice.begin(OTHER, out), opaque))
+
+    def _think(self, choice: OpenChoice, raw: Raw, field: str, out: list[Event]) -> None:
+        if bytes(raw)[:1] == b'"':
+            self._ponder(choice, bytes(raw), field, out)
+        for piece in items(raw) if bytes(raw)[:1] == b"[" else ():
+            if bytes(piece)[:1] == b"{":
+                self._ponder(choice, bytes(members(piece).get("text", b"")), field, out)
+
+    def _ponder(self, choice: OpenChoice, literal: bytes, field: str, out: list[Event]) -> None:
+        if literal[:1] == b'"' and literal != EMPTY:
+            out.append(ReasoningDelta(choice.index, choice.enter(REASONING, out), literal, field))
+
+    def _reason(self, choice: OpenChoice, delta: ChatDelta, out: list[Event]) -> None:
+        """The same words may come twice, as a string and as details: the details, which carry the state, win."""
+        details = delta.reasoning_details
+        entries = parse_entries(bytes(details)) if details is not ABSENT and bytes(details) != _NULL else []
+        if not any(entry.literals for entry in entries):
+            if delta.reasoning_content is not ABSENT and len(bytes(delta.reasoning_content)) > 2:
+                self._ponder(choice, bytes(delta.reasoning_content), "reasoning_content", out)
+            elif delta.reasoning is not ABSENT:
+                self._ponder(choice, bytes(delta.reasoning), "reasoning", out)
+        choice.take_entries(entries, out)
+
+    def _refuse(self, choice: OpenChoice, literal: bytes, out: list[Event]) -> None:
+        if literal[0] == _QUOTE and literal != EMPTY:
+            choice.refused = True
+            out.append(RefusalDelta(choice.index, choice.enter(REFUSAL, out), literal))
+
+    def _cite(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        for item in _objects(raw):
+            if choice.text_part < 0:
+                choice.text_part = choice.begin(TEXT, out)
+            out.append(Cited(choice.index, choice.text_part, item, self.origin))
+
+    def _sign_text(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        state = signature_in(bytes(raw), self.origin)
+        if state is not None:
+            part = choice.text_part if choice.text_part >= 0 else choice.begin(REASONING, out)
+            out.append(Signed(choice.index, part, state))
+
+    def _hear(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        if bytes(raw)[:1] != b"{":
+            return
+        fields = {key: bytes(value) for key, value in members(raw).items() if bytes(value) != _NULL}
+        data = fields.pop("data", EMPTY)
+        transcript = fields.pop("transcript", None)
+        if data == EMPTY and transcript in (None, EMPTY) and fields.get("id", EMPTY) == EMPTY:
+            return
+        if data[0] != _QUOTE or (transcript or EMPTY)[0] != _QUOTE:
+            return
+        if choice.audio < 0:
+            choice.audio = choice.begin(OTHER, out)
+        extras = extras_of(NAME, fields)
+        out.append(MediaDelta(choice.index, choice.audio, MediaKind.AUDIO, "", data, transcript, "", extras))
+
+    def _see(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        for item in _objects(raw):
+            image = plain(item).get("image_url")
+            url = image.get("url") if isinstance(image, dict) else image
+            if not isinstance(url, str):
+                continue
+            part, source = choice.begin(OTHER, out), link(url)
+            data, address = (source.data, "") if isinstance(source, Inline) else (EMPTY, source.url)
+            out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, None, address))
+
+
+def _complains(frame: bytes) -> bool:
+    """An error that does not stand in `error`, as some servers write it in place of a chunk."""
+    return b'"error"' in frame or not _COMPLAINTS.isdisjoint(members(frame))
+
+
+def _breakdown(choice: OpenChoice) -> Failure:
+    """What a choice that ended in an error says of it."""
+    if "error" in choice.extras:
+        return read_failure(200, {}, b'{"error":' + choice.extras["error"] + b"}")
+    if choice.said == "error":
+        return _STOPPED_BADLY
+    return Failure(FailureKind.SERVER, f"The provider broke off: {choice.said}.", 502)
+
+
+def _token_logprobs(raw: Raw) -> Json | None:
+    text = bytes(raw)
+    if text[:1] != b"{":
+        return None
+    content = bytes(members(text).get("content", b""))
+    return content if content[:1] == b"[" and len(content) > 2 else None
+
+
+def _objects(raw: Raw) -> Sequence[bytes]:
+    text = bytes(raw)
+    return [bytes(item) for item in items(text) if bytes(item)[:1] == b"{"] if text[:1] == b"[" else ()
+
+
+def unreadable(body: bytes) -> Failed:
+    """An answer that is none."""
+    said = quote(body[:200].decode("utf-8", "replace")).decode()
+    return Failed(
+        Failure(FailureKind.BROKEN_STREAM, f"The provider's answer cannot be read: {said}", 502, raw=body[:2000])
+    )

@@ -1,0 +1,62 @@
+"""Small pieces of a Chat answer, the same in a stream and in a whole answer."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import Extras, Json, MediaKind, Origin
+from dragoman.dialects.citations import page_of
+from dragoman.dialects.openai_chat import NAME
+
+_encode = msgspec.json.Encoder().encode
+_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think"})
+
+
+def own_members(extras: Extras | None) -> bytes:
+    """Fields of our own dialect, each with a comma before it."""
+    if extras is None or extras.dialect != NAME:
+        return b""
+    return b"".join([b",%b:%b" % (quote(key), value) for key, value in extras.fields.items()])
+
+
+def annotation(citation: Json, origin: Origin) -> Json | None:
+    """A citation as an annotation, or None where Chat has no form for it."""
+    if origin.dialect == NAME:
+        return citation
+    page = page_of(citation)
+    if page is None:
+        return None
+    cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
+    return _encode({"type": "url_citation", "url_citation": cited})
+
+
+def media(
+    kind: MediaKind, media_type: str, data: bytes, transcript: bytes | None, url: str, extras: Extras | None
+) -> bytes:
+    """The member of a message that holds a sound or a picture; nothing for what Chat cannot say."""
+    if kind is MediaKind.AUDIO:
+        words = b"" if transcript is None else b',"transcript":' + transcript
+        return b'"audio":{"data":' + data + words + own_members(extras) + b"}"
+    if kind is MediaKind.IMAGE:
+        return b'"images":[' + image(media_type, data, url) + b"]"
+    return b""
+
+
+def image(media_type: str, data: bytes, url: str) -> bytes:
+    literal = quote(url) if data == EMPTY else b'"data:' + media_type.encode() + b";base64," + data[1:]
+    return b'{"type":"image_url","image_url":{"url":' + literal + b"}}"
+
+
+def logprobs_object(tokens: Json | None) -> bytes:
+    return b"null" if tokens is None else b'{"content":' + tokens + b',"refusal":null}'
+
+
+def detailed(field: str) -> bool:
+    """Reasoning that is not spelled the plain way is told in `reasoning_details` too, so that it can come back."""
+    return field not in _PLAIN_REASONING
+
+
+def reasoning_field(field: str) -> bytes:
+    """The member that shows reasoning: the one that goes with details for these, else the common one."""
+    return b'"reasoning":' if field == "reasoning" or field.startswith("reasoning.") else b'"reasoning_content":'

@@ -1,0 +1,191 @@
+"""A whole Chat answer."""
+
+from __future__ import annotations
+
+from dragoman.conversation.collect import text_of_arguments
+from dragoman.conversation.literals import EMPTY, joined, quote
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Extras,
+    Inline,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Remote,
+    Text,
+)
+from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat.answer_pieces import (
+    annotation,
+    detailed,
+    image,
+    logprobs_object,
+    own_members,
+    reasoning_field,
+)
+from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
+from dragoman.dialects.openai_chat.stop_reasons import word_for
+from dragoman.dialects.openai_chat.thought_signatures import render_signature
+from dragoman.dialects.openai_chat.usage import render_usage
+
+
+def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
+    """The answer as one object."""
+    out = [
+        b'{"id":%b,"object":"chat.completion","created":%d,"model":%b,"choices":['
+        % (
+            quote(reply.id or answering.id),
+            reply.created or answering.created,
+            quote(answering.model or reply.model),
+        ),
+        b",".join([_choice(index, choice, answering) for index, choice in enumerate(reply.choices)]),
+        b"]",
+    ]
+    if reply.usage is not None:
+        out += (b',"usage":', render_usage(reply.usage))
+    if reply.service_tier is not None:
+        out += (b',"service_tier":', quote(reply.service_tier))
+    if reply.fingerprint is not None:
+        out += (b',"system_fingerprint":', quote(reply.fingerprint))
+    out += (own_members(reply.extras), b"}")
+    return b"".join(out)
+
+
+def _choice(index: int, choice: Choice, answering: AnswerContext) -> bytes:
+    parts = _SortedParts(choice.parts, "functions" in answering.request)
+    reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
+    word = word_for(reason, parts.legacy, bool(parts.refusals))
+    return b'{"index":%d,"message":%b,"logprobs":%b,"finish_reason":"%b"%b}' % (
+        *(index, parts.message(), logprobs_object(choice.logprobs), word, own_members(choice.extras)),
+    )
+
+
+class _SortedParts:
+    """The parts of an answer by the member of the message that holds them."""
+
+    def __init__(self, parts: tuple[Part, ...], legacy: bool) -> None:
+        self.texts: list[Text] = []
+        self.refusals: list[bytes] = []
+        self.calls: list[Call] = []
+        self.thoughts: list[Reasoning] = []
+        self.media: list[Media] = []
+        self.notes: list[Citation] = []
+        self.content: list[Part] = []
+        for part in parts:
+            match part:
+                case Text():
+                    self.texts.append(part)
+                    self.content.append(part)
+                case Call():
+                    self.calls.append(part)
+                case Reasoning():
+                    self.thoughts.append(part)
+                case Refusal():
+                    self.refusals.append(part.literal)
+                case Media():
+                    self.media.append(part)
+                case Citation():
+                    self.notes.append(part)
+                case Opaque() if part.origin.dialect == NAME:
+                    self.content.append(part)
+        self.legacy = legacy or any(own_members(call.extras) == b',"function_call":true' for call in self.calls)
+
+    def message(self) -> bytes:
+        out = [b'{"role":"assistant","content":', self._content()]
+        signatures = [part.signature for part in self.texts if part.signature is not None]
+        # There is one place for the state of words; what is more goes where that of thoughts goes.
+        thoughts = self.thoughts + [Reasoning(text=None, state=state) for state in signatures[1:]]
+        if thoughts:
+            out.append(_reasoning(thoughts))
+        out += (b',"refusal":', joined("", self.refusals) if self.refusals else b"null")
+        notes = [note for part in self.notes if (note := annotation(part.json, part.origin)) is not None]
+        if notes:
+            out += (b',"annotations":[', b",".join(notes), b"]")
+        if signatures:
+            out += (b',"extra_content":', render_signature(signatures[0]))
+        out += _media(self.media)
+        if self.calls:
+            out.append(_legacy_call(self.calls[0]) if self.legacy else _calls(self.calls))
+        out.append(b"}")
+        return b"".join(out)
+
+    def _content(self) -> bytes:
+        if len(self.content) > len(self.texts):
+            return b"[" + b",".join([_content_part(part) for part in self.content]) + b"]"
+        if self.texts:
+            return joined("", [part.literal for part in self.texts])
+        return b"null" if self.calls or self.refusals or self.media else EMPTY
+
+
+def _content_part(part: Part) -> bytes:
+    if isinstance(part, Opaque):
+        return part.json
+    return b'{"type":"text","text":' + part.literal + b"}" if isinstance(part, Text) else b"null"
+
+
+def _reasoning(thoughts: list[Reasoning]) -> bytes:
+    """The words where clients show them; with their state, where there is one, once more as details."""
+    texts = [part for part in thoughts if part.text is not None]
+    out = b""
+    if texts:
+        literal = joined("", [part.text.literal for part in texts if part.text is not None])
+        out = b"," + reasoning_field(texts[0].field) + literal
+    if any(part.state is not None or detailed(part.field) for part in thoughts):
+        entries = [_entry(part, number) for number, part in enumerate(thoughts)]
+        out += b',"reasoning_details":[' + b",".join(entries) + b"]"
+    return out
+
+
+def _entry(part: Reasoning, number: int) -> bytes:
+    kind = kind_of(part.field)
+    literal = part.text.literal if part.text is not None else None
+    if part.state is None:
+        return render_piece(kind, literal or EMPTY, number)[1:-1]
+    return render_state(part.state, literal, kind, number, streamed=False)
+
+
+def _calls(calls: list[Call]) -> bytes:
+    return b',"tool_calls":[' + b",".join([_call(call) for call in calls]) + b"]"
+
+
+def _call(call: Call) -> bytes:
+    kind, words = (b"custom", b"input") if call.custom else (b"function", b"arguments")
+    signed = b"" if call.signature is None else b',"extra_content":' + render_signature(call.signature)
+    return b'{"id":%b,"type":"%b","%b":{"name":%b,"%b":%b}%b}' % (
+        *(quote(call.id), kind, kind, quote(call.name), words, text_of_arguments(call), signed),
+    )
+
+
+def _legacy_call(call: Call) -> bytes:
+    return b',"function_call":{"name":%b,"arguments":%b}' % (quote(call.name), text_of_arguments(call))
+
+
+def _media(media: list[Media]) -> list[bytes]:
+    sounds = [part for part in media if part.kind is MediaKind.AUDIO and isinstance(part.source, Inline)]
+    pictures = [_image(part) for part in media if part.kind is MediaKind.IMAGE]
+    out = [_sound(part) for part in sounds[:1]]
+    if pictures:
+        out.append(b',"images":[' + b",".join(pictures) + b"]")
+    return out
+
+
+def _image(part: Media) -> bytes:
+    source = part.source
+    data = source.data if isinstance(source, Inline) else EMPTY
+    return image(source.media_type, data, source.url if isinstance(source, Remote) else "")
+
+
+def _sound(part: Media) -> bytes:
+    """The SDK's type wants an id and a date with every sound."""
+    data = part.source.data if isinstance(part.source, Inline) else EMPTY
+    fields: dict[str, bytes] = {"id": EMPTY, "expires_at": b"0"}
+    if part.extras is not None and part.extras.dialect == NAME:
+        fields |= part.extras.fields
+    more = own_members(Extras(NAME, fields))
+    return b',"audio":{"data":%b,"transcript":%b%b}' % (data, part.transcript or EMPTY, more)

@@ -1,0 +1,63 @@
+"""The dialect `openai-chat`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.dialects.dialect import (
+    MODEL_ENDPOINTS,
+    AnswerCodec,
+    Dialect,
+    Endpoint,
+    Job,
+    Likeness,
+    RequestCodec,
+    fixed_path,
+)
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_models import OPENAI_MODELS
+from dragoman.dialects.request_schema import TEXT, turns
+
+
+def _recognise(body: Mapping[str, Any]) -> Likeness:
+    """Messages alone are no proof: other dialects have them too, with more beside them."""
+    return Likeness.NONE
+
+
+def _load_requests() -> RequestCodec:
+    from dragoman.dialects.openai_chat.request_parse import locate, parse_request
+    from dragoman.dialects.openai_chat.request_render import render_request
+
+    return RequestCodec(parse_request, render_request, locate)
+
+
+def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
+    from dragoman.dialects.openai_chat.answer_render import render_answer
+    from dragoman.dialects.openai_chat.errors import parse_error, render_error
+    from dragoman.dialects.openai_chat.stream_parse import ChatStreamParser
+    from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
+
+    return AnswerCodec(
+        parse_answer, render_answer, ChatStreamParser, ChatStreamRenderer, parse_error, render_error, glance
+    )
+
+
+_REQUIRED = {"model": TEXT, "messages": turns("system", "developer", "user", "assistant", "tool")}
+
+DIALECT = Dialect(
+    name=NAME,
+    title="OpenAI Chat Completions",
+    endpoints=(
+        Endpoint(Job.GENERATE, "/chat/completions", "OpenAI Chat Completions", required=_REQUIRED),
+        *MODEL_ENDPOINTS,
+    ),
+    request_path=fixed_path("/chat/completions"),
+    passed_headers=("openai-beta",),
+    recognise=_recognise,
+    usage_on_request=True,
+    model_listing=OPENAI_MODELS,
+    load_requests=_load_requests,
+    load_answers=_load_answers,
+)

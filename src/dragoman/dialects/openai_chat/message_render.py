@@ -1,0 +1,330 @@
+"""Our messages to Chat's.
+
+Writes what the value says and takes no facts. What Chat has no words for is refused as Unrepresentable: a rule is
+missing for that target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.literals import EMPTY, joined, quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Inline,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LEGACY, UNTITLED
+from dragoman.dialects.parsing import data_url
+from dragoman.dialects.rendering import Pieces
+from dragoman.errors import Unrepresentable
+
+_ROLES = {
+    SYSTEM: b',{"role":"system","content":',
+    DEVELOPER: b',{"role":"developer","content":',
+    USER: b',{"role":"user","content":',
+}
+_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
+
+
+def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """messages[start:stop] as items of the list, each with a comma before it."""
+    for index in range(start, stop):
+        message = messages[index]
+        role = message.role
+        if role is ASSISTANT:
+            _assistant(message, out)
+        elif role is TOOL:
+            for result in message.parts:
+                _result(result, out)
+        else:
+            _plain(message, out)
+
+
+def _plain(message: Message, out: Pieces) -> None:
+    head = _ROLES[message.role]
+    if message.role_text:
+        head = b',{"role":%b,"content":' % quote(message.role_text)
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _bare(message, parts[0]):
+        out += (head, parts[0].literal, b"}")
+        return
+    out.append(head)
+    _content(message.parts, message.listed, message.role, out)
+    _tail(message, out)
+
+
+def _bare(message: Message, part: Part) -> bool:
+    return (
+        part.hint is None
+        and part.extras is None
+        and message.name is None
+        and message.hint is None
+        and message.extras is None
+    )
+
+
+def _assistant(message: Message, out: Pieces) -> None:
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _bare(message, parts[0]):
+        out += (
+            b',{"role":"assistant","content":',
+            parts[0].literal,
+            b"}" if not message.prefill else b',"prefix":true}',
+        )
+        return
+    said: list[Part] = []
+    calls: list[Call] = []
+    thoughts: list[Reasoning] = []
+    asides: list[Part] = []
+    for part in parts:
+        kind = type(part)
+        if kind is Call:
+            calls.append(part)  # type: ignore[arg-type]
+        elif kind is Reasoning:
+            thoughts.append(part)  # type: ignore[arg-type]
+        elif kind is Citation or (kind is Opaque and part.kind == "audio"):  # type: ignore[attr-defined]
+            asides.append(part)
+        else:
+            said.append(part)
+    refusals = [part for part in said if type(part) is Refusal]
+    if refusals and not message.listed:
+        said = [part for part in said if type(part) is not Refusal]
+    out.append(b',{"role":"assistant"')
+    if said or not (calls or asides or (refusals and not message.listed)):
+        out.append(b',"content":')
+        _content(tuple(said), message.listed, ASSISTANT, out)
+    elif not calls:
+        out.append(b',"content":null')
+    if refusals and not message.listed:
+        out += (b',"refusal":', joined("\n", [part.literal for part in refusals]))
+    _reasoning(thoughts, out)
+    _asides(asides, out)
+    _calls(calls, out)
+    if message.prefill:
+        out.append(b',"prefix":true')
+    _tail(message, out)
+
+
+def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> None:
+    """A string where one says it all, else a list."""
+    if not parts:
+        out.append(b"[]" if listed else EMPTY if role is TOOL else b"null")
+        return
+    only = parts[0]
+    if not listed and len(parts) == 1 and type(only) is Text and only.hint is None and only.extras is None:
+        out.append(only.literal)
+        return
+    mark = b"["
+    for part in parts:
+        out.append(mark)
+        write_part(part, out)
+        mark = b","
+    out.append(b"]")
+
+
+def _tail(message: Message, out: Pieces) -> None:
+    if message.name is not None:
+        out += (b',"name":', quote(message.name))
+    if message.hint is not None:
+        out += (b',"cache_control":', message.hint.json)
+    _extras(message, out)
+    out.append(b"}")
+
+
+def _extras(holder: Message | Part, out: Pieces) -> None:
+    extras = holder.extras
+    if extras is None:
+        return
+    if extras.dialect != NAME:
+        raise Unrepresentable(f"fields of {extras.dialect} in a Chat message: {', '.join(extras.fields)}")
+    for key, value in extras.fields.items():
+        out += (b",", quote(key), b":", value)
+
+
+def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
+    for field in ("reasoning_content", "reasoning"):
+        texts = [part.text.literal for part in thoughts if part.field == field and part.text is not None]
+        if texts:
+            out += (b',"%b":' % field.encode(), joined("\n", texts))
+    details = [part for part in thoughts if part.field not in ("reasoning_content", "reasoning")]
+    if details:
+        out += (b',"reasoning_details":[', b",".join([_detail(part) for part in details]), b"]")
+
+
+def _detail(part: Reasoning) -> bytes:
+    """An entry as it came, or one made for reasoning of another make."""
+    held = part.state
+    if held is not None and held.kind == reasoning_states.DETAIL:
+        return held.json
+    if held is None:
+        return b'{"type":"reasoning.text","text":' + (part.text.literal if part.text else EMPTY) + b"}"
+    sealed = quote(seal(held))
+    if part.text is None:
+        return b'{"type":"reasoning.encrypted","data":' + sealed + b"}"
+    return b'{"type":"reasoning.text","text":' + part.text.literal + b',"signature":' + sealed + b"}"
+
+
+def _asides(asides: list[Part], out: Pieces) -> None:
+    notes = [part.json for part in asides if type(part) is Citation]
+    for part in asides:
+        if type(part) is Opaque:
+            out += (b',"audio":', part.json)
+    if notes:
+        out += (b',"annotations":[', b",".join(notes), b"]")
+
+
+def _calls(calls: list[Call], out: Pieces) -> None:
+    mark = b',"tool_calls":['
+    for call in calls:
+        if call.spelled == LEGACY:
+            out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', argument_text(call), b"}")
+    for call in calls:
+        if call.spelled == LEGACY:
+            continue
+        out += (mark, b'{"id":', quote(call.id))
+        if call.custom:
+            out += (b',"type":"custom","custom":{"name":', quote(call.name), b',"input":', call.arguments, b"}")
+        else:
+            out += (
+                b',"type":"function","function":{"name":',
+                quote(call.name),
+                b',"arguments":',
+                argument_text(call),
+                b"}",
+            )
+        if call.signature is not None:
+            out += (b',"extra_content":{"google":{"thought_signature":', _signature(call.signature), b"}}")
+        if call.hint is not None:
+            out += (b',"cache_control":', call.hint.json)
+        _extras(call, out)
+        out.append(b"}")
+        mark = b","
+    if mark == b",":
+        out.append(b"]")
+
+
+def _signature(held: Opaque) -> bytes:
+    """Gemini's own signature as it is; any other under its maker's name."""
+    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect in (NAME, "gemini")
+    return held.json if own else quote(seal(held))
+
+
+def argument_text(call: Call) -> bytes:
+    """Chat's arguments are a string that holds JSON."""
+    arguments = call.arguments
+    return arguments if arguments[:1] == b'"' else quote(arguments.decode())
+
+
+def _result(part: Part, out: Pieces) -> None:
+    if not isinstance(part, Result):
+        raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
+    if part.spelled == LEGACY and part.name is not None:
+        out += (b',{"role":"function","name":', quote(part.name), b',"content":')
+    else:
+        out += (b',{"role":"tool","tool_call_id":', quote(part.call_id), b',"content":')
+    parts = part.parts
+    if (
+        len(parts) == 1
+        and type(parts[0]) is Text
+        and not part.listed
+        and parts[0].hint is None
+        and parts[0].extras is None
+    ):
+        out.append(parts[0].literal)
+    else:
+        _content(parts, part.listed, TOOL, out)
+    if part.name is not None and part.spelled != LEGACY:
+        out += (b',"name":', quote(part.name))
+    if part.hint is not None:
+        out += (b',"cache_control":', part.hint.json)
+    _extras(part, out)
+    out.append(b"}")
+
+
+def write_part(part: Part, out: Pieces) -> None:
+    """One part of a list content."""
+    writer = PART_WRITERS.get(type(part))
+    if writer is None:
+        raise Unrepresentable(f"a part of kind {type(part).__name__} in Chat content")
+    writer(part, out)
+    if type(part) is Opaque:
+        return
+    if part.hint is not None:
+        out += (b',"cache_control":', part.hint.json)
+    _extras(part, out)
+    out.append(b"}")
+
+
+def _write_text(part: Text, out: Pieces) -> None:
+    out += (b'{"type":"text","text":', part.literal)
+
+
+def _write_refusal(part: Refusal, out: Pieces) -> None:
+    out += (b'{"type":"refusal","refusal":', part.literal)
+
+
+def _write_opaque(part: Opaque, out: Pieces) -> None:
+    if part.origin.dialect != NAME:
+        raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in Chat content")
+    out.append(part.json)
+
+
+def _write_media(part: Media, out: Pieces) -> None:
+    source, kind = part.source, part.kind
+    if kind is MediaKind.AUDIO and isinstance(source, Inline):
+        form = source.media_type.partition("/")[2]
+        out += (b'{"type":"input_audio","input_audio":{"data":', source.data)
+        out += (b',"format":', quote(_FORMATS.get(form, form)), b"}")
+    elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.spelled != DOCUMENT_URL:
+        _write_file(part, source, out)
+    elif kind in _LINKED and isinstance(source, (Inline, Remote)):
+        _write_link(part, data_url(source) if isinstance(source, Inline) else quote(source.url), out)
+    else:
+        raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in Chat content")
+
+
+def _write_link(part: Media, url: bytes, out: Pieces) -> None:
+    """By its URL: an object, or the URL alone for documents and where the client wrote it so."""
+    field = _LINKED[part.kind]
+    if part.kind is MediaKind.DOCUMENT or part.spelled == BARE:
+        out += (b'{"type":"%b","%b":' % (field, field), url)
+        return
+    out += (b'{"type":"%b","%b":{"url":' % (field, field), url)
+    if part.detail is not None:
+        out += (b',"detail":', quote(part.detail))
+    out.append(b"}")
+
+
+def _write_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
+    if isinstance(source, Stored):
+        out += (b'{"type":"file","file":{"file_id":', quote(source.id))
+    else:
+        out += (b'{"type":"file","file":{"file_data":', data_url(source))
+    if part.title is not None or (isinstance(source, Inline) and part.spelled != UNTITLED):
+        out += (b',"filename":', quote(part.title or UNTITLED))
+    out.append(b"}")
+
+
+_LINKED = {MediaKind.IMAGE: b"image_url", MediaKind.VIDEO: b"video_url", MediaKind.DOCUMENT: b"document_url"}
+
+PART_WRITERS: dict[type[Part], Callable[..., None]] = {
+    Text: _write_text,
+    Refusal: _write_refusal,
+    Media: _write_media,
+    Opaque: _write_opaque,
+}

@@ -1,0 +1,106 @@
+"""`reasoning_details`: reasoning with its state, as OpenRouter and those who copy it write it.
+
+An entry is a text (`reasoning.text`), a summary or an encrypted blob. In a stream an entry comes in pieces that share
+their index. State of another maker travels in the `signature` or the `data` of an entry, sealed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal, unseal
+from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat.answer_wire import UNREADABLE, items, members
+from dragoman.wire.json_reader import write_object
+
+TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
+KINDS = frozenset({TEXT, SUMMARY, ENCRYPTED})
+
+_WORDS = {TEXT: "text", SUMMARY: "summary"}
+_NO_STATE = frozenset({"type", "text", "summary", "index", "format"})
+
+
+class ReasoningEntry(msgspec.Struct, gc=False):
+    """One entry, or what has come of it."""
+
+    kind: str
+    index: bytes
+    fields: dict[str, Json]
+    literals: list[bytes]
+
+    @property
+    def key(self) -> tuple[str, bytes]:
+        return self.kind, self.index
+
+    def grow(self, piece: ReasoningEntry) -> None:
+        self.fields |= piece.fields
+        self.literals += piece.literals
+
+    def state(self, origin: Origin) -> Opaque | None:
+        """The state that has to come back: what was sealed in the entry, or the entry itself if it proves anything."""
+        for key in ("signature", "data"):
+            value = self.fields.get(key, b"")
+            sealed = unseal(unquote(value)) if value[:1] == b'"' else None
+            if sealed is not None:
+                return sealed
+        if _NO_STATE.issuperset(self.fields):
+            return None
+        return Opaque(kind=reasoning_states.DETAIL, json=self._json(), origin=origin)
+
+    def _json(self) -> Json:
+        fields = {"type": self.fields["type"]}
+        if self.literals:
+            fields[_WORDS[self.kind]] = b'"' + b"".join([literal[1:-1] for literal in self.literals]) + b'"'
+        return write_object(fields | self.fields)
+
+
+def parse_entries(raw: bytes) -> list[ReasoningEntry]:
+    """The entries of a list; what is no entry is left out."""
+    try:
+        found = [members(item) for item in items(raw) if bytes(item)[:1] == b"{"]
+    except UNREADABLE:
+        return []
+    return [entry for entry in map(_entry, found) if entry is not None]
+
+
+def _entry(found: dict[str, Raw]) -> ReasoningEntry | None:
+    fields = {key: bytes(value) for key, value in found.items() if bytes(value) != b"null"}
+    kind = unquote(fields["type"]) if fields.get("type", b"")[:1] == b'"' else ""
+    if kind not in KINDS:
+        return None
+    literal = fields.pop(_WORDS.get(kind, ""), b"")
+    literals = [literal] if literal[:1] == b'"' and literal != EMPTY else []
+    return ReasoningEntry(kind, fields.get("index", b""), fields, literals)
+
+
+def render_piece(kind: str, literal: bytes, number: int) -> Json:
+    """A piece of an entry's text."""
+    return b'[{"type":"%b","%b":%b,"index":%d}]' % (kind.encode(), _WORDS[kind].encode(), literal, number)
+
+
+def render_state(state: Opaque, text: bytes | None, kind: str, number: int, streamed: bool) -> Json:
+    """An entry with its state. `streamed`: its text has gone ahead in pieces."""
+    if state.kind == reasoning_states.DETAIL and state.origin.dialect == NAME:
+        return _own_entry(state, number, streamed)
+    sealed = quote(seal(state))
+    if text is None:
+        return b'{"type":"reasoning.encrypted","data":%b,"format":"dragoman","index":%d}' % (sealed, number)
+    words = b"" if streamed else b'"%b":%b,' % (_WORDS[kind].encode(), text)
+    return b'{"type":"%b",%b"signature":%b,"format":"dragoman","index":%d}' % (kind.encode(), words, sealed, number)
+
+
+def _own_entry(state: Opaque, number: int, streamed: bool) -> Json:
+    fields = {key: bytes(value) for key, value in members(state.json).items()}
+    if streamed and not {"text", "summary"}.isdisjoint(fields):
+        fields = {key: value for key, value in fields.items() if key not in ("text", "summary")}
+        fields["index"] = str(number).encode()
+    return write_object(fields)
+
+
+def kind_of(field: str) -> str:
+    """What an entry for reasoning of this spelling is called."""
+    return SUMMARY if field in (SUMMARY, "summary") else TEXT

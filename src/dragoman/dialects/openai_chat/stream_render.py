@@ -1,0 +1,302 @@
+"""Events written as a Chat stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dragoman.conversation.collect import UNFINISHED, merged
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.literals import quote
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat.answer_pieces import (
+    annotation,
+    detailed,
+    logprobs_object,
+    media,
+    own_members,
+    reasoning_field,
+)
+from dragoman.dialects.openai_chat.errors import error_body
+from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
+from dragoman.dialects.openai_chat.stop_reasons import word_for
+from dragoman.dialects.openai_chat.thought_signatures import render_signature
+from dragoman.dialects.openai_chat.usage import render_usage
+from dragoman.wire.sse import DONE_FRAME, data_frame
+
+Place = tuple[int, int]
+
+
+class _RenderedChoice:
+    """What has been written of one choice."""
+
+    __slots__ = ("begun", "calls", "lead", "opening", "reasonings", "refused", "signed", "stopped", "text_part")
+
+    def __init__(self, lead: bytes, opening: bytes) -> None:
+        self.lead = lead
+        self.opening = opening
+        self.begun = False
+        self.stopped = False
+        self.refused = False
+        self.signed = False
+        self.text_part = -1
+        self.calls: dict[int, tuple[int, bool, bool]] = {}
+        self.reasonings: dict[int, tuple[int, bool]] = {}
+
+
+class ChatStreamRenderer:
+    """A chunk for each event. The role goes with a choice's first delta, fields that are said once with the very first;
+    nothing follows a choice's stop.
+
+    A call waits for one event, so that a signature can go with its name.
+    """
+
+    __slots__ = (
+        "_answering",
+        "_choices",
+        "_head",
+        "_lead",
+        "_legacy",
+        "_out",
+        "_over",
+        "_shut",
+        "_tail",
+        "_usage",
+        "_waiting",
+    )
+
+    def __init__(self, answering: AnswerContext) -> None:
+        self._answering = answering
+        self._legacy = "functions" in answering.request
+        self._tail = b',"usage":null}\n\n' if answering.include_usage else b"}\n\n"
+        self._shut = b'},"logprobs":null,"finish_reason":null}]' + self._tail
+        self._head = b""
+        self._lead = b""
+        self._choices: dict[int, _RenderedChoice] = {}
+        self._waiting: CallStarted | None = None
+        self._usage: Usage | None = None
+        self._over = False
+        self._out: list[bytes] = []
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        for event in events:
+            if self._waiting is not None and type(event) is not Signed:
+                self._write_call(None)
+            if not self._over:
+                _WRITE[type(event)](self, event)
+        out, self._out = self._out, []
+        return b"".join(out)
+
+    def close(self) -> bytes:
+        """A stream that was not ended did not succeed."""
+        return b"" if self._over else self.render((Failed(UNFINISHED),))
+
+    def _started(self, event: Started) -> None:
+        answering = self._answering
+        head = b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b' % (
+            quote(event.id or answering.id),
+            event.created or answering.created,
+            quote(answering.model or event.model),
+        )
+        if event.service_tier is not None:
+            head += b',"service_tier":' + quote(event.service_tier)
+        if event.fingerprint is not None:
+            head += b',"system_fingerprint":' + quote(event.fingerprint)
+        self._head = head + b',"choices":['
+        self._lead = head + own_members(event.extras) + b',"choices":['
+
+    def _choice(self, index: int) -> _RenderedChoice:
+        found = self._choices.get(index)
+        if found is None:
+            if not self._head:
+                self._started(Started())
+            start = b'{"index":%d,"delta":{' % index
+            found = _RenderedChoice(self._lead + start, self._head + start)
+            self._lead = self._head
+            self._choices[index] = found
+        return found
+
+    def _delta(self, choice: _RenderedChoice, member: bytes, content: bool = False) -> None:
+        if choice.stopped:
+            return
+        if choice.begun:
+            self._out += (choice.opening, member, self._shut)
+            return
+        choice.begun = True
+        role = b'"role":"assistant",' if content else b'"role":"assistant","content":null,'
+        self._out += (choice.lead, role, member, self._shut)
+
+    def _text(self, event: TextDelta) -> None:
+        choice = self._choices.get(event.choice) or self._choice(event.choice)
+        choice.text_part = event.part
+        if not choice.begun or choice.stopped or event.logprobs is not None:
+            self._odd_text(choice, event)
+            return
+        self._out += (choice.opening, b'"content":', event.literal, self._shut)
+
+    def _odd_text(self, choice: _RenderedChoice, event: TextDelta) -> None:
+        if event.logprobs is None:
+            self._delta(choice, b'"content":' + event.literal, content=True)
+        elif not choice.stopped:
+            opening, role = (choice.opening, b"") if choice.begun else (choice.lead, b'"role":"assistant",')
+            choice.begun = True
+            tokens = logprobs_object(event.logprobs)
+            self._out += (opening, role, b'"content":', event.literal, b'},"logprobs":', tokens)
+            self._out += (b',"finish_reason":null}]', self._tail)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        choice = self._choice(event.choice)
+        number, _ = choice.reasonings.setdefault(event.part, (len(choice.reasonings), True))
+        member = reasoning_field(event.field) + event.literal
+        if detailed(event.field):
+            piece = render_piece(kind_of(event.field), event.literal, number)
+            member += b',"reasoning_details":' + piece
+        self._delta(choice, member)
+
+    def _signed(self, event: Signed) -> None:
+        choice = self._choice(event.choice)
+        waiting = self._waiting
+        if waiting is not None and (waiting.choice, waiting.part) == (event.choice, event.part):
+            self._write_call(event)
+            return
+        if waiting is not None:
+            self._write_call(None)
+        if event.part in choice.calls:
+            index = choice.calls[event.part][0]
+            signature = render_signature(event.state)
+            self._delta(choice, b'"tool_calls":[{"index":%d,"extra_content":%b}]' % (index, signature))
+        elif event.part == choice.text_part and not choice.signed:
+            choice.signed = True
+            self._delta(choice, b'"extra_content":' + render_signature(event.state))
+        else:
+            self._sign_reasoning(choice, event)
+
+    def _sign_reasoning(self, choice: _RenderedChoice, event: Signed) -> None:
+        number, told = choice.reasonings.setdefault(event.part, (len(choice.reasonings), False))
+        text = b'""' if told else None
+        entry = render_state(event.state, text, kind_of(event.field), number, streamed=True)
+        self._delta(choice, b'"reasoning_details":[' + entry + b"]")
+
+    def _call(self, event: CallStarted) -> None:
+        self._waiting = event
+
+    def _write_call(self, signed: Signed | None) -> None:
+        event, self._waiting = self._waiting, None
+        if event is None:
+            return
+        choice = self._choice(event.choice)
+        index = len(choice.calls)
+        legacy = self._legacy or own_members(event.extras) == b',"function_call":true'
+        choice.calls[event.part] = (index, event.custom, legacy)
+        if legacy:
+            self._delta(choice, b'"function_call":{"name":%b,"arguments":""}' % quote(event.name))
+            return
+        kind, words = (b"custom", b"input") if event.custom else (b"function", b"arguments")
+        member = b'"tool_calls":[{"index":%d,"id":%b,"type":"%b","%b":{"name":%b,"%b":""}' % (
+            *(index, quote(event.id), kind, kind, quote(event.name), words),
+        )
+        if signed is not None:
+            member += b',"extra_content":' + render_signature(signed.state)
+        self._delta(choice, member + b"}]")
+
+    def _arguments(self, event: CallDelta) -> None:
+        choice = self._choice(event.choice)
+        call = choice.calls.get(event.part)
+        if call is None or choice.stopped:
+            return
+        index, custom, legacy = call
+        if legacy:
+            self._delta(choice, b'"function_call":{"arguments":' + event.literal + b"}")
+            return
+        words = b',"custom":{"input":' if custom else b',"function":{"arguments":'
+        self._out += (choice.opening, b'"tool_calls":[{"index":%d' % index, words, event.literal, b"}}]", self._shut)
+
+    def _refusal(self, event: RefusalDelta) -> None:
+        choice = self._choice(event.choice)
+        choice.refused = True
+        self._delta(choice, b'"refusal":' + event.literal)
+
+    def _cited(self, event: Cited) -> None:
+        note = annotation(event.json, event.origin)
+        if note is not None:
+            self._delta(self._choice(event.choice), b'"annotations":[' + note + b"]")
+
+    def _media(self, event: MediaDelta) -> None:
+        member = media(event.kind, event.media_type, event.data, event.transcript, event.url, event.extras)
+        if member:
+            self._delta(self._choice(event.choice), member)
+
+    def _kept(self, event: Kept) -> None:
+        if event.opaque.origin.dialect == NAME:
+            self._delta(self._choice(event.choice), b'"content":[' + event.opaque.json + b"]", content=True)
+
+    def _stopped(self, event: Stopped) -> None:
+        choice = self._choice(event.choice)
+        if choice.stopped:
+            return
+        if not choice.begun:
+            self._delta(choice, b'"content":""', content=True)
+        legacy = any(call[2] for call in choice.calls.values())
+        word = word_for(event.reason, legacy, choice.refused)
+        more = own_members(event.extras)
+        self._out += (choice.opening, b'},"logprobs":null,"finish_reason":"', word, b'"', more, b"}]", self._tail)
+        choice.stopped = True
+
+    def _used(self, event: Used) -> None:
+        self._usage = merged(self._usage, event.usage)
+
+    def _ended(self, event: Ended) -> None:
+        for index, choice in sorted(self._choices.items()):
+            if not choice.stopped:
+                self._stopped(Stopped(index, Stop.CALLS if choice.calls else Stop.END))
+        if self._answering.include_usage and self._usage is not None:
+            if not self._head:
+                self._started(Started())
+            self._out += (self._head, b'],"usage":', render_usage(self._usage), b"}\n\n")
+        self._out.append(DONE_FRAME)
+        self._over = True
+
+    def _failed(self, event: Failed) -> None:
+        self._out += (data_frame(error_body(event.failure)), DONE_FRAME)
+        self._over = True
+
+    def _nothing(self, event: Event) -> None:
+        pass
+
+
+_WRITE: Mapping[type[Event], Callable[[ChatStreamRenderer, Any], None]] = {
+    Started: ChatStreamRenderer._started,
+    TextDelta: ChatStreamRenderer._text,
+    ReasoningDelta: ChatStreamRenderer._reasoning,
+    Signed: ChatStreamRenderer._signed,
+    CallStarted: ChatStreamRenderer._call,
+    CallDelta: ChatStreamRenderer._arguments,
+    CallEnded: ChatStreamRenderer._nothing,
+    RefusalDelta: ChatStreamRenderer._refusal,
+    Cited: ChatStreamRenderer._cited,
+    MediaDelta: ChatStreamRenderer._media,
+    Kept: ChatStreamRenderer._kept,
+    Stopped: ChatStreamRenderer._stopped,
+    Used: ChatStreamRenderer._used,
+    Ended: ChatStreamRenderer._ended,
+    Failed: ChatStreamRenderer._failed,
+}

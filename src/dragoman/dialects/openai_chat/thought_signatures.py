@@ -1,0 +1,40 @@
+"""`extra_content.google.thought_signature`: where Gemini's compatible endpoint hangs the state of a call or a text."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.parsing import state
+
+
+class _Google(msgspec.Struct, gc=False):
+    thought_signature: str | None = None
+
+
+class _ExtraContent(msgspec.Struct, gc=False):
+    google: _Google | None = None
+
+
+_decode = msgspec.json.Decoder(_ExtraContent).decode
+
+
+def signature_in(extra_content: bytes, origin: Origin) -> Opaque | None:
+    """The state that stands there, if any."""
+    try:
+        google = _decode(extra_content).google
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if google is None or not google.thought_signature:
+        return None
+    return state(reasoning_states.THOUGHT, quote(google.thought_signature), origin)
+
+
+def render_signature(held: Opaque) -> Json:
+    """The dialect's own state as it is, any other under its maker's name."""
+    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect == NAME
+    return b'{"google":{"thought_signature":' + (held.json if own else quote(seal(held))) + b"}}"

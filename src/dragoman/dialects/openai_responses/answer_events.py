@@ -1,0 +1,397 @@
+"""Responses' items read into events, whether they grow in a stream or come whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses.answer_wire import (
+    ABSENT,
+    UNREADABLE,
+    ResponsesStreamEvent,
+    decode_event,
+    objects,
+    present,
+    string,
+)
+from dragoman.dialects.openai_responses.usage import parse_usage
+from dragoman.dialects.parsing import base62, extras_of, state
+from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.json_reader import write_object
+
+SUMMARY, THOUGHT = "summary", "reasoning_text"
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+
+_HEAD = frozenset({"id", "object", "created_at", "model", "output", "usage", "service_tier", "error", "output_text"})
+_MESSAGE = frozenset({"type", "role", "status", "content"})
+_REASONING = frozenset({"type", "status", "summary", "content", "encrypted_content"})
+_CALL = frozenset({"type", "status", "call_id", "name", "arguments", "input"})
+_FINISHED = frozenset({"completed", "complete", "incomplete", "failed"})
+_STREAMED = _FINISHED | {"in_progress", "queued"}
+_PARAGRAPH = b'"\\n\\n"'
+_REASONS = {"max_output_tokens": Stop.LENGTH, "content_filter": Stop.FILTER}
+
+
+class _GrowingItem:
+    """An item that may still grow, and how much of it has been told."""
+
+    __slots__ = ("cited", "ended", "extras", "kind", "lines", "parts", "streamed")
+
+    def __init__(self, kind: str, extras: Extras | None) -> None:
+        self.kind = kind
+        self.extras = extras
+        self.parts: dict[int | str, int] = {}
+        self.lines: dict[str, int] = {}
+        self.cited: dict[int, int] = {}
+        self.streamed = False
+        self.ended = False
+
+
+class ResponsesAnswerParser:
+    """Holds the items by their place in the output, and the count of parts."""
+
+    __slots__ = ("_called", "_id", "_items", "_parts", "_refused", "_seed", "_torn", "begun", "origin", "over")
+
+    def __init__(self, origin: Origin, seed: str = "") -> None:
+        self.origin = origin
+        self.begun = False
+        self.over = False
+        self._seed = seed
+        self._id = ""
+        self._items: dict[int, _GrowingItem] = {}
+        self._parts = 0
+        self._called = False
+        self._refused = False
+        self._torn = TornDeltas()
+
+    def take(self, frame: bytes, out: list[Event]) -> bool:
+        """Read one event of a stream. False where it cannot be read."""
+        try:
+            wire = decode_event(frame)
+        except UNREADABLE:
+            frame = self._torn.mark(frame)
+            try:
+                wire = decode_event(frame)
+            except UNREADABLE:
+                return False
+        start = len(out)
+        handler = _TAKE.get(wire.type)
+        if handler is not None:
+            handler(self, wire, frame, out)
+        elif not wire.type and "error" in present(frame):
+            self._fail(None, frame, out)
+        if self._torn.found:
+            self._torn.mend(out, start)
+        return True
+
+    def take_whole(self, body: bytes, out: list[Event]) -> bool:
+        """Read a response object. False where it is none."""
+        response = present(body)
+        status = string(response.get("status"))
+        if "error" in response and status in ("failed", ""):
+            self._fail(None, body, out)
+            return True
+        if status in ("failed", "cancelled"):
+            self.over = True
+            out.append(Failed(Failure(FailureKind.SERVER, f"The response was {status} and gives no reason.", 502)))
+            return True
+        if "output" not in response:
+            return False
+        self._start(response, out, whole=True)
+        self._end(response, out)
+        return True
+
+    def _started(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        if not self.begun and wire.response:
+            self._start(present(wire.response), out)
+
+    def _start(self, response: Mapping[str, bytes], out: list[Event], whole: bool = False) -> None:
+        self.begun = True
+        self._id = string(response.get("id"))
+        model = string(response.get("model"))
+        if model and not self.origin.model:
+            self.origin = Origin(self.origin.dialect, self.origin.provider, model, self.origin.account)
+        others = {key: value for key, value in response.items() if key not in _HEAD and key != "incomplete_details"}
+        if string(others.get("status")) in (_FINISHED if whole else _STREAMED):
+            others.pop("status")
+        created = response.get("created_at", b"")
+        out.append(
+            Started(
+                id=self._id,
+                model=model,
+                created=int(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
+                service_tier=string(response.get("service_tier")) or None,
+                extras=extras_of(NAME, others),
+            )
+        )
+
+    def _completed(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        response = present(wire.response) if wire.response else {}
+        if not self.begun:
+            self._start(response, out)
+        self._end(response, out)
+
+    def _end(self, response: Mapping[str, bytes], out: list[Event]) -> None:
+        """The last word: items that were never told, the stop, the usage."""
+        self.over = True
+        for index, item in enumerate(objects(response.get("output"))):
+            found = self._items.get(index)
+            if found is None or not found.ended:
+                self._finish_item(index, item, out)
+        self._torn.tell_leftovers(out)
+        for held in self._items.values():
+            self._close_call(held, out)
+        self._stop(response, out)
+        usage = parse_usage(response["usage"]) if "usage" in response else None
+        if usage is not None:
+            out.append(Used(usage))
+        out.append(Ended())
+
+    def _stop(self, response: Mapping[str, bytes], out: list[Event]) -> None:
+        status = string(response.get("status"))
+        if status in ("queued", "in_progress"):
+            return
+        details = response.get("incomplete_details")
+        said = string(present(details).get("reason")) if details else status
+        reason = Stop.CALLS if self._called else Stop.REFUSAL if self._refused else Stop.END
+        if status == "incomplete":
+            reason = _REASONS.get(said, Stop.LENGTH)
+        out.append(Stopped(0, reason, said))
+
+    def _fail(self, wire: ResponsesStreamEvent | None, frame: bytes, out: list[Event]) -> None:
+        self.over = True
+        out.append(Failed(read_failure(200, {}, frame)))
+
+    def _added(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = present(wire.item)
+        self._items[wire.output_index] = self._open(item, out)
+
+    def _open(self, item: Mapping[str, bytes], out: list[Event]) -> _GrowingItem:
+        kind = string(item.get("type"))
+        if kind in CALLS:
+            return self._open_call(kind, item, out)
+        known = _MESSAGE if kind == "message" else _REASONING
+        fields = {key: value for key, value in item.items() if key not in known}
+        return _GrowingItem(kind, extras_of(NAME, fields) if kind in ("message", "reasoning") else None)
+
+    def _open_call(self, kind: str, item: Mapping[str, bytes], out: list[Event]) -> _GrowingItem:
+        self._called = True
+        found = _GrowingItem(kind, extras_of(NAME, {key: value for key, value in item.items() if key not in _CALL}))
+        part = found.parts[0] = self._begin()
+        made = base62(self._seed or self._id, 0, part, length=24)
+        identity = string(item.get("call_id")) or string(item.get("id")) or f"call_{made}"
+        custom = kind == "custom_tool_call"
+        out.append(CallStarted(0, part, identity, string(item.get("name")), custom, found.extras))
+        return found
+
+    def _begin(self) -> int:
+        part = self._parts
+        self._parts += 1
+        return part
+
+    def _item(self, wire: ResponsesStreamEvent, kind: str) -> _GrowingItem:
+        found = self._items.get(wire.output_index)
+        if found is None:
+            found = self._items[wire.output_index] = _GrowingItem(kind, None)
+        return found
+
+    def _text(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._items.get(wire.output_index) or self._item(wire, "message")
+        literal = bytes(wire.delta)
+        logprobs = _tokens(bytes(wire.logprobs)) if wire.logprobs is not ABSENT else None
+        part = item.parts.get(wire.content_index)
+        if part is None:
+            self._speak(item, wire.content_index, literal, logprobs, out)
+        elif literal[:1] == b'"' and literal != EMPTY:
+            out.append(TextDelta(0, part, literal, logprobs))
+
+    def _speak(self, item: _GrowingItem, index: int, literal: bytes, logprobs: bytes | None, out: list[Event]) -> None:
+        if literal[:1] == b'"' and literal != EMPTY:
+            part = item.parts[index] = self._begin()
+            out.append(TextDelta(0, part, literal, logprobs, item.extras))
+
+    def _refusal(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._refuse(self._item(wire, "message"), wire.content_index, bytes(wire.delta), out)
+
+    def _refuse(self, item: _GrowingItem, index: int, literal: bytes, out: list[Event]) -> None:
+        if literal[:1] != b'"' or literal == EMPTY:
+            return
+        self._refused = True
+        part = item.parts.get(index)
+        if part is None:
+            part = item.parts[index] = self._begin()
+        out.append(RefusalDelta(0, part, literal))
+
+    def _summary(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._think(self._item(wire, "reasoning"), SUMMARY, wire.summary_index, bytes(wire.delta), out)
+
+    def _thought(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._think(self._item(wire, "reasoning"), THOUGHT, wire.content_index, bytes(wire.delta), out)
+
+    def _think(self, item: _GrowingItem, field: str, line: int, literal: bytes, out: list[Event]) -> None:
+        """Each summary of an item is a paragraph of one text."""
+        if literal[:1] != b'"' or literal == EMPTY:
+            return
+        part = item.parts.get(field)
+        if part is None:
+            part = item.parts[field] = self._begin()
+            out.append(ReasoningDelta(0, part, literal, field, item.extras))
+        else:
+            if item.lines[field] != line:
+                out.append(ReasoningDelta(0, part, _PARAGRAPH, field))
+            out.append(ReasoningDelta(0, part, literal, field))
+        item.lines[field] = line
+
+    def _arguments(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._items.get(wire.output_index)
+        literal = bytes(wire.delta)
+        if item is None or item.ended:
+            return
+        if item.kind in CALLS and literal[:1] == b'"' and literal != EMPTY:
+            item.streamed = True
+            out.append(CallDelta(0, item.parts[0], literal))
+
+    def _annotated(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._item(wire, "message")
+        if wire.annotation and bytes(wire.annotation)[:1] == b"{":
+            self._cite(item, wire.content_index, bytes(wire.annotation), out)
+
+    def _cite(self, item: _GrowingItem, index: int, annotation: bytes, out: list[Event]) -> None:
+        part = item.parts.get(index)
+        if part is None:
+            part = item.parts[index] = self._begin()
+        item.cited[index] = item.cited.get(index, 0) + 1
+        out.append(Cited(0, part, annotation, self.origin))
+
+    def _text_done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._item(wire, "message")
+        if wire.content_index not in item.parts:
+            self._speak(item, wire.content_index, bytes(wire.text), None, out)
+
+    def _done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._finish_item(wire.output_index, present(wire.item), out)
+
+    def _finish_item(self, index: int, item: Mapping[str, bytes], out: list[Event]) -> None:
+        """A whole item: everything in it that has not been told yet."""
+        found = self._items.get(index)
+        if found is None:
+            found = self._items[index] = self._open(item, out)
+        if found.ended:
+            return
+        found.ended = True
+        finish = _FINISH.get(found.kind, ResponsesAnswerParser._keep)
+        finish(self, found, item, out)
+
+    def _finish_message(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        for index, content in enumerate(objects(item.get("content"))):
+            if "refusal" in content and string(content.get("type")) == "refusal":
+                if index not in found.parts:
+                    self._refuse(found, index, content["refusal"], out)
+                continue
+            if index not in found.parts:
+                tokens = _tokens(content.get("logprobs", b""))
+                self._speak(found, index, content.get("text", b""), tokens, out)
+            for note in objects(content.get("annotations"))[found.cited.get(index, 0) :]:
+                self._cite(found, index, write_object(note), out)
+
+    def _finish_reasoning(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        for field, key in ((THOUGHT, "content"), (SUMMARY, "summary")):
+            if field not in found.parts:
+                for line, content in enumerate(objects(item.get(key))):
+                    self._think(found, field, line, content.get("text", b""), out)
+        encrypted = item.get("encrypted_content", b"")
+        if encrypted[:1] == b'"' and encrypted != EMPTY:
+            self._sign(found, encrypted, out)
+        elif not found.parts:
+            self._keep(found, item, out)
+
+    def _sign(self, found: _GrowingItem, encrypted: bytes, out: list[Event]) -> None:
+        held = state(reasoning_states.ENCRYPTED, encrypted, self.origin)
+        part = max(found.parts.values()) if found.parts else self._begin()
+        if not found.parts and held.origin is self.origin:
+            held = Opaque(kind=held.kind, json=held.json, origin=held.origin, extras=found.extras)
+        out.append(Signed(0, part, held, redacted=held.kind == reasoning_states.REDACTED))
+
+    def _finish_call(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        literal = item.get(CALLS[found.kind], b"")
+        if not found.streamed and literal[:1] == b'"' and literal != EMPTY:
+            out.append(CallDelta(0, found.parts[0], literal))
+        out.append(CallEnded(0, found.parts[0]))
+
+    def _close_call(self, item: _GrowingItem, out: list[Event]) -> None:
+        if item.kind in CALLS and not item.ended:
+            item.ended = True
+            out.append(CallEnded(0, item.parts[0]))
+
+    def _finish_image(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        """A picture that the provider made: shown to every client, and its item kept for those who know it."""
+        data = item.get("result", b"")
+        if data[:1] != b'"' or data == EMPTY:
+            self._keep(found, item, out)
+            return
+        extras = extras_of(NAME, {key: value for key, value in item.items() if key != "result"})
+        media_type = f"image/{string(item.get('output_format')) or 'png'}"
+        out.append(MediaDelta(0, self._begin(), MediaKind.IMAGE, media_type, data, None, "", extras))
+
+    def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        opaque = Opaque(kind=string(item.get("type")), json=write_object(item), origin=self.origin)
+        out.append(Kept(0, self._begin(), opaque))
+
+
+def _tokens(logprobs: bytes) -> bytes | None:
+    return logprobs if len(logprobs) > 2 and logprobs[:1] == b"[" else None
+
+
+_TAKE: Mapping[str, Callable[[ResponsesAnswerParser, ResponsesStreamEvent, bytes, list[Event]], None]] = {
+    "response.output_text.delta": ResponsesAnswerParser._text,
+    "response.function_call_arguments.delta": ResponsesAnswerParser._arguments,
+    "response.custom_tool_call_input.delta": ResponsesAnswerParser._arguments,
+    "response.reasoning_summary_text.delta": ResponsesAnswerParser._summary,
+    "response.reasoning_text.delta": ResponsesAnswerParser._thought,
+    "response.refusal.delta": ResponsesAnswerParser._refusal,
+    "response.output_text.annotation.added": ResponsesAnswerParser._annotated,
+    "response.output_text_annotation.added": ResponsesAnswerParser._annotated,
+    "response.output_text.done": ResponsesAnswerParser._text_done,
+    "response.output_item.added": ResponsesAnswerParser._added,
+    "response.output_item.done": ResponsesAnswerParser._done,
+    "response.created": ResponsesAnswerParser._started,
+    "response.in_progress": ResponsesAnswerParser._started,
+    "response.queued": ResponsesAnswerParser._started,
+    "response.completed": ResponsesAnswerParser._completed,
+    "response.incomplete": ResponsesAnswerParser._completed,
+    "response.failed": ResponsesAnswerParser._fail,
+    "response.cancelled": ResponsesAnswerParser._fail,
+    "error": ResponsesAnswerParser._fail,
+}
+
+_FINISH: Mapping[str, Callable[[ResponsesAnswerParser, _GrowingItem, Mapping[str, bytes], list[Event]], None]] = {
+    "message": ResponsesAnswerParser._finish_message,
+    "reasoning": ResponsesAnswerParser._finish_reasoning,
+    "function_call": ResponsesAnswerParser._finish_call,
+    "custom_tool_call": ResponsesAnswerParser._finish_call,
+    "image_generation_call": ResponsesAnswerParser._finish_image,
+}

@@ -1,0 +1,163 @@
+"""A whole response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dragoman.conversation.collect import text_of_arguments
+from dragoman.conversation.events import Started
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Text,
+)
+from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_responses import NAME, output_items
+from dragoman.dialects.openai_responses.response_object import identity, incomplete_details, response_for
+from dragoman.dialects.openai_responses.usage import render_usage
+from dragoman.wire.json_reader import write_list
+
+
+def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
+    """The answer as one response object. Responses knows one choice."""
+    started = Started(reply.id, reply.model, reply.created, None, reply.service_tier, reply.extras)
+    choice = reply.choices[0] if reply.choices else Choice(())
+    writing = _OutputRenderer(identity(started, answering), choice)
+    usage = render_usage(reply.usage) if reply.usage is not None else b"null"
+    response = response_for(started, answering)
+    if choice.stop is Stop.ERROR:
+        error = b'{"code":"server_error","message":"The provider stopped with an error."}'
+        return response.object(b"failed", writing.output(), usage, error)
+    incomplete = incomplete_details(choice.stop, writing.refused)
+    if incomplete is not None:
+        return response.object(b"incomplete", writing.output(), usage, incomplete=incomplete)
+    return response.object(writing.status(reply), writing.output(), usage)
+
+
+class _OutputRenderer:
+    """The output as it grows: texts and refusals that follow each other share a message."""
+
+    def __init__(self, response: str, choice: Choice) -> None:
+        self.response = response
+        self.choice = choice
+        self.refused = any(isinstance(part, Refusal) for part in choice.parts)
+        self.items: list[bytes] = []
+        self.content: list[bytes] = []
+        self.fields: dict[str, Json] = {}
+        self.text: tuple[Text, list[Json]] | None = None
+        self.logprobs = choice.logprobs
+
+    def status(self, reply: Reply) -> bytes:
+        """Completed, unless the answer is one that has still to be made."""
+        if self.choice.stop is None and reply.extras is not None and reply.extras.dialect == NAME:
+            return reply.extras.fields.get("status", b'"completed"')[1:-1]
+        return b"completed"
+
+    def output(self) -> bytes:
+        self.items.clear()
+        for part in self.choice.parts:
+            _WRITE[type(part)](self, part)
+        self._close_message()
+        return write_list(self.items)
+
+    def _id(self, prefix: str, fields: Mapping[str, Json]) -> Json:
+        return output_items.item_id(prefix, fields, self.response, len(self.items))
+
+    def _text(self, part: Text) -> None:
+        self._close_text()
+        fields = output_items.own_fields(part.extras)
+        if self.content and fields.get("id") != self.fields.get("id"):
+            self._close_message()
+        self.fields = self.fields or fields
+        self.text = (part, [])
+        if part.signature is not None:
+            self._state(part.signature)
+
+    def _citation(self, part: Citation) -> None:
+        note = output_items.annotation(part.json, part.origin)
+        if note is None:
+            return
+        if self.text is None:
+            self.text = (Text(literal=EMPTY), [])
+        self.text[1].append(note)
+
+    def _refusal(self, part: Refusal) -> None:
+        self._close_text()
+        self.content.append(output_items.refusal(part.literal))
+
+    def _reasoning(self, part: Reasoning) -> None:
+        self._close_message()
+        fields = output_items.own_fields(part.extras)
+        encrypted = None
+        if part.state is not None:
+            encrypted = output_items.encrypted_content(part.state)
+            fields = fields or output_items.own_fields(part.state.extras)
+        literal = part.text.literal if part.text is not None else None
+        self.items.append(output_items.reasoning(self._id("rs", fields), fields, literal, part.field, encrypted))
+
+    def _state(self, state: Opaque) -> None:
+        """State of a text or a call, which have no place for it: a reasoning item of its own."""
+        self._close_message()
+        encrypted = output_items.encrypted_content(state)
+        self.items.append(output_items.reasoning(self._id("rs", {}), {}, None, "", encrypted))
+
+    def _call(self, part: Call) -> None:
+        self._close_message()
+        if part.signature is not None:
+            self._state(part.signature)
+        fields = output_items.own_fields(part.extras)
+        made = self._id("ctc" if part.custom else "fc", fields)
+        words = text_of_arguments(part)
+        self.items.append(output_items.call(made, fields, part.id, part.name, part.custom, words, b"completed"))
+
+    def _media(self, part: Media) -> None:
+        if part.transcript is not None and part.transcript != EMPTY:
+            self._text(Text(literal=part.transcript))
+        if part.kind is MediaKind.IMAGE and isinstance(part.source, Inline):
+            self._close_message()
+            fields = output_items.own_fields(part.extras)
+            source = part.source
+            self.items.append(output_items.picture(self._id("ig", fields), fields, source.media_type, source.data))
+
+    def _kept(self, part: Opaque) -> None:
+        if part.origin.dialect == NAME:
+            self._close_message()
+            self.items.append(part.json)
+
+    def _close_text(self) -> None:
+        if self.text is None:
+            return
+        part, notes = self.text
+        self.content.append(output_items.output_text(part.literal, notes, self.logprobs))
+        self.logprobs = None
+        self.text = None
+
+    def _close_message(self) -> None:
+        self._close_text()
+        if self.content:
+            made = self._id("msg", self.fields)
+            self.items.append(output_items.message(made, self.fields, b"completed", self.content))
+        self.content = []
+        self.fields = {}
+
+
+_WRITE: Mapping[type[Part], Callable[[_OutputRenderer, Any], None]] = {
+    Text: _OutputRenderer._text,
+    Citation: _OutputRenderer._citation,
+    Refusal: _OutputRenderer._refusal,
+    Reasoning: _OutputRenderer._reasoning,
+    Call: _OutputRenderer._call,
+    Media: _OutputRenderer._media,
+    Opaque: _OutputRenderer._kept,
+}

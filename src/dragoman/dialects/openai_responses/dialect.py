@@ -1,0 +1,47 @@
+"""The dialect `openai-responses`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.dialects.dialect import AnswerCodec, Dialect, Endpoint, Job, Likeness, RequestCodec, fixed_path
+from dragoman.dialects.openai_models import OPENAI_MODELS
+from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.request_schema import TEXT
+
+
+def _recognise(body: Mapping[str, Any]) -> Likeness:
+    return Likeness.CERTAIN if "input" in body else Likeness.NONE
+
+
+def _load_requests() -> RequestCodec:
+    from dragoman.dialects.openai_responses.request_parse import locate, parse_request
+    from dragoman.dialects.openai_responses.request_render import render_request
+
+    return RequestCodec(parse_request, render_request, locate)
+
+
+def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.openai_responses.answer_parse import parse_answer
+    from dragoman.dialects.openai_responses.answer_render import render_answer
+    from dragoman.dialects.openai_responses.errors import parse_error, render_error
+    from dragoman.dialects.openai_responses.stream_parse import ResponsesStreamParser
+    from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
+
+    return AnswerCodec(
+        parse_answer, render_answer, ResponsesStreamParser, ResponsesStreamRenderer, parse_error, render_error
+    )
+
+
+DIALECT = Dialect(
+    name=NAME,
+    title="OpenAI Responses",
+    endpoints=(Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),),
+    request_path=fixed_path("/responses"),
+    passed_headers=("openai-beta",),
+    recognise=_recognise,
+    model_listing=OPENAI_MODELS,
+    load_requests=_load_requests,
+    load_answers=_load_answers,
+)

@@ -1,0 +1,326 @@
+"""Responses items to ours.
+
+One strict typed decode for the whole list. Only where that refuses, each item is read again with the fields we do not
+know put aside as extras. Items of one assistant turn become one message: reasoning, words and calls in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.literals import EMPTY, joined, unquote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.parts import Call, Extras, Json, Opaque, Part, Reasoning, Result, Text
+from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses.content import read_content
+from dragoman.dialects.parsing import extras_of, made_id, state
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import items, members, salvage
+
+ITEM = "item."
+"""Extras of an assistant's message item hang on its first part under this head: one message may hold several items."""
+_NONE = Raw()
+_NOTHING = (b"", b"null")
+
+
+class ResponsesWireItem(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: str | None = None
+    role: str | None = None
+    content: Raw = _NONE
+    id: Raw = _NONE
+    status: Raw = _NONE
+    phase: Raw = _NONE
+    namespace: Raw = _NONE
+    call_id: str | None = None
+    name: str | None = None
+    arguments: Raw = _NONE
+    input: Raw = _NONE
+    output: Raw = _NONE
+    summary: Raw = _NONE
+    encrypted_content: Raw = _NONE
+
+
+class _ItemKind(msgspec.Struct, gc=False):
+    type: str | None = None
+    role: str | None = None
+
+
+_items = msgspec.json.Decoder(list[ResponsesWireItem]).decode
+_item = msgspec.json.Decoder(ResponsesWireItem)
+_kind = msgspec.json.Decoder(_ItemKind)
+
+_PLAIN_ROLES = {"user": USER, "system": SYSTEM, "developer": DEVELOPER}
+_BESIDE = ("id", "status", "phase", "namespace")
+"""Fields that are kept as they are on every kind of item."""
+
+Fields = Mapping[str, Json]
+_NO_FIELDS: Fields = {}
+
+
+def parse_messages(raw: bytes) -> list[Message]:
+    """The `input`: a text, or a list of items."""
+    if raw in _NOTHING:
+        return []
+    if raw[:1] == b'"':
+        return [Message(USER, (Text(raw),), 0)]
+    if raw[:1] != b"[":
+        raise MalformedRequest("input is neither a string nor a list of items", at="/input")
+    reader = ResponsesItemParser(raw)
+    try:
+        wire = _items(raw)
+    except msgspec.DecodeError:
+        for item in items(raw, "/input"):
+            reader.salvage(bytes(item))
+        return reader.messages()
+    for found in wire:
+        reader.read(found, _NO_FIELDS)
+    return reader.messages()
+
+
+def parse_instructions(raw: bytes) -> list[Message]:
+    """The `instructions`: one system message."""
+    return [Message(SYSTEM, (Text(raw),), FIELD)] if raw[:1] == b'"' else []
+
+
+class ResponsesItemParser:
+    """Holds the turn that is being read: the items of the assistant's, or the outputs that answer it."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        self._raws: list[Raw] | None = None
+        self._done: list[Message] = []
+        self._index = -1
+        self._calls = 0
+        self._role = ASSISTANT
+        self._parts: list[Part] = []
+        self._since = 0
+        self._said = False
+        self._called = False
+
+    def messages(self) -> list[Message]:
+        self._index += 1
+        self._flush()
+        return self._done
+
+    def salvage(self, raw: bytes) -> None:
+        """An item with fields we do not know: extras where we know its type, else kept verbatim."""
+        at = f"/input/{self._index + 1}"
+        if raw[:1] != b"{":
+            raise MalformedRequest("an item that is not an object", at=at)
+        kind = salvage(raw, _kind, at).value
+        if kind.type in _KNOWN or (kind.type is None and kind.role is not None):
+            salvaged = salvage(raw, _item, at)
+            self.read(salvaged.value, salvaged.extras.get("$", {}))
+        else:
+            self._index += 1
+            self._opaque(kind.type)
+
+    def read(self, wire: ResponsesWireItem, fields: Fields) -> None:
+        self._index += 1
+        kind = wire.type
+        if kind == "message" or (kind is None and wire.role is not None):
+            self._message(wire, fields)
+        elif kind == "function_call" or kind == "custom_tool_call":
+            self._called_on(self._call(wire, fields))
+        elif kind == "function_call_output" or kind == "custom_tool_call_output":
+            self._join(TOOL, self._result(wire, fields))
+        elif kind == "reasoning":
+            self._reasoning(wire, fields)
+        else:
+            self._opaque(kind)
+
+    def _called_on(self, call: Call) -> None:
+        """A call. The signature that was handed out for it stands in a reasoning item of its own before it."""
+        before = self._parts[-1] if self._parts and self._role is ASSISTANT else None
+        if (
+            isinstance(before, Reasoning)
+            and before.text is None
+            and before.state is not None
+            and _is_calls(before.state)
+        ):
+            self._parts[-1] = msgspec.structs.replace(call, signature=before.state)
+        else:
+            self._join(ASSISTANT, call)
+        self._called = True
+
+    def _join(self, role: Role, part: Part) -> None:
+        if self._role is not role or not self._parts:
+            self._flush()
+            self._role, self._since = role, self._index
+        self._parts.append(part)
+
+    def _flush(self) -> None:
+        if self._parts:
+            span = self._index - self._since
+            self._done.append(Message(self._role, tuple(self._parts), self._since, span))
+        self._parts = []
+        self._said = self._called = False
+
+    def _opaque(self, kind: str | None) -> None:
+        """An item of a kind that we do not know: a message of its own, unless it stands among calls."""
+        if self._raws is None:
+            self._raws = items(self._raw, "/input")
+        part = Opaque(kind=kind or "item_reference", json=bytes(self._raws[self._index]), origin=ORIGIN)
+        if self._called and self._role is ASSISTANT:
+            self._parts.append(part)
+            return
+        self._flush()
+        self._done.append(Message(ASSISTANT, (part,), self._index))
+
+    def _message(self, wire: ResponsesWireItem, fields: Fields) -> None:
+        content = bytes(wire.content)
+        at = f"/input/{self._index}/content"
+        parts = (Text(content),) if content[:1] == b'"' else read_content(content, at)
+        extras = _extras(wire, fields, ("call_id", "name"))
+        if wire.role == "assistant":
+            self._spoken(parts, extras)
+            return
+        self._flush()
+        role = _PLAIN_ROLES.get(wire.role or "")
+        self._done.append(
+            Message(
+                role or USER,
+                parts,
+                self._index,
+                extras=extras,
+                listed=content[:1] == b"[",
+                inline=role is SYSTEM,
+                role_text="" if role is not None else wire.role or "",
+            )
+        )
+
+    def _spoken(self, parts: tuple[Part, ...], extras: Extras | None) -> None:
+        """A message of the assistant's goes on with its turn, unless that has spoken already and called nothing."""
+        if not parts and extras is None:
+            self._flush()
+            self._done.append(Message(ASSISTANT, (), self._index))
+            return
+        if not parts or any(type(part) is Opaque for part in parts):
+            self._opaque("message")
+            return
+        if self._said and not self._called:
+            self._flush()
+        if extras is not None:
+            parts = (_marked(parts[0], extras), *parts[1:])
+        for part in parts:
+            self._join(ASSISTANT, part)
+        self._said = True
+
+    def _call(self, wire: ResponsesWireItem, fields: Fields) -> Call:
+        self._calls += 1
+        custom = wire.type == "custom_tool_call"
+        if wire.name is None:
+            raise MalformedRequest("a call without the name of its tool", at=f"/input/{self._index}/name")
+        raw = bytes(wire.input if custom else wire.arguments)
+        arguments = _arguments(raw) if not custom else EMPTY if raw in _NOTHING else raw
+        identity = wire.call_id or made_id(self._calls, wire.name)
+        return Call(identity, wire.name, arguments, custom=custom, extras=_extras(wire, fields))
+
+    def _result(self, wire: ResponsesWireItem, fields: Fields) -> Result:
+        at = f"/input/{self._index}"
+        if wire.call_id is None:
+            raise MalformedRequest(
+                "an output without the id of its call", at=f"{at}/call_id", hint="repeat the call_id of the call"
+            )
+        output = bytes(wire.output)
+        parts = (Text(output),) if output[:1] == b'"' else read_content(output, f"{at}/output")
+        return Result(
+            wire.call_id,
+            parts,
+            name=wire.name,
+            listed=output[:1] == b"[",
+            custom=wire.type == "custom_tool_call_output",
+            extras=_extras(wire, fields),
+        )
+
+    def _reasoning(self, wire: ResponsesWireItem, fields: Fields) -> None:
+        summary, content = _texts(bytes(wire.summary), "summary_text"), _texts(bytes(wire.content), "reasoning_text")
+        if summary is None or content is None:
+            self._opaque("reasoning")
+            return
+        encrypted = bytes(wire.encrypted_content)
+        held = state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
+        more: dict[str, Json] = {**fields}
+        if len(summary) > 1 or (summary and content):
+            more["summary"] = bytes(wire.summary)
+        if content and (len(content) > 1 or summary):
+            more["content"] = bytes(wire.content)
+        texts = summary or content
+        part = Reasoning(
+            text=Text(joined("\n\n", texts)) if texts else None,
+            state=held,
+            redacted=held is not None and held.kind == reasoning_states.REDACTED,
+            field="content" if content and not summary else "summary",
+            extras=_extras(wire, more),
+        )
+        self._join(ASSISTANT, part)
+
+
+def _is_calls(held: Opaque) -> bool:
+    """State that hangs on a call, not on thinking."""
+    return held.kind == reasoning_states.THOUGHT
+
+
+_KNOWN = frozenset(
+    {
+        "message",
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "reasoning",
+    }
+)
+
+
+def _extras(wire: ResponsesWireItem, fields: Fields, more: tuple[str, ...] = ()) -> Extras | None:
+    """Unknown fields, and known ones that are kept as they are. Null is absence."""
+    found: dict[str, Json] = {}
+    for name in _BESIDE:
+        raw = getattr(wire, name)
+        if raw is not _NONE and bytes(raw) != b"null":
+            found[name] = bytes(raw)
+    for name in more:
+        value = getattr(wire, name)
+        if value is not None:
+            found[name] = msgspec.json.encode(value)
+    return extras_of(NAME, {**found, **fields})
+
+
+def _arguments(raw: bytes) -> Json:
+    """An argument string decoded and checked: a JSON object, or the string as it was where it holds none."""
+    if raw[:1] != b'"':
+        return b"{}" if raw in _NOTHING else raw
+    text = unquote(raw).strip().encode()
+    try:
+        members(text)
+    except (MalformedRequest, RecursionError):
+        return raw if text else b"{}"
+    return text
+
+
+def _marked(part: Part, extras: Extras) -> Part:
+    """The first part of an assistant's message item, with the fields of the item."""
+    own = dict(part.extras.fields) if part.extras is not None else {}
+    own |= {ITEM + key: value for key, value in extras.fields.items()}
+    return msgspec.structs.replace(part, extras=Extras(NAME, own))
+
+
+def _texts(raw: bytes, kind: str) -> list[bytes] | None:
+    """The texts of a reasoning item's list, or None where it holds anything else."""
+    if raw in _NOTHING:
+        return []
+    if raw[:1] != b"[":
+        return None
+    found: list[bytes] = []
+    for item in items(raw):
+        entry = members(item) if bytes(item)[:1] == b"{" else {}
+        literal = bytes(entry.get("text", b""))
+        if entry.keys() != {"type", "text"} or bytes(entry["type"]) != b'"%b"' % kind.encode() or literal[:1] != b'"':
+            return None
+        found.append(literal)
+    return found

@@ -1,0 +1,182 @@
+"""Our messages to Responses items.
+
+Writes what the value says and takes no facts. What Responses has no words for is refused as Unrepresentable: a rule is
+missing for that target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
+from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses.content import write_content, write_extras
+from dragoman.dialects.openai_responses.message_parse import ITEM
+from dragoman.dialects.rendering import Pieces
+from dragoman.errors import Unrepresentable
+
+_HEADS = {
+    SYSTEM: b',{"type":"message","role":"system","content":',
+    DEVELOPER: b',{"type":"message","role":"developer","content":',
+    USER: b',{"type":"message","role":"user","content":',
+}
+_SPOKEN = b',{"type":"message","role":"assistant","content":'
+
+
+def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """messages[start:stop] as items, each with a comma before it. A first one may belong to `instructions`."""
+    if start == 0 and in_field(messages):
+        start = 1
+    for index in range(start, stop):
+        message = messages[index]
+        if message.name is not None or message.hint is not None:
+            what = "a cache hint" if message.name is None else f'the name "{message.name}"'
+            raise Unrepresentable(f"{what} on a message in a Responses request", at=f"/messages/{message.at}")
+        if message.role is ASSISTANT:
+            _write_turn(message, out)
+        elif message.role is TOOL:
+            for part in message.parts:
+                _write_result(part, out)
+        else:
+            _write_plain(message, out)
+
+
+def in_field(messages: Sequence[Message]) -> bool:
+    """Whether the first message goes to `instructions`: a system text that the client did not write as an item."""
+    if not messages or messages[0].role is not SYSTEM or messages[0].inline:
+        return False
+    message = messages[0]
+    bare = message.name is None and message.hint is None and message.extras is None
+    return bare and len(message.parts) == 1 and _is_bare(message.parts[0])
+
+
+def render_instructions(messages: Sequence[Message]) -> Json | None:
+    if not in_field(messages):
+        return None
+    part = messages[0].parts[0]
+    return part.literal if isinstance(part, Text) else None
+
+
+def _is_bare(part: Part) -> bool:
+    return type(part) is Text and part.hint is None and part.extras is None and part.signature is None
+
+
+def _write_plain(message: Message, out: Pieces) -> None:
+    head = _HEADS[message.role]
+    if message.role_text:
+        head = b',{"type":"message","role":%b,"content":' % quote(message.role_text)
+    out.append(head)
+    _write_words(message.parts, message.listed, False, out)
+    write_extras(message.extras, out)
+    out.append(b"}")
+
+
+def _write_words(parts: Sequence[Part], listed: bool, spoken: bool, out: Pieces) -> None:
+    """A string where one says it all, else a list."""
+    only = parts[0] if parts else None
+    if len(parts) == 1 and not listed and isinstance(only, Text) and _is_bare(only):
+        out.append(only.literal)
+    else:
+        write_content(parts, spoken, out)
+
+
+def turn_items(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """The parts of an assistant's turn, item by item: words that follow each other are one message."""
+    words: list[Part] = []
+    for part in parts:
+        spoken = type(part) is Text or type(part) is Refusal
+        if words and (not spoken or _opens_item(part)):
+            yield words
+            words = []
+        if spoken:
+            words.append(part)
+        else:
+            yield [part]
+    if words:
+        yield words
+
+
+def _opens_item(part: Part) -> bool:
+    return part.extras is not None and any(key.startswith(ITEM) for key in part.extras.fields)
+
+
+def _write_turn(message: Message, out: Pieces) -> None:
+    if message.extras is not None:
+        raise Unrepresentable(f"fields of {message.extras.dialect} on an assistant's turn in a Responses request")
+    if not message.parts:
+        out += (_SPOKEN, b"[]}")
+    for parts in turn_items(message.parts):
+        first = parts[0]
+        match first:
+            case Text() | Refusal():
+                _write_spoken(parts, out)
+            case Call():
+                _write_call(first, out)
+            case Reasoning():
+                _write_reasoning(first, out)
+            case Opaque():
+                if first.origin.dialect != NAME:
+                    raise Unrepresentable(f"a {first.kind} block of {first.origin.dialect} in a Responses request")
+                out += (b",", first.json)
+            case _:
+                raise Unrepresentable(f"a part of kind {type(first).__name__} in an assistant's turn")
+
+
+def _write_spoken(parts: list[Part], out: Pieces) -> None:
+    """A string where one part says it all; else parts, as a message that came with an id has them."""
+    out.append(_SPOKEN)
+    _write_words(parts, False, True, out)
+    write_extras(parts[0].extras, out, ITEM)
+    out.append(b"}")
+
+
+def _write_call(part: Call, out: Pieces) -> None:
+    if part.hint is not None or part.signature is not None:
+        what = "a signature" if part.signature is not None else "a cache hint"
+        raise Unrepresentable(f"{what} on the call of {part.name} in a Responses request")
+    if part.custom:
+        out += (b',{"type":"custom_tool_call","call_id":', quote(part.id), b',"name":', quote(part.name))
+        out += (b',"input":', part.arguments)
+    else:
+        arguments = part.arguments
+        out += (b',{"type":"function_call","call_id":', quote(part.id), b',"name":', quote(part.name))
+        out += (b',"arguments":', arguments if arguments[:1] == b'"' else quote(arguments.decode()))
+    write_extras(part.extras, out)
+    out.append(b"}")
+
+
+def _write_result(part: Part, out: Pieces) -> None:
+    if not isinstance(part, Result):
+        raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
+    if part.hint is not None or part.is_error:
+        what = "an error flag" if part.is_error else "a cache hint"
+        raise Unrepresentable(f"{what} on the result of {part.call_id} in a Responses request")
+    kind = b"custom_tool_call_output" if part.custom else b"function_call_output"
+    out += (b',{"type":"', kind, b'","call_id":', quote(part.call_id), b',"output":')
+    if part.parts or part.listed:
+        _write_words(part.parts, part.listed, False, out)
+    else:
+        out.append(EMPTY)
+    write_extras(part.extras, out)
+    out.append(b"}")
+
+
+def _write_reasoning(part: Reasoning, out: Pieces) -> None:
+    own = part.extras.fields if part.extras is not None else {}
+    out.append(b',{"type":"reasoning"')
+    text = part.text.literal if part.text is not None else None
+    if "summary" not in own:
+        said = text is not None and part.field != "content"
+        out.append(b',"summary":[{"type":"summary_text","text":%b}]' % text if said and text else b',"summary":[]')
+    if text is not None and part.field == "content" and "content" not in own:
+        out.append(b',"content":[{"type":"reasoning_text","text":%b}]' % text)
+    held = part.state
+    if held is not None:
+        mine = held.kind == reasoning_states.ENCRYPTED and held.origin.dialect == NAME
+        out += (b',"encrypted_content":', held.json if mine else quote(seal(held)))
+    write_extras(part.extras, out)
+    out.append(b"}")

@@ -1,0 +1,62 @@
+"""OpenAI Responses requests, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.messages import FIELD, Message, Role
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses.message_parse import parse_instructions, parse_messages
+from dragoman.dialects.openai_responses.message_render import turn_items
+from dragoman.dialects.openai_responses.settings import parse_top_level
+from dragoman.dialects.parsing import read_model, reading
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import members, readable, refuse_duplicates
+
+LIST = "input"
+PATH = "/responses"
+TELLS_MODEL = True
+HEADERS: dict[str, str] = {}
+_STORED = ("previous_response_id", "conversation", "prompt")
+"""Members beside which there need not be any input."""
+
+
+@reading
+def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
+    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
+    source, repairs = readable(body)
+    found = members(source)
+    refuse_duplicates(source, found)
+    if LIST not in found and not any(key in found for key in _STORED):
+        raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
+    top = parse_top_level(found)
+    messages = parse_instructions(bytes(found.get("instructions", b""))) + parse_messages(bytes(found.get(LIST, b"")))
+    conversation = Conversation(tuple(messages), top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
+    stream = bytes(found.get("stream", b"")) == b"true"
+    return Ask(NAME, read_model(found), stream, conversation, source, found, headers or {}, True, repairs)
+
+
+def path(options: RenderOptions) -> str:
+    return PATH
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    if message.at == FIELD:
+        return "/instructions"
+    at = f"/input/{message.at}"
+    if part is None:
+        return at
+    if message.role is Role.TOOL:
+        return f"/input/{message.at + part}"
+    if message.role is not Role.ASSISTANT:
+        return f"{at}/content/{part}" if message.listed else f"{at}/content"
+    passed = 0
+    for index, parts in enumerate(turn_items(message.parts)):
+        if part < passed + len(parts):
+            at = f"/input/{message.at + index}"
+            return f"{at}/content/{part - passed}" if len(parts) > 1 else at
+        passed += len(parts)
+    return at

@@ -1,0 +1,89 @@
+"""The response object: what was asked, repeated, and what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.conversation.events import Started
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_responses import NAME
+from dragoman.wire.json_reader import write_object
+
+_REPEATED: Mapping[str, Json] = {
+    "background": b"false",
+    "instructions": b"null",
+    "max_output_tokens": b"null",
+    "max_tool_calls": b"null",
+    "metadata": b"{}",
+    "parallel_tool_calls": b"true",
+    "previous_response_id": b"null",
+    "prompt_cache_key": b"null",
+    "reasoning": b'{"effort":null,"summary":null}',
+    "safety_identifier": b"null",
+    "store": b"true",
+    "temperature": b"1.0",
+    "text": b'{"format":{"type":"text"}}',
+    "tool_choice": b'"auto"',
+    "tools": b"[]",
+    "top_logprobs": b"0",
+    "top_p": b"1.0",
+    "truncation": b'"disabled"',
+    "user": b"null",
+}
+"""Members of the request that the answer repeats, with what they are where the client left them out. An answer of our
+own dialect has done so itself."""
+
+INCOMPLETE: Mapping[Stop, bytes] = {
+    Stop.LENGTH: b'{"reason":"max_output_tokens"}',
+    Stop.CONTEXT: b'{"reason":"max_output_tokens"}',
+    Stop.FILTER: b'{"reason":"content_filter"}',
+}
+"""Stops that leave an answer incomplete. So does a refusal that the answer itself does not hold."""
+
+
+class ResponseFrame(msgspec.Struct, frozen=True):
+    """What is the same in all the objects of one answer."""
+
+    head: Mapping[str, Json]
+    repeated: Mapping[str, Json]
+
+    def object(
+        self, status: bytes, output: bytes, usage: Json = b"null", error: Json = b"null", incomplete: Json = b"null"
+    ) -> bytes:
+        told = {"status": b'"' + status + b'"', "error": error, "incomplete_details": incomplete}
+        return write_object({**self.head, **told, "output": output, **self.repeated, "usage": usage})
+
+
+def response_for(started: Started, answering: AnswerContext) -> ResponseFrame:
+    """The frame of the answer's response objects."""
+    head = {
+        "id": quote(identity(started, answering)),
+        "object": b'"response"',
+        "created_at": b"%d" % (started.created or answering.created),
+        "model": quote(answering.model or started.model),
+    }
+    asked = {key: value for key, value in answering.request.items() if key in _REPEATED}
+    repeated = dict(_own(started.extras)) or {**_REPEATED, **asked}
+    if started.service_tier is not None:
+        repeated["service_tier"] = quote(started.service_tier)
+    return ResponseFrame(head, repeated)
+
+
+def identity(started: Started, answering: AnswerContext) -> str:
+    return started.id or answering.id
+
+
+def incomplete_details(reason: Stop | None, refused: bool) -> Json | None:
+    """Why the answer is incomplete, or None where it is not."""
+    if reason is Stop.REFUSAL and not refused:
+        return INCOMPLETE[Stop.FILTER]
+    return INCOMPLETE.get(reason) if reason is not None else None
+
+
+def _own(extras: Extras | None) -> Mapping[str, Json]:
+    return extras.fields if extras is not None and extras.dialect == NAME else {}

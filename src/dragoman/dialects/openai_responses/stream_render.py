@@ -1,0 +1,351 @@
+"""Events written as a Responses stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dragoman.conversation.collect import UNFINISHED, merged
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.parts import Json, MediaKind, Opaque
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_responses import NAME, output_items
+from dragoman.dialects.openai_responses.errors import error_event, response_error
+from dragoman.dialects.openai_responses.open_items import OpenFunctionCall, OpenMessage, OpenReasoning
+from dragoman.dialects.openai_responses.response_object import ResponseFrame, identity, incomplete_details, response_for
+from dragoman.dialects.openai_responses.usage import render_usage
+from dragoman.wire.json_reader import write_list
+from dragoman.wire.sse import event_frame
+
+_STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
+
+
+class ResponsesStreamRenderer:
+    """Every item is added, grows and is done; the last event repeats the whole answer.
+
+    One message or reasoning item is open at a time; calls may run beside it. A call waits for one event, so that its
+    signature, which has no place in it, can go ahead.
+    """
+
+    __slots__ = (
+        "_answering",
+        "_calls",
+        "_items",
+        "_number",
+        "_open",
+        "_out",
+        "_over",
+        "_refused",
+        "_response",
+        "_response_id",
+        "_shown",
+        "_stop",
+        "_text_part",
+        "_usage",
+        "_waiting",
+    )
+
+    def __init__(self, answering: AnswerContext) -> None:
+        self._answering = answering
+        self._response: ResponseFrame | None = None
+        self._response_id = ""
+        self._number = 0
+        self._items: list[Json | None] = []
+        self._open: OpenMessage | OpenReasoning | None = None
+        self._calls: dict[int, OpenFunctionCall] = {}
+        self._waiting: CallStarted | None = None
+        self._text_part = -1
+        self._refused = False
+        self._stop: Stop | None = None
+        self._usage: Usage | None = None
+        self._over = False
+        self._shown: int | None = None
+        self._out: list[bytes] = []
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        for event in events:
+            if self._waiting is not None and type(event) is not Signed:
+                self._write_call()
+            if not self._over and self._shows(event):
+                _WRITE[type(event)](self, event)
+        out, self._out = self._out, []
+        return b"".join(out)
+
+    def _shows(self, event: Event) -> bool:
+        """Whether it is of the choice that came first, or of none: this dialect has no other choices."""
+        choice: int | None = getattr(event, "choice", None)
+        if self._shown is None:
+            self._shown = choice
+        return choice is None or choice == self._shown
+
+    def close(self) -> bytes:
+        """A stream that was not ended did not succeed."""
+        return b"" if self._over else self.render((Failed(UNFINISHED),))
+
+    def _write(self, name: bytes, members: bytes) -> None:
+        self._out.append(
+            b'event: %b\ndata: {"type":"%b","sequence_number":%d,%b}\n\n' % (name, name, self._number, members)
+        )
+        self._number += 1
+
+    def _frame(self) -> ResponseFrame:
+        if self._response is None:
+            self._started(Started())
+        return self._response  # type: ignore[return-value]
+
+    def _started(self, event: Started) -> None:
+        if self._response is not None:
+            return
+        self._response = response_for(event, self._answering)
+        self._response_id = identity(event, self._answering)
+        beginning = b'"response":' + self._response.object(b"in_progress", b"[]")
+        self._write(b"response.created", beginning)
+        self._write(b"response.in_progress", beginning)
+
+    def _place(self) -> int:
+        """The place of a new item in the output."""
+        self._frame()
+        self._items.append(None)
+        return len(self._items) - 1
+
+    def _added(self, place: int, item: Json) -> None:
+        self._write(b"response.output_item.added", b'"output_index":%d,"item":%b' % (place, item))
+
+    def _done(self, place: int, item: Json) -> None:
+        self._items[place] = item
+        self._write(b"response.output_item.done", b'"output_index":%d,"item":%b' % (place, item))
+
+    def _item_id(self, prefix: str, fields: Mapping[str, Json], place: int) -> Json:
+        return output_items.item_id(prefix, fields, self._response_id, place)
+
+    def _close_open(self) -> None:
+        held, self._open = self._open, None
+        if held is None:
+            return
+        for name, members in held.closing():
+            self._write(name, members)
+        self._done(held.place, held.item(b"completed"))
+
+    def _message(self, fields: Mapping[str, Json]) -> OpenMessage:
+        """The open message, or a new one where another item is open or the text came from another message."""
+        held = self._open
+        if isinstance(held, OpenMessage) and ("id" not in fields or held.fields.get("id") == fields["id"]):
+            return held
+        self._close_open()
+        place = self._place()
+        message = OpenMessage(place, self._item_id("msg", fields, place), fields)
+        self._added(place, message.item(b"in_progress"))
+        self._open = message
+        return message
+
+    def _text(self, event: TextDelta) -> None:
+        held = self._open
+        if type(held) is not OpenMessage or held.part != event.part:
+            held = self._message(output_items.own_fields(event.extras))
+            self._begin_content(held, event.part, False)
+        self._text_part = event.part
+        held.literals.append(event.literal)
+        tokens = b"[]"
+        if event.logprobs is not None:
+            tokens = event.logprobs
+            held.logprobs.append(tokens)
+        self._out += (
+            held.delta_head,
+            b"%d" % self._number,
+            held.delta_place,
+            event.literal,
+            b',"logprobs":',
+            tokens,
+            b"}\n\n",
+        )
+        self._number += 1
+
+    def _begin_content(self, held: OpenMessage, part: int, refusal: bool) -> None:
+        for name, members in held.begin(part, refusal):
+            self._write(name, members)
+
+    def _refusal(self, event: RefusalDelta) -> None:
+        self._refused = True
+        held = self._open
+        if not isinstance(held, OpenMessage) or held.part != event.part:
+            held = self._message({})
+            self._begin_content(held, event.part, True)
+        held.literals.append(event.literal)
+        self._write(b"response.refusal.delta", held.where + b',"delta":' + event.literal)
+
+    def _cited(self, event: Cited) -> None:
+        note = output_items.annotation(event.json, event.origin)
+        held = self._open
+        if note is None or (event.part == self._text_part and type(held) is not OpenMessage):
+            return
+        if not isinstance(held, OpenMessage) or (held.part != event.part and event.part != self._text_part):
+            held = self._message({})
+            self._begin_content(held, event.part, False)
+        number = len(held.annotations)
+        held.annotations.append(note)
+        members = held.where + b',"annotation_index":%d,"annotation":%b' % (number, note)
+        self._write(b"response.output_text.annotation.added", members)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        held = self._open
+        if not isinstance(held, OpenReasoning) or held.part != event.part:
+            fields = output_items.own_fields(event.extras)
+            held = self._begin_reasoning(event.part, fields, event.field)
+        if event.literal == EMPTY:
+            return
+        if not held.literals:
+            for name, members in held.begin():
+                self._write(name, members)
+        held.literals.append(event.literal)
+        self._write(held.delta_name, held.where + b',"delta":' + event.literal)
+
+    def _begin_reasoning(self, part: int, fields: Mapping[str, Json], field: str) -> OpenReasoning:
+        self._close_open()
+        place = self._place()
+        held = OpenReasoning(place, self._item_id("rs", fields, place), fields, part, field)
+        self._added(place, held.item(b"in_progress"))
+        self._open = held
+        return held
+
+    def _signed(self, event: Signed) -> None:
+        waiting = self._waiting
+        if waiting is not None and waiting.part != event.part:
+            self._write_call()
+            waiting = None
+        if waiting is not None or event.part in self._calls or event.part == self._text_part:
+            self._write_state(event.state)
+            return
+        held = self._open
+        if not isinstance(held, OpenReasoning) or held.part != event.part:
+            held = self._begin_reasoning(event.part, output_items.own_fields(event.state.extras), event.field)
+        held.encrypted = output_items.encrypted_content(event.state)
+
+    def _write_state(self, state: Opaque) -> None:
+        """State of a text or a call: a reasoning item of its own."""
+        held = self._begin_reasoning(-1, {}, "")
+        held.encrypted = output_items.encrypted_content(state)
+        self._close_open()
+
+    def _call(self, event: CallStarted) -> None:
+        self._waiting = event
+
+    def _write_call(self) -> None:
+        event, self._waiting = self._waiting, None
+        if event is None:
+            return
+        self._close_open()
+        fields = output_items.own_fields(event.extras)
+        place = self._place()
+        made = self._item_id("ctc" if event.custom else "fc", fields, place)
+        call = OpenFunctionCall(place, made, fields, event)
+        self._calls[event.part] = call
+        self._added(place, call.item(b"in_progress"))
+
+    def _arguments(self, event: CallDelta) -> None:
+        call = self._calls.get(event.part)
+        if call is None or call.ended:
+            return
+        call.literals.append(event.literal)
+        self._write(call.delta_name, call.where + b',"delta":' + event.literal)
+
+    def _call_ended(self, event: CallEnded) -> None:
+        call = self._calls.get(event.part)
+        if call is None or call.ended:
+            return
+        call.ended = True
+        self._write(call.done_name, call.closing())
+        self._done(call.place, call.item(b"completed"))
+
+    def _media(self, event: MediaDelta) -> None:
+        if event.transcript is not None and event.transcript != EMPTY:
+            # There is no place for a sound; the words that came with it are text.
+            self._text(TextDelta(0, event.part, event.transcript))
+        if event.kind is not MediaKind.IMAGE or event.data == EMPTY:
+            return
+        fields = output_items.own_fields(event.extras)
+        self._close_open()
+        place = self._place()
+        item = output_items.picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)
+        self._added(place, item)
+        self._done(place, item)
+
+    def _kept(self, event: Kept) -> None:
+        if event.opaque.origin.dialect != NAME:
+            return
+        self._close_open()
+        place = self._place()
+        self._added(place, event.opaque.json)
+        self._done(place, event.opaque.json)
+
+    def _stopped(self, event: Stopped) -> None:
+        self._stop = event.reason
+
+    def _used(self, event: Used) -> None:
+        self._usage = merged(self._usage, event.usage)
+
+    def _ended(self, event: Ended) -> None:
+        if self._stop is Stop.ERROR:
+            self._failed(Failed(_STOPPED_BADLY))
+            return
+        self._close_open()
+        for part in sorted(self._calls):
+            self._call_ended(CallEnded(0, part))
+        incomplete = incomplete_details(self._stop, self._refused)
+        status = b"completed" if incomplete is None else b"incomplete"
+        response = self._frame().object(status, self._output(), self._told_usage(), incomplete=incomplete or b"null")
+        self._write(b"response." + status, b'"response":' + response)
+        self._over = True
+
+    def _failed(self, event: Failed) -> None:
+        self._out.append(event_frame(b"error", error_event(event.failure, self._number)))
+        self._number += 1
+        response = self._response or response_for(Started(), self._answering)
+        error = response_error(event.failure)
+        failed = response.object(b"failed", self._output(), self._told_usage(), error=error)
+        self._write(b"response.failed", b'"response":' + failed)
+        self._over = True
+
+    def _output(self) -> bytes:
+        return write_list([item for item in self._items if item is not None])
+
+    def _told_usage(self) -> Json:
+        return render_usage(self._usage) if self._usage is not None else b"null"
+
+
+_WRITE: Mapping[type[Event], Callable[[ResponsesStreamRenderer, Any], None]] = {
+    Started: ResponsesStreamRenderer._started,
+    TextDelta: ResponsesStreamRenderer._text,
+    ReasoningDelta: ResponsesStreamRenderer._reasoning,
+    Signed: ResponsesStreamRenderer._signed,
+    CallStarted: ResponsesStreamRenderer._call,
+    CallDelta: ResponsesStreamRenderer._arguments,
+    CallEnded: ResponsesStreamRenderer._call_ended,
+    RefusalDelta: ResponsesStreamRenderer._refusal,
+    Cited: ResponsesStreamRenderer._cited,
+    MediaDelta: ResponsesStreamRenderer._media,
+    Kept: ResponsesStreamRenderer._kept,
+    Stopped: ResponsesStreamRenderer._stopped,
+    Used: ResponsesStreamRenderer._used,
+    Ended: ResponsesStreamRenderer._ended,
+    Failed: ResponsesStreamRenderer._failed,
+}

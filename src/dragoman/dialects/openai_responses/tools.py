@@ -1,0 +1,65 @@
+"""Responses' tools, both ways."""
+
+from __future__ import annotations
+
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.rendering import put
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json_reader import items, members, write_object
+
+
+def _read_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+    if raw in (b"", b"null"):
+        return (), False
+    if raw[:1] != b"[":
+        raise MalformedRequest("tools are not a list", at="/tools")
+    tools = tuple([_read_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
+    return tools, not tools
+
+
+def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
+    """A function or a custom tool. Namespaces and the provider's own tools are kept verbatim."""
+    wire = {key: bytes(value) for key, value in members(raw, f"/tools/{at}").items() if bytes(value) != b"null"}
+    kind = wire.pop("type", b'""')
+    named = wire.get("name", b"")[:1] == b'"'
+    if kind not in (b'"function"', b'"custom"') or not named or "function" in wire:
+        return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
+    custom = kind == b'"custom"'
+    description = wire.pop("description", b"")
+    strict = wire.pop("strict", b"") if not custom else b""
+    return Tool(
+        unquote(wire.pop("name")),
+        description if description[:1] == b'"' else None,
+        wire.pop("format" if custom else "parameters", None),
+        strict == b"true" if strict else None,
+        custom,
+        extras=extras_of(NAME, wire),
+        at=at,
+    )
+
+
+def write_tool(tool: Tool | NativeTool) -> Json:
+    if isinstance(tool, NativeTool):
+        if tool.origin.dialect != NAME:
+            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Responses request")
+        return tool.json
+    if tool.hint is not None:
+        raise Unrepresentable(f"a cache hint on the tool {tool.name} in a Responses request")
+    wire: dict[str, Json] = {"type": b'"custom"' if tool.custom else b'"function"', "name": quote(tool.name)}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    if tool.custom:
+        if tool.schema is not None:
+            wire["format"] = tool.schema
+    else:
+        wire["parameters"] = tool.schema if tool.schema is not None else b"null"
+        put(wire, "strict", tool.strict)
+    if tool.extras is not None:
+        if tool.extras.dialect != NAME:
+            raise Unrepresentable(f"fields of {tool.extras.dialect} in a Responses tool")
+        wire |= tool.extras.fields
+    return write_object(wire)
