@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dragoman.conversation.traits import observe_messages
 from dragoman.dialects.openai_chat.message_parse import parse_messages
-from dragoman.dialects.openai_chat.plain_messages import read_plain
+from dragoman.dialects.openai_chat.plain_messages import parse_plain
 
 _TEXTS = st.sampled_from(["Hi", "", " ", "a\nb", "é"])
 _IDS = st.sampled_from(["c1", "c2", "c3"])
@@ -41,7 +41,7 @@ _MESSAGES = st.one_of(
 @given(st.lists(_MESSAGES, max_size=8))
 def test_both_readers_agree(messages: list[dict[str, Any]]) -> None:
     raw = json.dumps(messages).encode()
-    plain = read_plain(raw)
+    plain = parse_plain(raw)
     full = parse_messages(raw)
     if plain is None:
         return
@@ -63,7 +63,7 @@ def test_both_readers_agree(messages: list[dict[str, Any]]) -> None:
     ],
 )
 def test_what_is_not_plain_is_left_to_the_full_reader(message: dict[str, Any]) -> None:
-    assert read_plain(json.dumps([message]).encode()) is None
+    assert parse_plain(json.dumps([message]).encode()) is None
 
 
 def test_a_tool_conversation_is_plain() -> None:
@@ -74,4 +74,4 @@ def test_a_tool_conversation_is_plain() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "1"},
         {"role": "tool", "tool_call_id": "c2", "content": "2"},
     ]
-    assert read_plain(json.dumps(messages).encode()) is not None
+    assert parse_plain(json.dumps(messages).encode()) is not None

@@ -78,7 +78,7 @@ def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
     return Extras(dialect, fields) if fields else None
 
 
-def read_model(found: Mapping[str, Raw]) -> str | None:
+def parse_model(found: Mapping[str, Raw]) -> str | None:
     """The model that the client named, if any."""
     raw = bytes(found.get("model", b"null"))
     if raw == b"null":
@@ -91,11 +91,11 @@ def read_model(found: Mapping[str, Raw]) -> str | None:
 P = ParamSpec("P")
 
 
-def reading(parse: Callable[P, Ask]) -> Callable[P, Ask]:
-    """A reader of requests whose faults are all our own: a value of the wrong type anywhere is a malformed request."""
+def request_parser(parse: Callable[P, Ask]) -> Callable[P, Ask]:
+    """A parser of requests whose faults are all our own: a value of the wrong type anywhere is a malformed request."""
 
     @wraps(parse)
-    def read(*args: P.args, **kwargs: P.kwargs) -> Ask:
+    def parsed(*args: P.args, **kwargs: P.kwargs) -> Ask:
         try:
             return parse(*args, **kwargs)
         except msgspec.DecodeError as fault:
@@ -103,4 +103,4 @@ def reading(parse: Callable[P, Ask]) -> Callable[P, Ask]:
         except RecursionError:
             raise too_deep() from None
 
-    return read
+    return parsed

@@ -18,7 +18,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.errors import Unrepresentable
-from dragoman.wire.json_reader import items, member_head, write_object
+from dragoman.wire.json_reader import items, member_head, render_object
 
 Pieces = list[bytes | Raw]
 """Fragments of JSON text, joined once at the end."""
@@ -62,11 +62,11 @@ def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options
     members: dict[str, bytes | Raw] = dict(ask.members)
     if _is_renamed(layout, ask, conversation, options):
         members["model"] = _encode(options.model)
-        return write_object(members)
+        return render_object(members)
     _amend_top(layout, ask, conversation, options, members)
     if conversation.messages is not before.messages:
         members[layout.list_name] = _amend_list(layout, ask, conversation)
-    return write_object(members)
+    return render_object(members)
 
 
 def _is_renamed(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bool:

@@ -108,7 +108,7 @@ def items(body: bytes | Raw, at: str = "") -> list[Raw]:
         raise too_deep(at) from None
 
 
-def write_object(fields: Mapping[str, bytes | Raw]) -> bytes:
+def render_object(fields: Mapping[str, bytes | Raw]) -> bytes:
     """An object of raw members, compact."""
     out: list[bytes | Raw] = []
     for key, value in fields.items():
@@ -126,7 +126,7 @@ def member_head(key: str) -> bytes:
     return b"," + _encode(key) + b":"
 
 
-def write_list(values: list[bytes]) -> bytes:
+def render_list(values: list[bytes]) -> bytes:
     return b"[" + b",".join(values) + b"]"
 
 

@@ -19,20 +19,20 @@ _items = msgspec.json.Decoder(list[Raw]).decode
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
     """The reply as events. A body that is no reply gives one event, the failure."""
-    reader = AnthropicAnswerParser(origin or ORIGIN, seed)
+    answer = AnthropicAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     try:
         message = _readable(body)
         if "error" in message or "content" not in message:
             return [Failed(parse_error(200, {}, body))]
         blocks = _items(message["content"]) if bytes(message["content"]) != b"null" else []
-        reader.start({key: raw for key, raw in message.items() if key not in AT_THE_END}, out)
+        answer.start({key: raw for key, raw in message.items() if key not in AT_THE_END}, out)
         for index, block in enumerate(blocks):
-            reader.open_block(index, bytes(block), out)
-            reader.shut_block(index, out)
-        reader.stop({key: raw for key, raw in message.items() if key in AT_THE_END}, {}, out)
-        reader.use(message.get("usage"), out)
-        reader.end(out)
+            answer.open_block(index, bytes(block), out)
+            answer.shut_block(index, out)
+        answer.stop({key: raw for key, raw in message.items() if key in AT_THE_END}, {}, out)
+        answer.use(message.get("usage"), out)
+        answer.end(out)
     except msgspec.DecodeError:
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
     return out

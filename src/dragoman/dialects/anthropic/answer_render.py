@@ -14,7 +14,7 @@ from dragoman.dialects.anthropic.block_builder import TEXT, THINKING, TOOL, Bloc
 from dragoman.dialects.anthropic.call_input import input_of
 from dragoman.dialects.anthropic.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.wire.json_reader import write_list, write_object
+from dragoman.wire.json_reader import render_list, render_object
 
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 
@@ -61,7 +61,7 @@ class _AnthropicAnswerRenderer(BlockBuilder):
         self._opened, self._kind_open = block, kind
         self._literals, self._citations, self._signature = [], [], b'""'
 
-    def write(self, kind: bytes, literal: bytes) -> None:
+    def append(self, kind: bytes, literal: bytes) -> None:
         self._literals.append(literal)
 
     def sign(self, literal: bytes) -> None:
@@ -71,28 +71,28 @@ class _AnthropicAnswerRenderer(BlockBuilder):
         self._citations.append(json)
 
     def shut_block(self) -> None:
-        self._blocks.append(self._written())
+        self._blocks.append(self._closed_block())
 
-    def _written(self) -> bytes:
+    def _closed_block(self) -> bytes:
         text = joined("", self._literals)
         if self._kind_open is TEXT:
-            cited = b',"citations":' + write_list(self._citations) if self._citations else b""
+            cited = b',"citations":' + render_list(self._citations) if self._citations else b""
             return b'{"type":"text","text":%b%b}' % (text, cited)
         if self._kind_open is THINKING:
             return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
         if self._kind_open is TOOL:
             fields = _members(self._opened)
-            return write_object({**fields, "input": input_of(unquote(text))})
+            return render_object({**fields, "input": input_of(unquote(text))})
         return self._opened
 
     def finish(self) -> None:
-        self.body = write_object(
+        self.body = render_object(
             {
                 "id": quote(self._start.id or self._answering.id),
                 "type": b'"message"',
                 "role": b'"assistant"',
                 "model": quote(self._answering.model or self._start.model),
-                "content": write_list(self._blocks),
+                "content": render_list(self._blocks),
                 **late_fields(self),
                 "usage": render_usage(self.usage),
                 **own_fields(self._start.extras),

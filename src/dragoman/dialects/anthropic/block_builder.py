@@ -106,7 +106,7 @@ class BlockBuilder:
 
     def open_block(self, kind: bytes, block: Json) -> None: ...
 
-    def write(self, kind: bytes, literal: bytes) -> None: ...
+    def append(self, kind: bytes, literal: bytes) -> None: ...
 
     def sign(self, literal: bytes) -> None: ...
 
@@ -128,14 +128,14 @@ class BlockBuilder:
             return
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, _TEXT_BLOCK)
-        self.write(TEXT, event.literal)
+        self.append(TEXT, event.literal)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         if event.literal == EMPTY or self._waits(event, event.part):
             return
         if self._part != event.part or self._kind is not THINKING or self._signed:
             self._open(event.part, THINKING, _THINKING_BLOCK)
-        self.write(THINKING, event.literal)
+        self.append(THINKING, event.literal)
 
     def _state(self, event: Signed) -> None:
         if self._waits(event, event.part):
@@ -172,7 +172,7 @@ class BlockBuilder:
         if self._opening is not None:
             self._begin_arguments(self._opening + event.literal[1:-1])
         elif self._kind is TOOL:
-            self.write(TOOL, quote(event.literal[1:-1].decode()) if self._suffix else event.literal)
+            self.append(TOOL, quote(event.literal[1:-1].decode()) if self._suffix else event.literal)
 
     def _begin_arguments(self, opening: bytes) -> None:
         """Hold the first fragments until they show what they are: this dialect takes objects alone."""
@@ -183,20 +183,20 @@ class BlockBuilder:
             return
         self._opening = None
         if is_object(text):
-            self.write(TOOL, literal)
+            self.append(TOOL, literal)
             return
-        self.write(TOOL, b'"{\\"arguments\\":\\""')
+        self.append(TOOL, b'"{\\"arguments\\":\\""')
         self._suffix = b'"\\"}"'
-        self.write(TOOL, quote(opening.decode()))
+        self.append(TOOL, quote(opening.decode()))
 
     def _end_arguments(self) -> None:
         """A call whose first fragments never showed what they are: an empty one, or one that was cut off at once."""
         opening, self._opening = self._opening, None
         text = unquote(b'"' + opening + b'"').strip() if opening else ""
         if text == "{":
-            self.write(TOOL, quote(text))
+            self.append(TOOL, quote(text))
         elif text not in ("", "null"):
-            self.write(TOOL, quote(_encode({"arguments": text}).decode()))
+            self.append(TOOL, quote(_encode({"arguments": text}).decode()))
 
     def _call_ended(self, event: CallEnded) -> None:
         if self._waits(event, event.part):
@@ -219,12 +219,12 @@ class BlockBuilder:
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, _TEXT_BLOCK)
             if event.url:
-                self.write(TEXT, quote(f"[{event.kind.value}]({event.url})"))
+                self.append(TEXT, quote(f"[{event.kind.value}]({event.url})"))
         if event.data != EMPTY and not event.url:
             if not self._linked:
                 self._linked = True
-                self.write(TEXT, quote(f"[{event.kind.value}](data:{event.media_type};base64,"))
-            self.write(TEXT, event.data)
+                self.append(TEXT, quote(f"[{event.kind.value}](data:{event.media_type};base64,"))
+            self.append(TEXT, event.data)
         if event.transcript is not None and event.transcript != EMPTY:
             self._spoken.append(event.transcript)
 
@@ -233,7 +233,7 @@ class BlockBuilder:
         words = [joined("", self._spoken)] if self._spoken else []
         ends = [b'")"'] if self._linked else []
         self._linked, self._spoken = False, []
-        self.write(TEXT, joined("\n\n", [*ends, *words]))
+        self.append(TEXT, joined("\n\n", [*ends, *words]))
 
     def _kept(self, event: Kept) -> None:
         if event.opaque.origin.dialect != NAME or self._waits(event, event.part):
@@ -319,7 +319,7 @@ class BlockBuilder:
         if self._linked or self._spoken:
             self._end_media()
         if self._suffix:
-            self.write(self._kind, self._suffix)
+            self.append(self._kind, self._suffix)
             self._suffix = b""
         self._part, self._kind = _NO_PART, NOTHING
         self.shut_block()

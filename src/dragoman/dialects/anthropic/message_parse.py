@@ -76,14 +76,14 @@ def parse_messages(raw: bytes | Raw) -> list[Message]:
         for index, item in enumerate(items(raw, "/messages")):
             salvaged = salvage(item, _message, f"/messages/{index}")
             extras = extras_of(NAME, salvaged.extras.get("$", {}))
-            _read_message(salvaged.value, index, extras, found)
+            _parse_message(salvaged.value, index, extras, found)
         return found
     for index, message in enumerate(wire):
-        _read_message(message, index, None, found)
+        _parse_message(message, index, None, found)
     return found
 
 
-def _read_message(wire: AnthropicWireMessage, index: int, extras: Extras | None, found: list[Message]) -> None:
+def _parse_message(wire: AnthropicWireMessage, index: int, extras: Extras | None, found: list[Message]) -> None:
     role = _ROLES.get(wire.role)
     role_text = ""
     if role is None:
@@ -93,7 +93,7 @@ def _read_message(wire: AnthropicWireMessage, index: int, extras: Extras | None,
         parts: tuple[Part, ...] = (Text(content),)
         listed = False
     else:
-        parts = read_blocks(content, f"/messages/{index}/content")
+        parts = parse_blocks(content, f"/messages/{index}/content")
         listed = content not in _NOTHING
     if role is USER and listed and any(type(part) is Result for part in parts):
         _split_turn(parts, index, extras, found)
@@ -120,10 +120,10 @@ def parse_system(raw: bytes) -> list[Message]:
         return []
     if raw[:1] == b'"':
         return [Message(SYSTEM, (Text(raw),), FIELD)]
-    return [Message(SYSTEM, read_blocks(raw, "/system"), FIELD, listed=True)]
+    return [Message(SYSTEM, parse_blocks(raw, "/system"), FIELD, listed=True)]
 
 
-def read_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
+def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     if raw in _NOTHING:
         return ()
     if raw[:1] != b"[":
@@ -131,8 +131,8 @@ def read_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     try:
         wire = _blocks(raw)
     except msgspec.DecodeError:
-        return tuple([_read_raw(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
-    parts = [_read_block(block, f"{at}/{index}", None) for index, block in enumerate(wire)]
+        return tuple([_parse_raw(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
+    parts = [_parse_block(block, f"{at}/{index}", None) for index, block in enumerate(wire)]
     if None in parts:
         raws = items(raw, at)
         parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
@@ -168,14 +168,14 @@ def _is_hung(part: Part) -> bool:
     )
 
 
-def _read_raw(raw: bytes, at: str) -> Part:
+def _parse_raw(raw: bytes, at: str) -> Part:
     """A block with fields we do not know: extras where we know its type, else kept verbatim."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content block that is not an object", at=at)
-    if kind_of(raw, at) not in READERS:
+    if kind_of(raw, at) not in PARSERS:
         return _opaque(raw)
     salvaged = salvage(raw, _block, at)
-    part = _read_block(salvaged.value, at, extras_of(NAME, salvaged.extras.get("$", {})))
+    part = _parse_block(salvaged.value, at, extras_of(NAME, salvaged.extras.get("$", {})))
     return _opaque(raw) if part is None else part
 
 
@@ -183,15 +183,15 @@ def _opaque(raw: bytes) -> Opaque:
     return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
 
 
-def _read_block(wire: AnthropicWireBlock, at: str, extras: Extras | None) -> Part | None:
+def _parse_block(wire: AnthropicWireBlock, at: str, extras: Extras | None) -> Part | None:
     if wire.type == "text" and extras is None and wire.cache_control is _NONE and wire.citations is _NONE:
         literal = bytes(wire.text)
         return Text(literal) if literal[:1] == b'"' else None
-    reader = READERS.get(wire.type)
-    return None if reader is None else reader(wire, at, cache_hint(wire.cache_control), extras)
+    parser = PARSERS.get(wire.type)
+    return None if parser is None else parser(wire, at, cache_hint(wire.cache_control), extras)
 
 
-def _read_text(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_text(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal = bytes(wire.text)
     if literal[:1] != b'"':
         return None
@@ -202,24 +202,24 @@ def _read_text(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras
     return Text(literal, hint=hint, extras=extras)
 
 
-def _read_call(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_call(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     if wire.id is None or wire.name is None:
         raise MalformedRequest("a tool_use block without id or name", at=at)
     return Call(wire.id, wire.name, bytes(wire.input) or b"{}", hint=hint, extras=extras)
 
 
-def _read_result(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_result(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     if wire.tool_use_id is None:
         raise MalformedRequest("a tool_result block without the id of its call", at=f"{at}/tool_use_id")
     content = bytes(wire.content)
     if content[:1] == b'"':
         parts: tuple[Part, ...] = (Text(content),)
     else:
-        parts = read_blocks(content, f"{at}/content")
+        parts = parse_blocks(content, f"{at}/content")
     return Result(wire.tool_use_id, parts, bool(wire.is_error), listed=content[:1] == b"[", hint=hint, extras=extras)
 
 
-def _read_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal, signature = bytes(wire.thinking), bytes(wire.signature)
     text = Text(literal) if literal[:1] == b'"' else None
     held = state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
@@ -230,12 +230,12 @@ def _read_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, ex
     )
 
 
-def _read_redacted(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_redacted(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal = bytes(wire.data)
     return Reasoning(state=state(reasoning_states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
 
 
-def _read_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     source = _source(bytes(wire.source))
     return (
         None
@@ -244,7 +244,7 @@ def _read_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extra
     )
 
 
-def _read_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     source = _source(bytes(wire.source))
     if source is None:
         return None
@@ -278,12 +278,12 @@ def _literal(raw: bytes) -> bytes:
     return raw
 
 
-READERS: dict[str, Callable[[AnthropicWireBlock, str, CacheHint | None, Extras | None], Part | None]] = {
-    "text": _read_text,
-    "tool_use": _read_call,
-    "tool_result": _read_result,
-    "thinking": _read_thinking,
-    "redacted_thinking": _read_redacted,
-    "image": _read_image,
-    "document": _read_document,
+PARSERS: dict[str, Callable[[AnthropicWireBlock, str, CacheHint | None, Extras | None], Part | None]] = {
+    "text": _parse_text,
+    "tool_use": _parse_call,
+    "tool_result": _parse_result,
+    "thinking": _parse_thinking,
+    "redacted_thinking": _parse_redacted,
+    "image": _parse_image,
+    "document": _parse_document,
 }

@@ -78,17 +78,17 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         if role is TOOL and index < stop and messages[index].role is USER:
             parts += messages[index].parts
             index += 1
-        _write_message(message, parts, out)
+        _render_message(message, parts, out)
 
 
-def _write_message(message: Message, parts: Sequence[Part], out: Pieces) -> None:
+def _render_message(message: Message, parts: Sequence[Part], out: Pieces) -> None:
     head = b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role]
     only = parts[0] if len(parts) == 1 and not message.listed else None
     if type(only) is Text and only.hint is None and only.extras is None and not message.role_text:
         out += (head, only.literal, b"}")
         return
     out.append(head)
-    _write_list(parts, out)
+    _render_blocks(parts, out)
     out.append(b"}")
 
 
@@ -121,43 +121,43 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
         return parts[0].literal
-    return write_list(parts)
+    return render_blocks(parts)
 
 
-def write_list(parts: Sequence[Part]) -> bytes:
+def render_blocks(parts: Sequence[Part]) -> bytes:
     out: Pieces = []
-    _write_list(parts, out)
+    _render_blocks(parts, out)
     return b"".join(out)
 
 
-def _write_list(parts: Sequence[Part], out: Pieces) -> None:
+def _render_blocks(parts: Sequence[Part], out: Pieces) -> None:
     mark = b"["
     for part in parts:
         out.append(mark)
-        write_block(part, out)
+        render_block(part, out)
         mark = b","
     out.append(b"]" if parts else b"[]")
 
 
-def write_block(part: Part, out: Pieces) -> None:
+def render_block(part: Part, out: Pieces) -> None:
     kind = type(part)
     if kind is Text and part.hint is None and part.extras is None:
         out += (b'{"type":"text","text":', part.literal, b"}")  # type: ignore[attr-defined]
         return
     if kind is Opaque:
-        _write_opaque(part, out)  # type: ignore[arg-type]
+        _render_opaque(part, out)  # type: ignore[arg-type]
         return
-    writer = WRITERS.get(kind)
+    writer = RENDERERS.get(kind)
     if writer is None:
         raise Unrepresentable(f"a part of kind {kind.__name__} in Anthropic content")
     writer(part, out)
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)
-    _extras(part, out)
+    _render_extras(part, out)
     out.append(b"}")
 
 
-def _extras(part: Part, out: Pieces) -> None:
+def _render_extras(part: Part, out: Pieces) -> None:
     if part.extras is None:
         return
     if part.extras.dialect != NAME:
@@ -166,28 +166,28 @@ def _extras(part: Part, out: Pieces) -> None:
         out += (b",", quote(key), b":", value)
 
 
-def _write_text(part: Text, out: Pieces) -> None:
+def _render_text(part: Text, out: Pieces) -> None:
     out += (b'{"type":"text","text":', part.literal)
 
 
-def _write_call(part: Call, out: Pieces) -> None:
+def _render_call(part: Call, out: Pieces) -> None:
     if part.arguments[:1] != b"{":
         raise Unrepresentable(f"arguments of {part.name} that are no object")
     out += (b'{"type":"tool_use","id":', quote(part.id), b',"name":', quote(part.name), b',"input":', part.arguments)
 
 
-def _write_result(part: Result, out: Pieces) -> None:
+def _render_result(part: Result, out: Pieces) -> None:
     out += (b'{"type":"tool_result","tool_use_id":', quote(part.call_id))
     parts = part.parts
     if len(parts) == 1 and type(parts[0]) is Text and not part.listed and parts[0].hint is None:
         out += (b',"content":', parts[0].literal)
     elif parts:
-        out += (b',"content":', write_list(parts))
+        out += (b',"content":', render_blocks(parts))
     if part.is_error:
         out.append(b',"is_error":true')
 
 
-def _write_reasoning(part: Reasoning, out: Pieces) -> None:
+def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     held = part.state
     if held is not None and held.kind == reasoning_states.REDACTED and held.origin.dialect == NAME:
         out += (b'{"type":"redacted_thinking","data":', held.json)
@@ -198,13 +198,13 @@ def _write_reasoning(part: Reasoning, out: Pieces) -> None:
         out += (b',"signature":', held.json if own else quote(seal(held)))
 
 
-def _write_opaque(part: Opaque, out: Pieces) -> None:
+def _render_opaque(part: Opaque, out: Pieces) -> None:
     if part.origin.dialect != NAME:
         raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in Anthropic content")
     out.append(part.json)
 
 
-def _write_media(part: Media, out: Pieces) -> None:
+def _render_media(part: Media, out: Pieces) -> None:
     if part.kind not in _BLOCKS:
         raise Unrepresentable(f"{part.kind.value} in Anthropic content")
     out += (b'{"type":', _BLOCKS[part.kind], b',"source":', _source(part))
@@ -227,10 +227,10 @@ def _source(part: Media) -> bytes:
             return b'{"type":"text","media_type":"text/plain","data":%b}' % literal
 
 
-WRITERS: dict[type[Part], Callable[..., None]] = {
-    Text: _write_text,
-    Call: _write_call,
-    Result: _write_result,
-    Reasoning: _write_reasoning,
-    Media: _write_media,
+RENDERERS: dict[type[Part], Callable[..., None]] = {
+    Text: _render_text,
+    Call: _render_call,
+    Result: _render_result,
+    Reasoning: _render_reasoning,
+    Media: _render_media,
 }

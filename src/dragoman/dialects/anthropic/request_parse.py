@@ -10,7 +10,7 @@ from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.message_parse import parse_messages, parse_system
 from dragoman.dialects.anthropic.settings import parse_top_level
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.parsing import read_model, reading
+from dragoman.dialects.parsing import parse_model, request_parser
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import members, readable, refuse_duplicates
 
@@ -20,7 +20,7 @@ TELLS_MODEL = True
 HEADERS = {"anthropic-version": "2023-06-01"}
 
 
-@reading
+@request_parser
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     source, repairs = readable(body)
@@ -35,7 +35,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         tuple(messages), top.tools, top.settings, top.extras, top.hint, empty_tools=top.empty_tools
     )
     stream = bytes(found.get("stream", b"")) == b"true"
-    return Ask(NAME, read_model(found), stream, conversation, source, found, headers or {}, True, repairs)
+    return Ask(NAME, parse_model(found), stream, conversation, source, found, headers or {}, True, repairs)
 
 
 def path(options: RenderOptions) -> str:

@@ -16,12 +16,12 @@ from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, Num
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
-from dragoman.dialects.anthropic.tools import _read_tool, _tool_items, _write_tools
+from dragoman.dialects.anthropic.tools import _parse_tool, _render_tools, _tool_items
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, render_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int).decode
@@ -72,14 +72,14 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
         if key in SKIPPED:
             continue
         if key in PLAIN:
-            _read_plain(key, raw, found)
-        elif key in READERS:
-            _read_special(key, raw, found, extras)
+            _parse_plain(key, raw, found)
+        elif key in PARSERS:
+            _parse_special(key, raw, found, extras)
         else:
             extras[key] = raw
     if nulls:
         found["nulls"] = tuple(nulls)
-    tools = tuple([_read_tool(bytes(item), at) for at, item in enumerate(_tool_items(source))])
+    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(_tool_items(source))])
     empty = bytes(source.get("tools", b"")).strip(b"[] \n") == b"" and bytes(source.get("tools", b""))[:1] == b"["
     return TopLevel(_settings(found), tools, extras_of(NAME, extras), cache_hint(source.get("cache_control")), empty)
 
@@ -91,7 +91,7 @@ def _settings(found: dict[str, Any]) -> Settings:
     return Settings(**found)
 
 
-def _read_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
+def _parse_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
     field, decode = PLAIN[key]
     try:
         found[field] = decode(raw)
@@ -99,9 +99,9 @@ def _read_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
         raise malformed(fault, f"/{key}") from None
 
 
-def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
     try:
-        content, rest = READERS[key](raw)
+        content, rest = PARSERS[key](raw)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError):
         extras[key] = raw
         return
@@ -112,17 +112,17 @@ def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str,
     extras |= {f"{key}.{name}": value for name, value in rest.items()}
 
 
-Read = tuple[dict[str, Any], dict[str, Json]]
+Parsed = tuple[dict[str, Any], dict[str, Json]]
 
 
-def _read_stop(raw: bytes) -> Read:
+def _parse_stop(raw: bytes) -> Parsed:
     texts = tuple(bytes(item) for item in items(raw, "/stop_sequences"))
     if any(text[:1] != b'"' for text in texts):
         raise MalformedRequest("a stop sequence that is not a string", at="/stop_sequences")
     return {"stop": texts}, {}
 
 
-def _read_thinking(raw: bytes) -> Read:
+def _parse_thinking(raw: bytes) -> Parsed:
     wire = members(raw, "/thinking")
     kind = unquote(bytes(wire.pop("type")))
     content: dict[str, Any] = {"on": kind != "disabled"}
@@ -135,7 +135,7 @@ def _read_thinking(raw: bytes) -> Read:
     return {"thinking": content}, {key: bytes(value) for key, value in wire.items()}
 
 
-def _read_output(raw: bytes) -> Read:
+def _parse_output(raw: bytes) -> Parsed:
     wire = members(raw, "/output_config")
     content: dict[str, Any] = {}
     effort = wire.pop("effort", None)
@@ -153,7 +153,7 @@ def _format(wire: Mapping[str, Raw]) -> ResponseFormat:
     return ResponseFormat(FormatKind.SCHEMA, bytes(wire["schema"]))
 
 
-def _read_choice(raw: bytes) -> Read:
+def _parse_choice(raw: bytes) -> Parsed:
     wire = msgspec.json.decode(raw)
     content: dict[str, Any] = {}
     disable = wire.pop("disable_parallel_tool_use", None)
@@ -173,7 +173,7 @@ _MODES = {"auto": ChoiceMode.AUTO, "any": ChoiceMode.REQUIRED, "none": ChoiceMod
 _KINDS = {mode: kind for kind, mode in _MODES.items()}
 
 
-def _read_metadata(raw: bytes) -> Read:
+def _parse_metadata(raw: bytes) -> Parsed:
     wire = members(raw, "/metadata")
     content: dict[str, Any] = {}
     user = wire.pop("user_id", None)
@@ -182,12 +182,12 @@ def _read_metadata(raw: bytes) -> Read:
     return content, {key: bytes(value) for key, value in wire.items()}
 
 
-READERS: dict[str, Callable[[bytes], Read]] = {
-    "stop_sequences": _read_stop,
-    "thinking": _read_thinking,
-    "output_config": _read_output,
-    "tool_choice": _read_choice,
-    "metadata": _read_metadata,
+PARSERS: dict[str, Callable[[bytes], Parsed]] = {
+    "stop_sequences": _parse_stop,
+    "thinking": _parse_thinking,
+    "output_config": _parse_output,
+    "tool_choice": _parse_choice,
+    "metadata": _parse_metadata,
 }
 
 
@@ -198,8 +198,8 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if system is not None:
         out["system"] = system
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = _write_tools(conversation.tools)
-    out |= _write_settings(conversation.settings, extras) if extras else _write_plain(conversation.settings)
+        out["tools"] = _render_tools(conversation.tools)
+    out |= _render_settings(conversation.settings, extras) if extras else _render_plain(conversation.settings)
     if conversation.hint is not None:
         out["cache_control"] = conversation.hint.json
     if options.stream:
@@ -209,7 +209,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     return out
 
 
-def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
+def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
     """The settings, and around them what stood in their objects besides."""
     refuse_unspoken(settings, UNSPOKEN, NAME)
     out: dict[str, Json] = {}
@@ -217,18 +217,18 @@ def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str,
         put(out, key, getattr(settings, field))
     if settings.stop:
         out["stop_sequences"] = b"[" + b",".join(settings.stop) + b"]"
-    _write_thinking(settings, out, extras)
-    _write_choice(settings, out)
+    _render_thinking(settings, out, extras)
+    _render_choice(settings, out)
     if settings.user is not None or any(key.startswith("metadata.") for key in extras):
         user = {"user_id": quote(settings.user)} if settings.user is not None else {}
-        out["metadata"] = write_object(user | inside("metadata", extras))
+        out["metadata"] = render_object(user | inside("metadata", extras))
     return out
 
 
-_write_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
+_render_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _render_settings(settings, {}))
 
 
-def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[str, Json]) -> None:
+def _render_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[str, Json]) -> None:
     output: dict[str, Json] = {}
     thinking = settings.thinking
     if thinking is not None:
@@ -239,7 +239,7 @@ def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[st
         else:
             wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
         if wire:
-            out["thinking"] = write_object(wire | inside("thinking", extras))
+            out["thinking"] = render_object(wire | inside("thinking", extras))
         if thinking.effort is not None:
             output["effort"] = quote(thinking.effort)
     form = settings.response_format
@@ -249,10 +249,10 @@ def _write_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[st
         output["format"] = b'{"type":"json_schema","schema":' + form.schema + b"}"
     output |= inside("output_config", extras)
     if output:
-        out["output_config"] = write_object(output)
+        out["output_config"] = render_object(output)
 
 
-def _write_choice(settings: Settings, out: dict[str, Json]) -> None:
+def _render_choice(settings: Settings, out: dict[str, Json]) -> None:
     choice, parallel = settings.tool_choice, settings.parallel_tool_calls
     if choice is None and parallel is None:
         return
@@ -271,4 +271,4 @@ def _write_choice(settings: Settings, out: dict[str, Json]) -> None:
         raise Unrepresentable(f"a tool choice of kind {mode.value}", at="/tool_choice")
     if parallel is not None and mode is not ChoiceMode.NONE:
         wire["disable_parallel_tool_use"] = b"false" if parallel else b"true"
-    out["tool_choice"] = write_object(wire)
+    out["tool_choice"] = render_object(wire)

@@ -39,11 +39,11 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 class AnthropicStreamParser:
     """Bytes of a stream to events. Never raises; `skipped` counts the frames that could not be read."""
 
-    __slots__ = ("_framed", "_frames", "_reader", "_seed", "_torn", "skipped")
+    __slots__ = ("_answer", "_framed", "_frames", "_seed", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
         self._frames = SseDecoder(joint=b" ")
-        self._reader = AnthropicAnswerParser(origin or ORIGIN, seed)
+        self._answer = AnthropicAnswerParser(origin or ORIGIN, seed)
         self._torn = TornDeltas()
         self._seed = seed
         self._framed = False
@@ -52,26 +52,26 @@ class AnthropicStreamParser:
     def feed(self, data: bytes) -> list[Event]:
         out: list[Event] = []
         for frame in self._frames.feed(data):
-            self._read(frame.data, out)
-        if self._frames.overflowed and not self._reader.over:
-            self._reader.fail(TOO_LONG, out)
+            self._parse_frame(frame.data, out)
+        if self._frames.overflowed and not self._answer.over:
+            self._answer.fail(TOO_LONG, out)
         return out
 
     def close(self) -> list[Event]:
         out: list[Event] = []
         for frame in self._frames.close():
-            self._read(frame.data, out)
-        reader = self._reader
-        if not reader.over and not self._framed and self._frames.stray:
+            self._parse_frame(frame.data, out)
+        answer = self._answer
+        if not answer.over and not self._framed and self._frames.stray:
             # The answer to a request for a stream was a plain body.
-            return parse_answer(one_line(bytes(self._frames.stray)), reader.origin, seed=self._seed)
-        if not reader.over:
-            reader.fail(UNFINISHED, out)
+            return parse_answer(one_line(bytes(self._frames.stray)), answer.origin, seed=self._seed)
+        if not answer.over:
+            answer.fail(UNFINISHED, out)
         return out
 
-    def _read(self, data: bytes, out: list[Event]) -> None:
-        reader = self._reader
-        if reader.over:
+    def _parse_frame(self, data: bytes, out: list[Event]) -> None:
+        answer = self._answer
+        if answer.over:
             return
         if not data.isascii():
             data = _utf8(data)
@@ -89,38 +89,38 @@ class AnthropicStreamParser:
         if told.type == "content_block_delta" and delta is not None:
             kind = delta.type
             if kind == "text_delta":
-                reader.text(told.index, bytes(delta.text), out)
+                answer.text(told.index, bytes(delta.text), out)
             elif kind == "input_json_delta":
-                reader.arguments(told.index, bytes(delta.partial_json), out)
+                answer.arguments(told.index, bytes(delta.partial_json), out)
             elif kind == "thinking_delta":
-                reader.thinking(told.index, bytes(delta.thinking), out)
+                answer.thinking(told.index, bytes(delta.thinking), out)
             else:
-                reader.odd_delta(told.index, _members(_members(data)["delta"]), out)
+                answer.odd_delta(told.index, _members(_members(data)["delta"]), out)
             if self._torn.found:
                 self._torn.mend(out, start)
         elif told.type != "ping":
-            self._read_rare(told, data, out)
+            self._parse_rare(told, data, out)
 
-    def _read_rare(self, told: _StreamEvent, data: bytes, out: list[Event]) -> None:
-        reader = self._reader
+    def _parse_rare(self, told: _StreamEvent, data: bytes, out: list[Event]) -> None:
+        answer = self._answer
         fields = _members(data)
         try:
             match told.type:
                 case "message_start":
-                    reader.start(_members(fields["message"]), out)
+                    answer.start(_members(fields["message"]), out)
                 case "content_block_start":
-                    reader.open_block(told.index, bytes(fields["content_block"]), out)
+                    answer.open_block(told.index, bytes(fields["content_block"]), out)
                 case "content_block_stop":
-                    reader.shut_block(told.index, out)
+                    answer.shut_block(told.index, out)
                 case "message_delta":
                     self._torn.tell_leftovers(out)
-                    reader.message_delta(fields, out)
+                    answer.message_delta(fields, out)
                 case "message_stop":
-                    reader.end(out)
+                    answer.end(out)
                 case "error":
-                    reader.fail(parse_error(200, {}, data), out)
+                    answer.fail(parse_error(200, {}, data), out)
                 case _ if "error" in fields:
-                    reader.fail(parse_error(200, {}, data), out)
+                    answer.fail(parse_error(200, {}, data), out)
                 case _:
                     self.skipped += 1
         except (KeyError, msgspec.DecodeError):

@@ -13,7 +13,7 @@ from dragoman.dialects.anthropic.block_builder import TEXT, BlockBuilder, late_f
 from dragoman.dialects.anthropic.errors import error_body
 from dragoman.dialects.anthropic.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import event_frame
 
 
@@ -40,10 +40,10 @@ class AnthropicStreamRenderer(BlockBuilder):
                     out += (self._head, event.literal, b"}}\n\n")
                 continue
             if self._start is not None and type(event) is not Used:
-                self._write_start()
+                self._render_start()
             self.take(event)
         if self._start is not None:
-            self._write_start()
+            self._render_start()
         return b"".join(out)
 
     def close(self) -> bytes:
@@ -57,7 +57,7 @@ class AnthropicStreamRenderer(BlockBuilder):
         # Written with the next event that is not about usage: Claude tells the input's size in its first event.
         self._start = event
 
-    def _write_start(self) -> None:
+    def _render_start(self) -> None:
         event, self._start = self._start, None
         if self._begun or event is None:
             return
@@ -73,28 +73,28 @@ class AnthropicStreamRenderer(BlockBuilder):
             "usage": render_usage(self.usage),
             **own_fields(event.extras),
         }
-        frame = b'{"type":"message_start","message":' + write_object(message) + b"}"
+        frame = b'{"type":"message_start","message":' + render_object(message) + b"}"
         self._out.append(event_frame(b"message_start", frame))
 
     def open_block(self, kind: bytes, block: Json) -> None:
         if not self._begun:
             self._start = self._start or Started()
-            self._write_start()
+            self._render_start()
         self._index += 1
         frame = b'{"type":"content_block_start","index":%d,"content_block":%b}' % (self._index, block)
         self._out.append(event_frame(b"content_block_start", frame))
         self._head = _HEADS.get(kind, b"") % self._index if kind else b""
 
-    def write(self, kind: bytes, literal: bytes) -> None:
+    def append(self, kind: bytes, literal: bytes) -> None:
         self._out += (self._head, literal, b"}}\n\n")
 
     def sign(self, literal: bytes) -> None:
-        self._write_delta(b'{"type":"signature_delta","signature":%b}' % literal)
+        self._render_delta(b'{"type":"signature_delta","signature":%b}' % literal)
 
     def cite(self, json: Json) -> None:
-        self._write_delta(b'{"type":"citations_delta","citation":%b}' % json)
+        self._render_delta(b'{"type":"citations_delta","citation":%b}' % json)
 
-    def _write_delta(self, delta: bytes) -> None:
+    def _render_delta(self, delta: bytes) -> None:
         frame = b'{"type":"content_block_delta","index":%d,"delta":%b}' % (self._index, delta)
         self._out.append(event_frame(b"content_block_delta", frame))
 
@@ -104,11 +104,11 @@ class AnthropicStreamRenderer(BlockBuilder):
     def finish(self) -> None:
         if not self._begun:
             self._start = self._start or Started()
-            self._write_start()
+            self._render_start()
         fields = late_fields(self)
         outer = {key: fields.pop(key) for key in ("context_management",) if key in fields}
-        frame = write_object(
-            {"type": b'"message_delta"', "delta": write_object(fields), "usage": render_usage(self.usage), **outer}
+        frame = render_object(
+            {"type": b'"message_delta"', "delta": render_object(fields), "usage": render_usage(self.usage), **outer}
         )
         self._out.append(event_frame(b"message_delta", frame))
         self._out.append(event_frame(b"message_stop", b'{"type":"message_stop"}'))

@@ -14,7 +14,7 @@ from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, write_object
+from dragoman.wire.json_reader import items, members, render_object
 
 
 def _tool_items(source: Mapping[str, Raw]) -> list[Raw]:
@@ -22,7 +22,7 @@ def _tool_items(source: Mapping[str, Raw]) -> list[Raw]:
     return items(raw, "/tools") if raw not in (b"", b"null") else []
 
 
-def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
+def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     wire = members(raw, f"/tools/{at}")
     kind = bytes(wire.pop("type", Raw(b'"custom"')))
     if kind not in (b'"custom"', b"null"):
@@ -52,7 +52,7 @@ _CLOSED = b'{"type":"object","additionalProperties":false}'
 """The schema of a tool without one, which Messages demands; a strict tool's has to be closed."""
 
 
-def write_tool(tool: Tool | NativeTool) -> Json:
+def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
         if tool.origin.dialect != NAME:
             raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in an Anthropic request")
@@ -70,9 +70,9 @@ def write_tool(tool: Tool | NativeTool) -> Json:
         if tool.extras.dialect != NAME:
             raise Unrepresentable(f"fields of {tool.extras.dialect} in an Anthropic tool")
         wire |= tool.extras.fields
-    return write_object(wire)
+    return render_object(wire)
 
 
-_write_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
-    lambda tools: b"[" + b",".join([write_tool(tool) for tool in tools]) + b"]"
+_render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
+    lambda tools: b"[" + b",".join([render_tool(tool) for tool in tools]) + b"]"
 )

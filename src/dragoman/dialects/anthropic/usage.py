@@ -9,7 +9,7 @@ import msgspec
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import NAME
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 
 _INPUT, _OUTPUT = "input_tokens", "output_tokens"
 
@@ -78,4 +78,4 @@ def render_usage(usage: Usage | None) -> Json:
         fields["output_tokens_details"] = b'{"thinking_tokens":%d}' % usage.reasoning
     if usage.extras is not None and usage.extras.dialect == NAME:
         fields.update(usage.extras.fields)
-    return write_object(fields)
+    return render_object(fields)

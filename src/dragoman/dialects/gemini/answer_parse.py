@@ -22,8 +22,8 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     known = chunk.candidates is not None or chunk.prompt_feedback is not ABSENT or chunk.usage_metadata is not ABSENT
     if chunk.error is not ABSENT or not known:
         return [Failed(parse_error(200, {}, body))]
-    reader = GeminiAnswerParser(origin or ORIGIN, seed)
+    answer = GeminiAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
-    reader.chunk(chunk, body, out)
-    reader.finish(out, whole=True)
+    answer.chunk(chunk, body, out)
+    answer.finish(out, whole=True)
     return out

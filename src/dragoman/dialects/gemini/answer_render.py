@@ -8,7 +8,7 @@ from dragoman.conversation.replies import Reply
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini.part_builder import PartBuilder, logprobs_result
 from dragoman.dialects.gemini.usage import render_usage
-from dragoman.wire.json_reader import write_list, write_object
+from dragoman.wire.json_reader import render_list, render_object
 
 
 def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
@@ -53,12 +53,12 @@ class _GeminiAnswerRenderer(PartBuilder):
                 body["promptFeedback"] = feedback
             if feedback is not None and choice not in self._parts:
                 continue
-            content = b'{"parts":%b,"role":"model"}' % write_list(self._parts.get(choice, []))
+            content = b'{"parts":%b,"role":"model"}' % render_list(self._parts.get(choice, []))
             if choice in self._logprobs:
                 fields["logprobsResult"] = self._logprobs[choice]
-            candidates.append(write_object({"content": content, **fields}))
+            candidates.append(render_object({"content": content, **fields}))
         if candidates:
-            body["candidates"] = write_list(candidates)
+            body["candidates"] = render_list(candidates)
         if self.usage is not None:
             body["usageMetadata"] = render_usage(self.usage)
-        self.body = write_object({**body, **self.head()})
+        self.body = render_object({**body, **self.head()})

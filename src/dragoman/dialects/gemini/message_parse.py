@@ -90,17 +90,17 @@ _NO_FIELDS: Fields = {}
 
 def parse_messages(raw: bytes | Raw) -> list[Message]:
     """The list of contents. A user's content of responses and other parts becomes TOOL + USER."""
-    reader = GeminiContentParser()
+    parser = GeminiContentParser()
     try:
         wire = _contents(raw)
     except msgspec.DecodeError:
         for index, item in enumerate(items(raw, "/contents")):
             salvaged = salvage(item, _content, f"/contents/{index}")
-            reader.read(salvaged.value, _named(salvaged.extras.get("$", {})))
-        return reader.messages()
+            parser.parse(salvaged.value, _named(salvaged.extras.get("$", {})))
+        return parser.messages()
     for content in wire:
-        reader.read(content, {})
-    return reader.messages()
+        parser.parse(content, {})
+    return parser.messages()
 
 
 def parse_system(raw: bytes) -> list[Message]:
@@ -138,7 +138,7 @@ class GeminiContentParser:
         self._flush()
         return self._done
 
-    def read(self, wire: GeminiWireContent, fields: Mapping[str, Json]) -> None:
+    def parse(self, wire: GeminiWireContent, fields: Mapping[str, Json]) -> None:
         self._index += 1
         at = f"/contents/{self._index}/parts"
         role = wire.role or "user"
@@ -227,16 +227,16 @@ class GeminiContentParser:
         if literal[:1] == b'"' and call is None and response is None:
             if not fields and not wire.thought and not signature:
                 return Text(literal)
-            return _read_text(literal, bool(wire.thought), signature, _extras(fields))
+            return _parse_text(literal, bool(wire.thought), signature, _extras(fields))
         if call is not None and response is None and not literal:
             return self._call(call, bool(wire.thought), signature, fields, f"{at}/{index}")
         if response is not None and call is None and not literal:
             return self._result(response, _beside(wire.thought, signature, fields), f"{at}/{index}")
         more = _beside(wire.thought, signature, fields)
-        media = _media(bytes(wire.inlineData) or bytes(wire.inline_data), _read_inline, more)
-        media = media or _media(bytes(wire.fileData) or bytes(wire.file_data), _read_file, more)
+        media = _media(bytes(wire.inlineData) or bytes(wire.inline_data), _parse_inline, more)
+        media = media or _media(bytes(wire.fileData) or bytes(wire.file_data), _parse_file, more)
         if media is None and signature[:1] == b'"' and call is None and response is None:
-            return _read_text(b"", True, signature, _extras(fields))
+            return _parse_text(b"", True, signature, _extras(fields))
         return media
 
     def _call(self, wire: GeminiWireCall, thought: bool, signature: bytes, fields: Fields, at: str) -> Call:
@@ -257,7 +257,7 @@ class GeminiContentParser:
         response = bytes(wire.response)
         if response not in _NOTHING and response[:1] != b"{":
             raise MalformedRequest("a response that is no object", at=f"{at}/functionResponse/response")
-        parts, is_error = read_response(response)
+        parts, is_error = parse_response(response)
         media = self.parts(bytes(wire.parts), f"{at}/functionResponse/parts")
         call_id, spelled = (wire.id, "") if wire.id else (self._answered(wire.name), NO_ID)
         self._waiting = [call for call in self._waiting if call.id != call_id]
@@ -313,7 +313,7 @@ def _opaque(raw: bytes) -> Opaque:
     return Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 
-def _read_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
+def _parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
     held = state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
     if not thought:
         return Text(literal, held, extras=extras)
@@ -347,7 +347,7 @@ def _is_foreign_proof(part: Part) -> bool:
     return type(part) is Reasoning and part.state is not None and not part.redacted and part.state.origin != ORIGIN
 
 
-def read_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
+def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
     """The words of a response, and whether they tell of an error.
 
     `{"output": "…"}` and `{"error": "…"}` are how texts are written, with an `s` where there are several. Any other
@@ -372,12 +372,12 @@ def read_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
 Source = tuple[MediaKind, Inline | Remote | Stored, dict[str, Json]]
 
 
-def _media(raw: bytes, read: Any, beside: Mapping[str, Json]) -> Media | None:
+def _media(raw: bytes, parse: Any, beside: Mapping[str, Json]) -> Media | None:
     if raw[:1] != b"{":
         return None
     wire = {camel(key): bytes(value) for key, value in members(raw).items() if bytes(value) != b"null"}
     title = wire.pop("displayName", b"")
-    found: Source | None = read(wire)
+    found: Source | None = parse(wire)
     if found is None:
         return None
     kind, source, rest = found
@@ -385,7 +385,7 @@ def _media(raw: bytes, read: Any, beside: Mapping[str, Json]) -> Media | None:
     return Media(kind, source, unquote(title) if title[:1] == b'"' else None, extras=extras)
 
 
-def _read_inline(wire: dict[str, bytes]) -> Source | None:
+def _parse_inline(wire: dict[str, bytes]) -> Source | None:
     media_type, content = wire.pop("mimeType", b'""'), wire.pop("data", b"")
     if media_type[:1] != b'"' or content[:1] != b'"':
         return None
@@ -404,7 +404,7 @@ def _standard(data: bytes) -> bytes:
     return data[:-1] + b"=" * missing + b'"' if missing in (1, 2) and b"\\" not in data else data
 
 
-def _read_file(wire: dict[str, bytes]) -> Source | None:
+def _parse_file(wire: dict[str, bytes]) -> Source | None:
     media_type, uri = wire.pop("mimeType", b'""'), wire.pop("fileUri", b"")
     if media_type[:1] != b'"' or uri[:1] != b'"':
         return None

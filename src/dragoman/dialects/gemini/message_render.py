@@ -32,7 +32,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_parse import NO_ID, guess, kind_of, read_response
+from dragoman.dialects.gemini.message_parse import NO_ID, guess, kind_of, parse_response
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
@@ -86,7 +86,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         if role is TOOL and index < stop and _goes_on(message, messages[index]):
             parts += messages[index].parts
             index += 1
-        _write_content(message, parts, named, out)
+        _render_content(message, parts, named, out)
 
 
 _SAYING = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
@@ -130,14 +130,14 @@ def _bare(extras: Extras | None) -> bool:
     return extras is None or extras.fields.keys() == {"role"}
 
 
-def _write_content(message: Message, parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
+def _render_content(message: Message, parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
     if message.name is not None or message.hint is not None or message.role is DEVELOPER:
         _refuse(message)
     role = quote(message.role_text) if message.role_text else _ROLES[message.role]
     out += (b',{"role":', role, b',"parts":')
-    _write_list(parts, named, out)
+    _render_list(parts, named, out)
     if message.extras is not None:
-        _write_extras(message.extras, "", out)
+        _render_extras(message.extras, "", out)
     out.append(b"}")
 
 
@@ -161,8 +161,8 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     message = messages[0]
     _refuse(message)
     out: Pieces = [b'{"parts":']
-    _write_list(message.parts, _ToolNames(messages, 0), out)
-    _write_extras(message.extras, "", out)
+    _render_list(message.parts, _ToolNames(messages, 0), out)
+    _render_extras(message.extras, "", out)
     out.append(b"}")
     return b"".join(out)
 
@@ -191,7 +191,7 @@ _ANSWERERS = (TOOL, ASSISTANT)
 """Roles that may hold results: a model's content is kept with a response in it."""
 
 
-def _write_list(parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
+def _render_list(parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
     if not parts:
         out.append(b"[]")
         return
@@ -199,14 +199,14 @@ def _write_list(parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
     for part in parts:
         out.append(mark)
         if type(part) is Result:
-            _write_result(part, named.of(part), out)
+            _render_result(part, named.of(part), out)
         else:
-            write_part(part, out)
+            render_part(part, out)
         mark = b","
     out.append(b"]")
 
 
-def write_part(part: Part, out: Pieces) -> None:
+def render_part(part: Part, out: Pieces) -> None:
     """Any part but a result."""
     kind = type(part)
     if part.hint is not None:
@@ -214,13 +214,13 @@ def write_part(part: Part, out: Pieces) -> None:
     if kind is Text and part.extras is None and part.signature is None:  # type: ignore[attr-defined]
         out += (b'{"text":', part.literal, b"}")  # type: ignore[attr-defined]
         return
-    writer = WRITERS.get(kind)
+    writer = RENDERERS.get(kind)
     if writer is None:
         raise Unrepresentable(f"a part of kind {kind.__name__} in a Gemini content")
     writer(part, out)
 
 
-def _write_extras(extras: Extras | None, head: str, out: Pieces) -> None:
+def _render_extras(extras: Extras | None, head: str, out: Pieces) -> None:
     """The extras that stood inside a member (`functionCall.`), or beside it."""
     if extras is None:
         return
@@ -232,14 +232,14 @@ def _write_extras(extras: Extras | None, head: str, out: Pieces) -> None:
             out += (b",", quote(key[len(head) :]), b":", value)
 
 
-def _write_text(part: Text, out: Pieces) -> None:
+def _render_text(part: Text, out: Pieces) -> None:
     out += (b'{"text":', part.literal)
-    _write_signature(part.signature, out)
-    _write_extras(part.extras, "", out)
+    _render_signature(part.signature, out)
+    _render_extras(part.extras, "", out)
     out.append(b"}")
 
 
-def _write_signature(held: Opaque | None, out: Pieces) -> None:
+def _render_signature(held: Opaque | None, out: Pieces) -> None:
     """Gemini's own signature as it is, by whichever of its endpoints; any other under its maker's name."""
     if held is None:
         return
@@ -247,7 +247,7 @@ def _write_signature(held: Opaque | None, out: Pieces) -> None:
     out += (b',"thoughtSignature":', held.json if own else quote(seal(held)))
 
 
-def _write_call(part: Call, out: Pieces) -> None:
+def _render_call(part: Call, out: Pieces) -> None:
     if part.custom:
         raise Unrepresentable(f"a call of the custom tool {part.name} in a Gemini content")
     if part.arguments[:1] != b"{":
@@ -258,14 +258,14 @@ def _write_call(part: Call, out: Pieces) -> None:
     if part.extras is None and part.signature is None:
         out.append(b"}}")
         return
-    _write_extras(part.extras, "functionCall.", out)
+    _render_extras(part.extras, "functionCall.", out)
     out.append(b"}")
-    _write_signature(part.signature, out)
-    _write_extras(part.extras, "", out)
+    _render_signature(part.signature, out)
+    _render_extras(part.extras, "", out)
     out.append(b"}")
 
 
-def _write_result(part: Result, name: str, out: Pieces) -> None:
+def _render_result(part: Result, name: str, out: Pieces) -> None:
     if part.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini part")
     if part.custom:
@@ -273,17 +273,17 @@ def _write_result(part: Result, name: str, out: Pieces) -> None:
     out += (b'{"functionResponse":{"name":', quote(name))
     if part.spelled != NO_ID:
         out += (b',"id":', quote(part.call_id))
-    _write_response(part, out)
+    _render_response(part, out)
     if part.extras is None:
         out.append(b"}}")
         return
-    _write_extras(part.extras, "functionResponse.", out)
+    _render_extras(part.extras, "functionResponse.", out)
     out.append(b"}")
-    _write_extras(part.extras, "", out)
+    _render_extras(part.extras, "", out)
     out.append(b"}")
 
 
-def _write_response(part: Result, out: Pieces) -> None:
+def _render_response(part: Result, out: Pieces) -> None:
     """The texts are the response; whatever follows them stands in its parts."""
     texts: list[bytes] = []
     rest: list[Part] = []
@@ -302,14 +302,14 @@ def _write_response(part: Result, out: Pieces) -> None:
         out.append(mark)
         if type(piece) not in (Media, Opaque):
             raise Unrepresentable(f"a part of kind {type(piece).__name__} in a result")
-        write_part(piece, out)
+        render_part(piece, out)
         mark = b","
     if rest:
         out.append(b"]")
 
 
 def response_of(texts: Sequence[bytes], is_error: bool) -> Json:
-    """The response object of texts, such that `read_response` gives the texts back."""
+    """The response object of texts, such that `parse_response` gives the texts back."""
     if not texts:
         if is_error:
             raise Unrepresentable("an error that says nothing as the result of a call")
@@ -330,29 +330,29 @@ def _object(literal: bytes) -> Json | None:
         msgspec.json.decode(raw, type=dict)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
-    parts, is_error = read_response(raw)
+    parts, is_error = parse_response(raw)
     same = not is_error and len(parts) == 1 and isinstance(parts[0], Text) and raw[-1:] == b"}"
     return raw if same and parts[0].text.encode() == raw else None  # type: ignore[attr-defined]
 
 
-def _write_reasoning(part: Reasoning, out: Pieces) -> None:
+def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     if part.text is None and part.state is None:
         raise Unrepresentable("reasoning without text and state in a Gemini content")
     out.append(b'{"thought":true')
     if part.text is not None:
         out += (b',"text":', part.text.literal)
-    _write_signature(part.state, out)
-    _write_extras(part.extras, "", out)
+    _render_signature(part.state, out)
+    _render_extras(part.extras, "", out)
     out.append(b"}")
 
 
-def _write_opaque(part: Opaque, out: Pieces) -> None:
+def _render_opaque(part: Opaque, out: Pieces) -> None:
     if part.origin.dialect != NAME:
         raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in a Gemini content")
     out.append(part.json)
 
 
-def _write_media(part: Media, out: Pieces) -> None:
+def _render_media(part: Media, out: Pieces) -> None:
     source = part.source
     if isinstance(source, Plain):
         raise Unrepresentable("a document given as its text in a Gemini content")
@@ -364,17 +364,17 @@ def _write_media(part: Media, out: Pieces) -> None:
         out += (b'{"inlineData":{"mimeType":', quote(source.media_type), b',"data":', source.data)
         head = "inlineData."
     else:
-        _write_address(part.kind, source, out)
+        _render_address(part.kind, source, out)
         head = "fileData."
     if part.title is not None:
         out += (b',"displayName":', quote(part.title))
-    _write_extras(part.extras, head, out)
+    _render_extras(part.extras, head, out)
     out.append(b"}")
-    _write_extras(part.extras, "", out)
+    _render_extras(part.extras, "", out)
     out.append(b"}")
 
 
-def _write_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> None:
+def _render_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> None:
     """A file by its URI. A kind that neither type nor URI tells is written as `image/*`."""
     if isinstance(source, Stored):
         if source.provider != NAME:
@@ -390,10 +390,10 @@ def _write_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> Non
         out += (b',"mimeType":', quote(media_type))
 
 
-WRITERS: dict[type[Part], Callable[..., None]] = {
-    Text: _write_text,
-    Call: _write_call,
-    Reasoning: _write_reasoning,
-    Media: _write_media,
-    Opaque: _write_opaque,
+RENDERERS: dict[type[Part], Callable[..., None]] = {
+    Text: _render_text,
+    Call: _render_call,
+    Reasoning: _render_reasoning,
+    Media: _render_media,
+    Opaque: _render_opaque,
 }

@@ -41,7 +41,7 @@ from dragoman.conversation.replies import Reply, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.stop_reasons import word_of
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import one_line
 
 HELD_LIMIT = 16 * 1024 * 1024
@@ -261,10 +261,10 @@ class PartBuilder:
         fields = {"name": quote(call.name), "args": one_line(arguments)}
         if call.id:
             fields["id"] = quote(call.id)
-        members = {"functionCall": write_object(fields)}
+        members = {"functionCall": render_object(fields)}
         if candidate.signature:
             members["thoughtSignature"] = candidate.signature
-        self.part(choice, write_object(members))
+        self.part(choice, render_object(members))
 
     def _end_media(self, choice: int, candidate: _CandidateBuilder) -> None:
         pieces, candidate.media = candidate.media, []
@@ -320,11 +320,11 @@ def _media_parts(media: Media) -> list[Json]:
     source = media.source
     extras = own_fields(media.extras)
     if isinstance(source, Inline) and source.data != EMPTY:
-        inline = write_object({"mimeType": quote(source.media_type), "data": source.data})
-        parts.append(write_object({"inlineData": inline, **extras}))
+        inline = render_object({"mimeType": quote(source.media_type), "data": source.data})
+        parts.append(render_object({"inlineData": inline, **extras}))
     elif isinstance(source, Remote):
         named = {"mimeType": quote(source.media_type)} if source.media_type else {}
-        parts.append(write_object({"fileData": write_object({**named, "fileUri": quote(source.url)}), **extras}))
+        parts.append(render_object({"fileData": render_object({**named, "fileUri": quote(source.url)}), **extras}))
     if media.transcript is not None and media.transcript != EMPTY:
         parts.append(b'{"text":' + media.transcript + b"}")
     return parts

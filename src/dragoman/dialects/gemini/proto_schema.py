@@ -38,16 +38,16 @@ def camel(name: str) -> str:
 @lru_cache(maxsize=512)
 def from_proto(schema: Json) -> Json:
     """The JSON Schema that a proto schema means."""
-    return _encode(_read(_decode(schema)))
+    return _encode(_from_proto(_decode(schema)))
 
 
 @lru_cache(maxsize=512)
 def to_proto(schema: Json) -> Json:
     """A JSON Schema in proto form."""
-    return _encode(_write(_decode(schema)))
+    return _encode(_to_proto(_decode(schema)))
 
 
-def _read(node: Any) -> Any:
+def _from_proto(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     out: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def _read(node: Any) -> Any:
         elif name == "ref" and isinstance(value, str):
             out["$ref"] = value.replace("#/defs/", "#/$defs/", 1)
         else:
-            out[_NAMES.get(name, name)] = _children(name, value, _read)
+            out[_NAMES.get(name, name)] = _children(name, value, _from_proto)
     return _made_nullable(out) if nullable else out
 
 
@@ -99,26 +99,26 @@ def _children(name: str, value: Any, walk: Walk) -> Any:
     return value
 
 
-def _write(node: Any) -> Any:
+def _to_proto(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     out: dict[str, Any] = {}
     key: str
     for key, value in node.items():
         if key == "type":
-            _write_type(value, out)
+            _proto_type(value, out)
         elif key == "enum" and isinstance(value, list) and isinstance(node.get("type"), list):
             out[key] = _without_last(None, value)
         elif key == "anyOf" and isinstance(value, list):
-            _write_choices(value, out)
+            _proto_choices(value, out)
         elif key == "$ref" and isinstance(value, str):
             out["ref"] = value.replace("#/$defs/", "#/defs/", 1)
         else:
-            out[_PROTO_NAMES.get(key, key)] = _children(key, value, _write)
+            out[_PROTO_NAMES.get(key, key)] = _children(key, value, _to_proto)
     return out
 
 
-def _write_type(value: Any, out: dict[str, Any]) -> None:
+def _proto_type(value: Any, out: dict[str, Any]) -> None:
     match value:
         case str():
             out["type"] = value.upper()
@@ -131,11 +131,11 @@ def _write_type(value: Any, out: dict[str, Any]) -> None:
             out["type"] = value
 
 
-def _write_choices(choices: list[Any], out: dict[str, Any]) -> None:
+def _proto_choices(choices: list[Any], out: dict[str, Any]) -> None:
     kept = _without_last(_NULL, choices)
     if len(kept) < len(choices):
         out["nullable"] = True
-    out["anyOf"] = [_write(choice) for choice in kept]
+    out["anyOf"] = [_to_proto(choice) for choice in kept]
 
 
 def _without_last(unwanted: Any, values: list[Any]) -> list[Any]:

@@ -14,9 +14,9 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import parse_messages, parse_system
 from dragoman.dialects.gemini.settings import SNAKE, parse_top_level
-from dragoman.dialects.parsing import read_model, reading
+from dragoman.dialects.parsing import parse_model, request_parser
 from dragoman.errors import DuplicateKey, MalformedRequest
-from dragoman.wire.json_reader import items, members, readable, refuse_duplicates, write_list, write_object
+from dragoman.wire.json_reader import items, members, readable, refuse_duplicates, render_list, render_object
 
 LIST = "contents"
 PATH = "/v1beta/models/"
@@ -25,7 +25,7 @@ HEADERS: dict[str, str] = {}
 """Model and stream are said by the path."""
 
 
-@reading
+@request_parser
 def parse_request(
     body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
 ) -> Ask:
@@ -40,11 +40,11 @@ def parse_request(
     contents, mended = _listed(bytes(raw))
     found[LIST] = Raw(contents)
     if mended:
-        source, repairs = write_object(found), (*repairs, "made a content of a text")
+        source, repairs = render_object(found), (*repairs, "made a content of a text")
     top = parse_top_level(found)
     messages = parse_system(bytes(found.get("systemInstruction", b""))) + parse_messages(contents)
     conversation = Conversation(tuple(messages), top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
-    named = model or (read_model(found) or "").removeprefix("models/") or None
+    named = model or (parse_model(found) or "").removeprefix("models/") or None
     return Ask(NAME, named, stream, conversation, source, found, headers or {}, True, repairs)
 
 
@@ -66,12 +66,12 @@ def _listed(raw: bytes) -> tuple[bytes, bool]:
     if raw[:1] == b"{":
         return b"[" + raw + b"]", False
     if raw[:1] == b'"':
-        return write_list([_content(raw)]), True
+        return render_list([_content(raw)]), True
     if raw[:1] != b"[":
         raise MalformedRequest("contents are not a list", at="/contents")
     if raw[1:64].lstrip()[:1] != b'"':
         return raw, False
-    return write_list([_content(bytes(item)) for item in items(raw, "/contents")]), True
+    return render_list([_content(bytes(item)) for item in items(raw, "/contents")]), True
 
 
 def _content(raw: bytes) -> bytes:

@@ -22,11 +22,11 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
-from dragoman.dialects.gemini.tools import named, read_choice, read_tools, write_choice, write_tools
+from dragoman.dialects.gemini.tools import named, parse_choice, parse_tools, render_choice, render_tools
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, write_object
+from dragoman.wire.json_reader import items, malformed, render_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int, strict=False).decode
@@ -97,16 +97,16 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
         if raw == b"null":
             nulls.append(key)
         elif key == "generationConfig":
-            _read_generation(raw, found, extras)
+            _parse_generation(raw, found, extras)
         elif key == "toolConfig":
-            _read_tool_config(raw, found, extras)
+            _parse_tool_config(raw, found, extras)
         elif key in TOP:
             found[TOP[key][0]] = _plain(TOP[key][1], raw, f"/{key}")
         elif key not in SKIPPED:
             extras[key] = raw
     if nulls:
         found["nulls"] = tuple(nulls)
-    tools, empty = read_tools(bytes(source.get("tools", b"")))
+    tools, empty = parse_tools(bytes(source.get("tools", b"")))
     return TopLevel(Settings(**found), tools, extras_of(NAME, extras), empty)
 
 
@@ -117,7 +117,7 @@ def _plain(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
         raise malformed(fault, at) from None
 
 
-def _read_generation(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_generation(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
     at = "/generationConfig"
     wire = named(raw, at)
     for key, (field, decode) in GENERATION.items():
@@ -125,11 +125,11 @@ def _read_generation(raw: bytes, found: dict[str, Any], extras: dict[str, Json])
             found[field] = _plain(decode, wire.pop(key), f"{at}/{key}")
     if "stopSequences" in wire:
         found["stop"] = _stop(wire.pop("stopSequences"))
-    form = _read_format(wire)
+    form = _parse_format(wire)
     if form is not None:
         found["response_format"] = form
     if "thinkingConfig" in wire:
-        _read_thinking(wire.pop("thinkingConfig"), found, extras)
+        _parse_thinking(wire.pop("thinkingConfig"), found, extras)
     extras |= {f"generationConfig.{key}": value for key, value in wire.items()}
 
 
@@ -142,10 +142,10 @@ def _stop(raw: bytes) -> tuple[bytes, ...]:
     return texts
 
 
-def _read_format(wire: Fields) -> ResponseFormat | None:
+def _parse_format(wire: Fields) -> ResponseFormat | None:
     """The form of the answer, taken out of `generationConfig`. A form that we do not know stays there."""
     if "responseFormat" in wire:
-        return _read_new_format(wire)
+        return _parse_new_format(wire)
     mime = wire.get("responseMimeType", b"")
     kind = unquote(mime) if mime[:1] == b'"' else ""
     schemas = [key for key in ("responseJsonSchema", "responseSchema") if key in wire]
@@ -161,7 +161,7 @@ def _read_format(wire: Fields) -> ResponseFormat | None:
     return ResponseFormat(FormatKind.JSON if kind == _JSON else FormatKind.TEXT)
 
 
-def _read_new_format(wire: Fields) -> ResponseFormat | None:
+def _parse_new_format(wire: Fields) -> ResponseFormat | None:
     """`responseFormat`, the newest spelling: `{"text": {"mimeType", "jsonSchema"}}`."""
     raw = wire["responseFormat"]
     if raw[:1] != b"{" or wire.keys() & {"responseMimeType", "responseJsonSchema", "responseSchema"}:
@@ -178,7 +178,7 @@ def _read_new_format(wire: Fields) -> ResponseFormat | None:
     return ResponseFormat(FormatKind.SCHEMA if schema else FormatKind.JSON, schema, spelled="responseFormat")
 
 
-def _read_thinking(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_thinking(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
     at = "/generationConfig/thinkingConfig"
     wire = named(raw, at)
     fields: dict[str, Any] = {}
@@ -197,11 +197,11 @@ def _read_thinking(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -
     extras |= {f"generationConfig.thinkingConfig.{key}": value for key, value in wire.items()}
 
 
-def _read_tool_config(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_tool_config(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
     wire = named(raw, "/toolConfig")
     config = wire.pop("functionCallingConfig", None)
     if config is not None:
-        choice, rest = read_choice(config)
+        choice, rest = parse_choice(config)
         if choice is not None:
             found["tool_choice"] = choice
         extras |= {f"toolConfig.functionCallingConfig.{key}": value for key, value in rest.items()}
@@ -218,32 +218,32 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if system is not None:
         out["systemInstruction"] = system
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = write_tools(conversation.tools)
-    out |= _write_settings(conversation.settings, extras) if extras else _write_plain(conversation.settings)
+        out["tools"] = render_tools(conversation.tools)
+    out |= _render_settings(conversation.settings, extras) if extras else _render_plain(conversation.settings)
     if extras:
         out |= {key: value for key, value in extras.items() if "." not in key}
     return out
 
 
-def _write_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
+def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
     """The settings, and around them what stood in their objects besides."""
     refuse_unspoken(settings, UNSPOKEN, NAME)
     out: dict[str, Json] = {}
     config = inside("toolConfig", extras)
-    choice = write_choice(settings.tool_choice, inside("toolConfig.functionCallingConfig", extras))
+    choice = render_choice(settings.tool_choice, inside("toolConfig.functionCallingConfig", extras))
     if choice is not None:
         config = {"functionCallingConfig": choice, **config}
     if config:
-        out["toolConfig"] = write_object(config)
+        out["toolConfig"] = render_object(config)
     generation = _generation(settings, extras)
     if generation:
-        out["generationConfig"] = write_object(generation)
+        out["generationConfig"] = render_object(generation)
     for key, (field, _) in TOP.items():
         put(out, key, getattr(settings, field))
     return out
 
 
-_write_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _write_settings(settings, {}))
+_render_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _render_settings(settings, {}))
 
 
 def _generation(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
@@ -252,19 +252,19 @@ def _generation(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Jso
         put(out, key, getattr(settings, field))
     if settings.stop:
         out["stopSequences"] = b"[" + b",".join(settings.stop) + b"]"
-    _write_format(settings.response_format, out)
+    _render_format(settings.response_format, out)
     thinking = _thinking(settings.thinking) | inside("generationConfig.thinkingConfig", extras)
     if thinking:
-        out["thinkingConfig"] = write_object(thinking)
+        out["thinkingConfig"] = render_object(thinking)
     return out | inside("generationConfig", extras)
 
 
-def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
+def _render_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
     if form is None:
         return
     if form.spelled == "responseFormat" and form.kind is not FormatKind.TEXT:
         text = {"mimeType": quote(_JSON)} | ({"jsonSchema": form.schema} if form.schema is not None else {})
-        out["responseFormat"] = b'{"text":' + write_object(text) + b"}"
+        out["responseFormat"] = b'{"text":' + render_object(text) + b"}"
         return
     out["responseMimeType"] = quote(_TEXT if form.kind is FormatKind.TEXT else _JSON)
     if form.schema is None:

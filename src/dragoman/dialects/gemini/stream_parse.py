@@ -29,13 +29,13 @@ class GeminiStreamParser:
     `seed` is what ids of calls are made from where the response has no id of its own.
     """
 
-    __slots__ = ("_frames", "_idle", "_objects", "_reader", "_torn", "skipped")
+    __slots__ = ("_answer", "_frames", "_idle", "_objects", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
         self._frames: SseDecoder | None = None
         self._idle = False
         self._objects: ObjectDecoder | None = None
-        self._reader = GeminiAnswerParser(origin or ORIGIN, seed)
+        self._answer = GeminiAnswerParser(origin or ORIGIN, seed)
         self._torn = TornDeltas()
         self.skipped = 0
 
@@ -45,18 +45,18 @@ class GeminiStreamParser:
             self._choose(data)
         if self._idle and data[-4:] == _END and data.find(_LINE) == len(data) - 4 and data[:6] == b"data: ":
             # One whole frame, as they nearly always come.
-            self._read(data[6:-4], out)
+            self._parse_frame(data[6:-4], out)
         elif self._frames is not None:
             for frame in self._frames.feed(data):
-                self._read(frame.data, out)
+                self._parse_frame(frame.data, out)
             self._idle = data[-4:] == _END and not self._frames.overflowed
-            if self._frames.overflowed and not self._reader.over:
-                self._reader.fail(TOO_LONG, out)
+            if self._frames.overflowed and not self._answer.over:
+                self._answer.fail(TOO_LONG, out)
         elif self._objects is not None:
             for found in self._objects.feed(data):
-                self._read(one_line(found), out)
-            if self._objects.overflowed and not self._reader.over:
-                self._reader.fail(TOO_LONG, out)
+                self._parse_frame(one_line(found), out)
+            if self._objects.overflowed and not self._answer.over:
+                self._answer.fail(TOO_LONG, out)
         if self._torn.found:
             self._torn.mend(out, 0)
         return out
@@ -65,11 +65,11 @@ class GeminiStreamParser:
         out: list[Event] = []
         if self._frames is not None:
             for frame in self._frames.close():
-                self._read(frame.data, out)
+                self._parse_frame(frame.data, out)
         if self._torn.found:
             self._torn.mend(out, 0)
             self._torn.tell_leftovers(out)
-        self._reader.finish(out)
+        self._answer.finish(out)
         return out
 
     def _choose(self, data: bytes) -> None:
@@ -80,8 +80,8 @@ class GeminiStreamParser:
         elif start:
             self._frames = SseDecoder(joint=b" ")
 
-    def _read(self, data: bytes, out: list[Event]) -> None:
-        if self._reader.over:
+    def _parse_frame(self, data: bytes, out: list[Event]) -> None:
+        if self._answer.over:
             return
         try:
             chunk: GeminiChunk | None = decode_chunk(data) if data.isascii() else None
@@ -92,9 +92,9 @@ class GeminiStreamParser:
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
         elif chunk.error is not ABSENT:
-            self._reader.fail(parse_error(200, {}, data), out)
+            self._answer.fail(parse_error(200, {}, data), out)
         else:
-            self._reader.chunk(chunk, data, out)
+            self._answer.chunk(chunk, data, out)
 
 
 def readable(data: bytes, mend: Callable[[bytes], bytes] = mend_surrogates) -> tuple[GeminiChunk | None, bytes]:

@@ -12,7 +12,7 @@ from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini.errors import error_body
 from dragoman.dialects.gemini.part_builder import PartBuilder, logprobs_result
 from dragoman.dialects.gemini.usage import render_usage
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 
 
 class GeminiStreamRenderer(PartBuilder):
@@ -45,7 +45,7 @@ class GeminiStreamRenderer(PartBuilder):
 
     def begin(self) -> None:
         """The first choice, which is nearly always the only one, has its frame ready."""
-        self._tail = b'],"role":"model"},"index":0}],%b%b' % (write_object(self.head())[1:], self._close)
+        self._tail = b'],"role":"model"},"index":0}],%b%b' % (render_object(self.head())[1:], self._close)
 
     def part(self, choice: int, json: Json) -> None:
         if self._array:
@@ -60,7 +60,7 @@ class GeminiStreamRenderer(PartBuilder):
 
     def logprobs(self, choice: int, tokens: Json) -> None:
         candidate = {"content": _EMPTY_CONTENT, "index": b"%d" % choice, "logprobsResult": logprobs_result(tokens)}
-        self._chunk({"candidates": b"[" + write_object(candidate) + b"]"})
+        self._chunk({"candidates": b"[" + render_object(candidate) + b"]"})
 
     def finish(self) -> None:
         candidates = []
@@ -70,7 +70,7 @@ class GeminiStreamRenderer(PartBuilder):
             if feedback is not None:
                 last["promptFeedback"] = feedback
             else:
-                candidates.append(write_object({"content": _EMPTY_CONTENT, **fields}))
+                candidates.append(render_object({"content": _EMPTY_CONTENT, **fields}))
         if candidates:
             last["candidates"] = b"[" + b",".join(candidates) + b"]"
         if self.usage is not None:
@@ -85,7 +85,7 @@ class GeminiStreamRenderer(PartBuilder):
             self._out.append(b"]")
 
     def _chunk(self, fields: dict[str, bytes]) -> None:
-        self._frame(write_object({**fields, **self.head()}))
+        self._frame(render_object({**fields, **self.head()}))
 
     def _frame(self, json: bytes) -> None:
         if self._array:

@@ -16,7 +16,7 @@ from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
 from dragoman.dialects.parsing import extras_of
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, write_object
+from dragoman.wire.json_reader import items, members, render_object
 
 PROTO = "parameters"
 """The `schema_as` of a tool whose schema came in Gemini's own schema language."""
@@ -39,7 +39,7 @@ def named(raw: bytes | Raw, at: str) -> dict[str, bytes]:
     return {camel(key): bytes(value) for key, value in members(raw, at).items() if bytes(value) != b"null"}
 
 
-def read_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     """The tools, each declaration one and each of Google's own one, and whether the list was empty."""
     found: list[Tool | NativeTool] = []
     for index, entry in enumerate(several(raw, "/tools")):
@@ -51,13 +51,13 @@ def read_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
             if camel(key) == DECLARATIONS:
                 at_key = f"{at}/{key}"
                 for place, item in enumerate(several(text, at_key)):
-                    found.append(_read_declaration(bytes(item), index, f"{at_key}/{place}"))
+                    found.append(_parse_declaration(bytes(item), index, f"{at_key}/{place}"))
             else:
-                found.append(NativeTool(camel(key), write_object({key: text}), ORIGIN, index))
+                found.append(NativeTool(camel(key), render_object({key: text}), ORIGIN, index))
     return tuple(found), raw not in (b"", b"null") and not found
 
 
-def _read_declaration(raw: bytes, index: int, at: str) -> Tool:
+def _parse_declaration(raw: bytes, index: int, at: str) -> Tool:
     wire = named(raw, at)
     name = wire.pop("name", b"")
     if name[:1] != b'"':
@@ -76,13 +76,13 @@ def _read_declaration(raw: bytes, index: int, at: str) -> Tool:
     )
 
 
-def _write_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
+def _render_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
     """Declarations that follow each other stand in one object."""
     entries: list[bytes] = []
     run: list[bytes] = []
     for tool in tools:
         if isinstance(tool, Tool):
-            run.append(write_tool(tool))
+            run.append(render_tool(tool))
             continue
         _close(run, entries)
         if tool.origin.dialect != NAME:
@@ -92,7 +92,7 @@ def _write_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
     return b"[" + b",".join(entries) + b"]"
 
 
-write_tools = IdentityCache(_write_tools)
+render_tools = IdentityCache(_render_tools)
 
 
 def _close(run: list[bytes], entries: list[bytes]) -> None:
@@ -101,7 +101,7 @@ def _close(run: list[bytes], entries: list[bytes]) -> None:
         run.clear()
 
 
-def write_tool(tool: Tool) -> Json:
+def render_tool(tool: Tool) -> Json:
     """One function declaration."""
     if tool.custom:
         raise Unrepresentable(f"the custom tool {tool.name} in a Gemini request")
@@ -119,10 +119,10 @@ def write_tool(tool: Tool) -> Json:
         if tool.extras.dialect != NAME:
             raise Unrepresentable(f"fields of {tool.extras.dialect} in a Gemini tool")
         wire |= tool.extras.fields
-    return write_object(wire)
+    return render_object(wire)
 
 
-def read_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
+def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
     """The `functionCallingConfig`: the choice, and what else stands there."""
     wire = named(raw, "/toolConfig/functionCallingConfig")
     rest = dict(wire)
@@ -151,9 +151,9 @@ def _names(raw: bytes) -> tuple[str, ...]:
     return tuple([str(name) for name in (found if isinstance(found, list) else [found])])
 
 
-def write_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json | None:
+def render_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json | None:
     if choice is None:
-        return write_object(rest) if rest else None
+        return render_object(rest) if rest else None
     names: tuple[str, ...] = ()
     match choice.mode:
         case ChoiceMode.NATIVE:
@@ -169,4 +169,4 @@ def write_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json | 
     wire: dict[str, Json] = {"mode": quote(mode)}
     if names:
         wire["allowedFunctionNames"] = msgspec.json.encode(names)
-    return write_object(wire | dict(rest))
+    return render_object(wire | dict(rest))

@@ -10,7 +10,7 @@ import msgspec
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.gemini import NAME
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 
 _COUNTED = (
     "promptTokenCount",
@@ -67,7 +67,7 @@ def render_usage(usage: Usage) -> Json:
         fields["thoughtsTokenCount"] = b"%d" % thoughts
     if cached:
         fields["cachedContentTokenCount"] = b"%d" % cached
-    return write_object({**fields, **extras})
+    return render_object({**fields, **extras})
 
 
 def _count(value: object) -> int:

@@ -18,17 +18,17 @@ from dragoman.dialects.openai_chat.usage import count_usage
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:
     """The events of an answer that arrived at once. What is no answer is a failure."""
-    reader = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
+    answer = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
     out: list[Event] = []
     try:
         body.decode()
-        read = reader.take(body, out, whole=True)
+        read = answer.take(body, out, whole=True)
     except (*UNREADABLE, UnicodeDecodeError):
         read = False
-    if not read or not (reader.begun or reader.over):
+    if not read or not (answer.begun or answer.over):
         return [unreadable(body)]
-    if not reader.over:
-        reader.finish(out)
+    if not answer.over:
+        answer.finish(out)
     return [out[-1]] if type(out[-1]) is Failed else out
 
 

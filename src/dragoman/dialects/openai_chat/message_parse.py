@@ -35,10 +35,10 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.plain_messages import read_arguments
+from dragoman.dialects.openai_chat.plain_messages import parse_arguments
 from dragoman.dialects.parsing import OPENAI_FILES, cache_hint, extras_of, kind_of, link, made_id, state
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import items, members, salvage, write_object
+from dragoman.wire.json_reader import items, members, render_object, salvage
 
 LEGACY = "function_call"
 UNTITLED = "untitled"
@@ -111,19 +111,19 @@ def parse_messages(raw: bytes | Raw) -> tuple[Message, ...]:
     try:
         wire = _messages(raw)
     except msgspec.DecodeError:
-        return _read_salvaged(raw)
-    reader = ChatMessageParser()
+        return _parse_salvaged(raw)
+    parser = ChatMessageParser()
     for message in wire:
-        reader.read(message, _NO_EXTRAS)
-    return reader.messages()
+        parser.parse(message, _NO_EXTRAS)
+    return parser.messages()
 
 
-def _read_salvaged(raw: bytes | Raw) -> tuple[Message, ...]:
-    reader = ChatMessageParser()
+def _parse_salvaged(raw: bytes | Raw) -> tuple[Message, ...]:
+    parser = ChatMessageParser()
     for index, item in enumerate(items(raw, "/messages")):
         salvaged = salvage(item, _message, f"/messages/{index}")
-        reader.read(salvaged.value, salvaged.extras)
-    return reader.messages()
+        parser.parse(salvaged.value, salvaged.extras)
+    return parser.messages()
 
 
 class ChatMessageParser:
@@ -137,7 +137,7 @@ class ChatMessageParser:
         self._calls = 0
         self._legacy: str = ""
 
-    def read(self, wire: ChatWireMessage, extras: ExtraFields) -> None:
+    def parse(self, wire: ChatWireMessage, extras: ExtraFields) -> None:
         self._index += 1
         role = wire.role
         if role == "tool" or role == "function":
@@ -244,7 +244,7 @@ class ChatMessageParser:
         if wire.custom is not None:
             name, arguments, custom = wire.custom.name, _custom_input(wire.custom.input), True
         elif wire.function is not None:
-            name, arguments, custom = wire.function.name, read_arguments(bytes(wire.function.arguments)), False
+            name, arguments, custom = wire.function.name, parse_arguments(bytes(wire.function.arguments)), False
         else:
             raise MalformedRequest(
                 "a tool call without its function", at=f"/messages/{self._index}/tool_calls/{number}/function"
@@ -268,7 +268,7 @@ class ChatMessageParser:
     def _legacy_call(self, function: ChatWireFunction) -> Call:
         self._calls += 1
         self._legacy = made_id(self._calls, function.name)
-        return Call(self._legacy, function.name, read_arguments(bytes(function.arguments)), spelled=LEGACY)
+        return Call(self._legacy, function.name, parse_arguments(bytes(function.arguments)), spelled=LEGACY)
 
     def _result(self, wire: ChatWireMessage, extras: ExtraFields) -> Result:
         content = bytes(wire.content)
@@ -300,7 +300,7 @@ class ChatMessageParser:
         at = f"/messages/{self._index}/content"
         if content[:1] != b"[":
             raise MalformedRequest("content is neither a string nor a list of parts", at=at)
-        return tuple([read_part(bytes(item), f"{at}/{index}") for index, item in enumerate(items(content, at))])
+        return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(items(content, at))])
 
 
 def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...], own: str = "name") -> Extras | None:
@@ -316,11 +316,11 @@ def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...]
         value = getattr(wire, name)
         if value is UNSET or value is _NONE:
             continue
-        text = bytes(value) if type(value) is Raw else b"null" if value is None else b"" if value else _written(value)
+        text = bytes(value) if type(value) is Raw else b"null" if value is None else b"" if value else _raw_json(value)
         if text in _HOLDS_NOTHING:
             fields[name] = text
         elif name in foreign:
-            fields[name] = text or _written(value)
+            fields[name] = text or _raw_json(value)
     return Extras(NAME, fields) if fields else None
 
 
@@ -332,15 +332,15 @@ def _unmarked(message: Message) -> Message:
     return message.but(prefill=False, extras=Extras(NAME, {**fields, "prefix": b"true"}))
 
 
-def _written(value: Any) -> bytes:
+def _raw_json(value: Any) -> bytes:
     """A field that was read, as JSON again; members that were not there stay away."""
     if isinstance(value, list):
-        return b"[" + b",".join([_written(item) for item in value]) + b"]"
+        return b"[" + b",".join([_raw_json(item) for item in value]) + b"]"
     if not isinstance(value, msgspec.Struct):
         return bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
     found = {name: getattr(value, name) for name in value.__struct_fields__}
-    return write_object(
-        {name: _written(item) for name, item in found.items() if item is not None and item is not _NONE}
+    return render_object(
+        {name: _raw_json(item) for name, item in found.items() if item is not None and item is not _NONE}
     )
 
 
@@ -418,7 +418,7 @@ def _detail(raw: bytes) -> Reasoning:
     )
 
 
-def read_part(raw: bytes, at: str) -> Part:
+def parse_part(raw: bytes, at: str) -> Part:
     """One content part. A type that we do not know is kept verbatim."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
@@ -427,14 +427,14 @@ def read_part(raw: bytes, at: str) -> Part:
         extras = None
     except msgspec.DecodeError:
         known = kind_of(raw, at)
-        if known not in PART_READERS:
+        if known not in PART_PARSERS:
             return Opaque(kind=known, json=raw, origin=ORIGIN)
         salvaged = salvage(raw, _part, at)
         wire, extras = salvaged.value, extras_of(NAME, salvaged.extras.get("$", {}))
-    reader = PART_READERS.get(wire.type)
-    if reader is not None:
+    parser = PART_PARSERS.get(wire.type)
+    if parser is not None:
         extras = _beside(wire, extras)
-    part = reader(wire, cache_hint(wire.cache_control), extras) if reader is not None else None
+    part = parser(wire, cache_hint(wire.cache_control), extras) if parser is not None else None
     return Opaque(kind=wire.type, json=raw, origin=ORIGIN) if part is None else part
 
 
@@ -442,7 +442,7 @@ def _beside(wire: ChatWirePart, extras: Extras | None) -> Extras | None:
     """With the members of other types of part, which SDKs write as null."""
     found = {
         name: bytes(getattr(wire, name))
-        for name in PART_READERS
+        for name in PART_PARSERS
         if name != wire.type and getattr(wire, name) is not _NONE
     }
     if not found:
@@ -450,29 +450,29 @@ def _beside(wire: ChatWirePart, extras: Extras | None) -> Extras | None:
     return Extras(NAME, {**found, **(extras.fields if extras is not None else {})})
 
 
-def _read_text(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_text(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal = bytes(wire.text)
     return Text(literal, hint=hint, extras=extras) if literal[:1] == b'"' else None
 
 
-def _read_refusal(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_refusal(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal = bytes(wire.refusal)
     return Refusal(literal, hint=hint, extras=extras) if literal[:1] == b'"' else None
 
 
-def _read_image(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return _read_link(MediaKind.IMAGE, wire.image_url, hint, extras)
+def _parse_image(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    return _parse_link(MediaKind.IMAGE, wire.image_url, hint, extras)
 
 
-def _read_video(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return _read_link(MediaKind.VIDEO, wire.video_url, hint, extras)
+def _parse_video(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    return _parse_link(MediaKind.VIDEO, wire.video_url, hint, extras)
 
 
-def _read_document(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return _read_link(MediaKind.DOCUMENT, wire.document_url, hint, extras)
+def _parse_document(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+    return _parse_link(MediaKind.DOCUMENT, wire.document_url, hint, extras)
 
 
-def _read_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     content = _loose(raw)
     form = DOCUMENT_URL if kind is MediaKind.DOCUMENT else ""
     if isinstance(content, str):
@@ -482,7 +482,7 @@ def _read_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extras
     return Media(kind, link(content["url"]), detail=content.get("detail"), spelled=form, hint=hint, extras=extras)
 
 
-def _read_audio(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_audio(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     content = _loose(wire.input_audio)
     if not isinstance(content, dict) or not isinstance(content.get("data"), str) or content.keys() - {"data", "format"}:
         return None
@@ -491,7 +491,7 @@ def _read_audio(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | Non
     return Media(MediaKind.AUDIO, source, hint=hint, extras=extras)
 
 
-def _read_file(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_file(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     content = _loose(wire.file)
     if not isinstance(content, dict) or content.keys() - {"file_data", "filename", "file_id"}:
         return None
@@ -515,12 +515,12 @@ def _loose(raw: Raw) -> Any:
 
 _AUDIO_TYPES = {"mp3": "mpeg"}
 
-PART_READERS: dict[str, Callable[[ChatWirePart, CacheHint | None, Extras | None], Part | None]] = {
-    "text": _read_text,
-    "refusal": _read_refusal,
-    "image_url": _read_image,
-    "input_audio": _read_audio,
-    "file": _read_file,
-    "video_url": _read_video,
-    "document_url": _read_document,
+PART_PARSERS: dict[str, Callable[[ChatWirePart, CacheHint | None, Extras | None], Part | None]] = {
+    "text": _parse_text,
+    "refusal": _parse_refusal,
+    "image_url": _parse_image,
+    "input_audio": _parse_audio,
+    "file": _parse_file,
+    "video_url": _parse_video,
+    "document_url": _parse_document,
 }

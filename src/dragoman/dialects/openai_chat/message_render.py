@@ -132,7 +132,7 @@ def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> No
     mark = b"["
     for part in parts:
         out.append(mark)
-        write_part(part, out)
+        render_part(part, out)
         mark = b","
     out.append(b"]")
 
@@ -256,9 +256,9 @@ def _result(part: Part, out: Pieces) -> None:
     out.append(b"}")
 
 
-def write_part(part: Part, out: Pieces) -> None:
+def render_part(part: Part, out: Pieces) -> None:
     """One part of a list content."""
-    writer = PART_WRITERS.get(type(part))
+    writer = PART_RENDERERS.get(type(part))
     if writer is None:
         raise Unrepresentable(f"a part of kind {type(part).__name__} in Chat content")
     writer(part, out)
@@ -270,35 +270,35 @@ def write_part(part: Part, out: Pieces) -> None:
     out.append(b"}")
 
 
-def _write_text(part: Text, out: Pieces) -> None:
+def _render_text(part: Text, out: Pieces) -> None:
     out += (b'{"type":"text","text":', part.literal)
 
 
-def _write_refusal(part: Refusal, out: Pieces) -> None:
+def _render_refusal(part: Refusal, out: Pieces) -> None:
     out += (b'{"type":"refusal","refusal":', part.literal)
 
 
-def _write_opaque(part: Opaque, out: Pieces) -> None:
+def _render_opaque(part: Opaque, out: Pieces) -> None:
     if part.origin.dialect != NAME:
         raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in Chat content")
     out.append(part.json)
 
 
-def _write_media(part: Media, out: Pieces) -> None:
+def _render_media(part: Media, out: Pieces) -> None:
     source, kind = part.source, part.kind
     if kind is MediaKind.AUDIO and isinstance(source, Inline):
         form = source.media_type.partition("/")[2]
         out += (b'{"type":"input_audio","input_audio":{"data":', source.data)
         out += (b',"format":', quote(_FORMATS.get(form, form)), b"}")
     elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.spelled != DOCUMENT_URL:
-        _write_file(part, source, out)
+        _render_file(part, source, out)
     elif kind in _LINKED and isinstance(source, (Inline, Remote)):
-        _write_link(part, data_url(source) if isinstance(source, Inline) else quote(source.url), out)
+        _render_link(part, data_url(source) if isinstance(source, Inline) else quote(source.url), out)
     else:
         raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in Chat content")
 
 
-def _write_link(part: Media, url: bytes, out: Pieces) -> None:
+def _render_link(part: Media, url: bytes, out: Pieces) -> None:
     """By its URL: an object, or the URL alone for documents and where the client wrote it so."""
     field = _LINKED[part.kind]
     if part.kind is MediaKind.DOCUMENT or part.spelled == BARE:
@@ -310,7 +310,7 @@ def _write_link(part: Media, url: bytes, out: Pieces) -> None:
     out.append(b"}")
 
 
-def _write_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
+def _render_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
     if isinstance(source, Stored):
         out += (b'{"type":"file","file":{"file_id":', quote(source.id))
     else:
@@ -322,9 +322,9 @@ def _write_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
 
 _LINKED = {MediaKind.IMAGE: b"image_url", MediaKind.VIDEO: b"video_url", MediaKind.DOCUMENT: b"document_url"}
 
-PART_WRITERS: dict[type[Part], Callable[..., None]] = {
-    Text: _write_text,
-    Refusal: _write_refusal,
-    Media: _write_media,
-    Opaque: _write_opaque,
+PART_RENDERERS: dict[type[Part], Callable[..., None]] = {
+    Text: _render_text,
+    Refusal: _render_refusal,
+    Media: _render_media,
+    Opaque: _render_opaque,
 }

@@ -56,7 +56,7 @@ class PlainMessages(msgspec.Struct, frozen=True, gc=False):
     traits: int
 
 
-def read_plain(raw: bytes | Raw) -> PlainMessages | None:
+def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
     """The messages, or None where one of them is not plain.
 
     One loop without calls of our own, and bytes compared as numbers: written out in functions it costs twice as much.
@@ -134,7 +134,7 @@ def read_plain(raw: bytes | Raw) -> PlainMessages | None:
     return PlainMessages(tuple(done), traits | observe_roles("".join(codes)))
 
 
-def read_arguments(raw: bytes) -> Json:
+def parse_arguments(raw: bytes) -> Json:
     """An argument string decoded and checked: a JSON object, or the string as it was where it holds none."""
     if raw[:1] != b'"':
         return b"{}" if raw in (b"", b"null") else raw

@@ -15,7 +15,7 @@ from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.answer_wire import UNREADABLE, items, members
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 
 TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
 KINDS = frozenset({TEXT, SUMMARY, ENCRYPTED})
@@ -55,7 +55,7 @@ class ReasoningEntry(msgspec.Struct, gc=False):
         fields = {"type": self.fields["type"]}
         if self.literals:
             fields[_WORDS[self.kind]] = b'"' + b"".join([literal[1:-1] for literal in self.literals]) + b'"'
-        return write_object(fields | self.fields)
+        return render_object(fields | self.fields)
 
 
 def parse_entries(raw: bytes) -> list[ReasoningEntry]:
@@ -98,7 +98,7 @@ def _own_entry(state: Opaque, number: int, streamed: bool) -> Json:
     if streamed and not {"text", "summary"}.isdisjoint(fields):
         fields = {key: value for key, value in fields.items() if key not in ("text", "summary")}
         fields["index"] = str(number).encode()
-    return write_object(fields)
+    return render_object(fields)
 
 
 def kind_of(field: str) -> str:

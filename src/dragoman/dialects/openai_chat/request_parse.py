@@ -10,9 +10,9 @@ from dragoman.conversation.parts import Call, Opaque, Reasoning, Refusal, Result
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import parse_messages
-from dragoman.dialects.openai_chat.plain_messages import read_plain
+from dragoman.dialects.openai_chat.plain_messages import parse_plain
 from dragoman.dialects.openai_chat.settings import parse_top_level
-from dragoman.dialects.parsing import read_model, reading
+from dragoman.dialects.parsing import parse_model, request_parser
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import members, readable, refuse_duplicates
 
@@ -22,7 +22,7 @@ TELLS_MODEL = True
 HEADERS: dict[str, str] = {}
 
 
-@reading
+@request_parser
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     source, repairs = readable(body)
@@ -32,12 +32,12 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Chat request has "messages"')
     top = parse_top_level(found)
-    plain = read_plain(raw)
+    plain = parse_plain(raw)
     messages = plain.messages if plain is not None else parse_messages(raw)
     conversation = Conversation(messages, top.tools, top.settings, top.extras, None, top.empty_tools)
     return Ask(
         NAME,
-        read_model(found),
+        parse_model(found),
         bytes(found.get("stream", b"")) == b"true",
         conversation,
         source,

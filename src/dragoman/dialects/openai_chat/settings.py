@@ -24,12 +24,12 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
-from dragoman.dialects.openai_chat.thinking import read_thinking, write_thinking
-from dragoman.dialects.openai_chat.tools import read_tools, text_literal, write_tools
+from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
+from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import own_extras, put
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, render_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int).decode
@@ -77,13 +77,13 @@ class TopLevel(msgspec.Struct):
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields we do not know."""
-    settings, extras = _read_rest(tuple([(key, bytes(value)) for key, value in source.items() if key not in SKIPPED]))
-    tools, empty = read_tools(source)
+    settings, extras = _parse_rest(tuple([(key, bytes(value)) for key, value in source.items() if key not in SKIPPED]))
+    tools, empty = parse_tools(source)
     return TopLevel(settings, tools, extras, empty, _include_usage(source))
 
 
 @lru_cache(maxsize=128)
-def _read_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras | None]:
+def _parse_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras | None]:
     """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
@@ -95,21 +95,21 @@ def _read_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras 
             continue
         plain = PLAIN.get(key)
         if plain is not None:
-            _read_plain(key, raw, plain, found, extras)
+            _parse_plain(key, raw, plain, found, extras)
         elif key in THINKING_FIELDS:
             thinking[key] = raw
-        elif key in READERS:
-            _read_special(key, raw, found, extras)
+        elif key in PARSERS:
+            _parse_special(key, raw, found, extras)
         else:
             extras[key] = raw
     if thinking:
-        read_thinking(thinking, found, extras)
+        parse_thinking(thinking, found, extras)
     if nulls:
         found["nulls"] = tuple(nulls)
     return Settings(**found), extras_of(NAME, extras)
 
 
-def _read_plain(
+def _parse_plain(
     key: str, raw: bytes, plain: tuple[str, Callable[[Any], Any]], found: dict[str, Any], extras: dict[str, Json]
 ) -> None:
     field, decode = plain
@@ -126,10 +126,10 @@ def _read_plain(
         found["seed_as"] = key
 
 
-def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
     """A member with a form of its own. What has another form than we know is kept as it is."""
     try:
-        content = READERS[key](raw)
+        content = PARSERS[key](raw)
     except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
         content = None
     if content is None:
@@ -138,7 +138,7 @@ def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str,
         found |= content
 
 
-def _read_stop(raw: bytes) -> dict[str, Any] | None:
+def _parse_stop(raw: bytes) -> dict[str, Any] | None:
     if raw[:1] == b'"':
         return {"stop": (raw,), "stop_listed": False}
     texts = tuple(bytes(item) for item in items(raw, "/stop"))
@@ -149,7 +149,7 @@ def _read_stop(raw: bytes) -> dict[str, Any] | None:
     return {"stop": texts}
 
 
-def _read_choice(raw: bytes) -> dict[str, Any]:
+def _parse_choice(raw: bytes) -> dict[str, Any]:
     if raw[:1] == b'"':
         word = unquote(raw)
         mode = _MODES.get(word)
@@ -182,13 +182,13 @@ def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
-def _read_legacy_choice(raw: bytes) -> dict[str, Any]:
+def _parse_legacy_choice(raw: bytes) -> dict[str, Any]:
     if raw[:1] == b'"':
         return {"tool_choice": ToolChoice(ChoiceMode(unquote(raw)), spelled=LEGACY)}
     return {"tool_choice": ToolChoice(ChoiceMode.NAMED, (msgspec.json.decode(raw)["name"],), spelled=LEGACY)}
 
 
-def _read_format(raw: bytes) -> dict[str, Any] | None:
+def _parse_format(raw: bytes) -> dict[str, Any] | None:
     wire = members(raw, "/response_format")
     kind = _FORMATS.get(unquote(bytes(wire["type"])))
     if kind is None or wire.keys() - {"type", "json_schema"}:
@@ -212,11 +212,11 @@ def _read_format(raw: bytes) -> dict[str, Any] | None:
 
 _FORMATS = {"text": FormatKind.TEXT, "json_object": FormatKind.JSON, "json_schema": FormatKind.SCHEMA}
 
-READERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
-    "stop": _read_stop,
-    "tool_choice": _read_choice,
-    "function_call": _read_legacy_choice,
-    "response_format": _read_format,
+PARSERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
+    "stop": _parse_stop,
+    "tool_choice": _parse_choice,
+    "function_call": _parse_legacy_choice,
+    "response_format": _parse_format,
 }
 
 
@@ -234,8 +234,8 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.empty_tools and not conversation.tools:
         out["tools"] = b"[]"
-    out |= write_tools(conversation.tools)
-    out |= _write_settings(conversation.settings)
+    out |= render_tools(conversation.tools)
+    out |= _render_settings(conversation.settings)
     if options.stream:
         out["stream"] = b"true"
         if options.usage:
@@ -262,19 +262,19 @@ def _spelled_out(settings: Settings) -> dict[str, Json]:
         put(out, settings.seed_as or "seed", settings.seed)
     if settings.stop:
         out["stop"] = b"[" + b",".join(settings.stop) + b"]" if settings.stop_listed else settings.stop[0]
-    write_thinking(settings.thinking, out)
-    _write_choice(settings.tool_choice, out)
-    _write_format(settings.response_format, out)
+    render_thinking(settings.thinking, out)
+    _render_choice(settings.tool_choice, out)
+    _render_format(settings.response_format, out)
     return out
 
 
-_write_settings = IdentityCache(_spelled_out)
+_render_settings = IdentityCache(_spelled_out)
 
 
 _ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_tokens"})
 
 
-def _write_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
+def _render_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
     if choice is None:
         return
     if choice.spelled == LEGACY:
@@ -297,7 +297,7 @@ def _write_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
             out["tool_choice"] = quote(ANY if choice.spelled == ANY else choice.mode)
 
 
-def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
+def _render_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
     if form is None:
         return
     if form.kind is not FormatKind.SCHEMA:
@@ -309,4 +309,4 @@ def _write_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
     if form.schema is not None:
         schema["schema"] = form.schema
     put(schema, "strict", form.strict)
-    out["response_format"] = b'{"type":"json_schema","json_schema":' + write_object(schema) + b"}"
+    out["response_format"] = b'{"type":"json_schema","json_schema":' + render_object(schema) + b"}"

@@ -21,16 +21,16 @@ class ChatStreamParser:
     """Reads a Chat stream. `think_tags`: the model writes its thinking into its text. `seed` stands for the answer's id
     where ids of calls have to be made and the answer has none."""
 
-    __slots__ = ("_decoder", "_reader", "skipped")
+    __slots__ = ("_answer", "_decoder", "skipped")
 
     def __init__(self, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> None:
         self.skipped = 0
         self._decoder = SseDecoder(joint=b" ")
-        self._reader = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
+        self._answer = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
 
     def feed(self, data: bytes) -> list[Event]:
         out: list[Event] = []
-        if self._reader.over:
+        if self._answer.over:
             return out
         self._take(self._decoder.feed(data), out)
         return out
@@ -38,56 +38,56 @@ class ChatStreamParser:
     def close(self) -> list[Event]:
         """The end of the bytes. A stream whose choices all stopped is complete without its marker."""
         out: list[Event] = []
-        if self._reader.over:
+        if self._answer.over:
             return out
         self._take(self._decoder.close(), out)
-        reader = self._reader
-        if not reader.over and not reader.begun and self._decoder.stray:
-            self._read_plain_body(one_line(bytes(self._decoder.stray)), out)
-        if not reader.over and reader.stopped:
-            reader.finish(out)
-        if not reader.over:
-            reader.over = True
+        answer = self._answer
+        if not answer.over and not answer.begun and self._decoder.stray:
+            self._parse_plain_body(one_line(bytes(self._decoder.stray)), out)
+        if not answer.over and answer.stopped:
+            answer.finish(out)
+        if not answer.over:
+            answer.over = True
             out.append(Failed(UNFINISHED))
         return out
 
     def _take(self, frames: list[Frame], out: list[Event]) -> None:
-        reader = self._reader
+        answer = self._answer
         for frame in frames:
             data = frame.data
             if data.startswith(b"[DONE]"):
-                if reader.begun:
-                    reader.finish(out)
+                if answer.begun:
+                    answer.finish(out)
             elif frame.event == b"error":
-                reader.fail(data, out)
+                answer.fail(data, out)
             else:
-                self._read(data, out)
-            if reader.over:
+                self._parse_frame(data, out)
+            if answer.over:
                 return
         if self._decoder.overflowed:
-            reader.over = True
+            answer.over = True
             out.append(Failed(TOO_LONG))
 
-    def _read(self, data: bytes, out: list[Event]) -> None:
+    def _parse_frame(self, data: bytes, out: list[Event]) -> None:
         if not data.isascii():
             data = _valid(data)
         try:
-            read = self._reader.take(data, out)
+            read = self._answer.take(data, out)
         except UNREADABLE:
             read = False
         if not read:
             self.skipped += 1
-            if self._reader.over:
+            if self._answer.over:
                 out.append(Failed(UNFINISHED))
 
-    def _read_plain_body(self, body: bytes, out: list[Event]) -> None:
+    def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
         """The server answered a request for a stream with a plain body."""
         try:
-            if self._reader.take(_valid(body), out, whole=True) and self._reader.begun and not self._reader.over:
-                self._reader.finish(out)
+            if self._answer.take(_valid(body), out, whole=True) and self._answer.begun and not self._answer.over:
+                self._answer.finish(out)
         except UNREADABLE:
             self.skipped += 1
-            self._reader.over = False
+            self._answer.over = False
 
 
 def _valid(data: bytes) -> bytes:

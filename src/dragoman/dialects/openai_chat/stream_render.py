@@ -100,9 +100,9 @@ class ChatStreamRenderer:
     def render(self, events: Sequence[Event]) -> bytes:
         for event in events:
             if self._waiting is not None and type(event) is not Signed:
-                self._write_call(None)
+                self._render_call(None)
             if not self._over:
-                _WRITE[type(event)](self, event)
+                _RENDER[type(event)](self, event)
         out, self._out = self._out, []
         return b"".join(out)
 
@@ -176,10 +176,10 @@ class ChatStreamRenderer:
         choice = self._choice(event.choice)
         waiting = self._waiting
         if waiting is not None and (waiting.choice, waiting.part) == (event.choice, event.part):
-            self._write_call(event)
+            self._render_call(event)
             return
         if waiting is not None:
-            self._write_call(None)
+            self._render_call(None)
         if event.part in choice.calls:
             index = choice.calls[event.part][0]
             signature = render_signature(event.state)
@@ -199,7 +199,7 @@ class ChatStreamRenderer:
     def _call(self, event: CallStarted) -> None:
         self._waiting = event
 
-    def _write_call(self, signed: Signed | None) -> None:
+    def _render_call(self, signed: Signed | None) -> None:
         event, self._waiting = self._waiting, None
         if event is None:
             return
@@ -283,7 +283,7 @@ class ChatStreamRenderer:
         pass
 
 
-_WRITE: Mapping[type[Event], Callable[[ChatStreamRenderer, Any], None]] = {
+_RENDER: Mapping[type[Event], Callable[[ChatStreamRenderer, Any], None]] = {
     Started: ChatStreamRenderer._started,
     TextDelta: ChatStreamRenderer._text,
     ReasoningDelta: ChatStreamRenderer._reasoning,

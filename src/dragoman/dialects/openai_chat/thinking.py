@@ -13,13 +13,13 @@ from dragoman.conversation.settings import Effort, Thinking
 from dragoman.dialects.rendering import put_text
 
 
-def read_thinking(wire: dict[str, bytes], found: dict[str, Any], extras: dict[str, Json]) -> None:
+def parse_thinking(wire: dict[str, bytes], found: dict[str, Any], extras: dict[str, Json]) -> None:
     """`reasoning_effort`, OpenRouter's `reasoning` and DeepSeek's `thinking` are one intent."""
     fields: dict[str, Any] = {}
     spelled: list[str] = []
     for key, raw in wire.items():
         try:
-            content = _THINKING_READERS[key](raw)
+            content = _THINKING_PARSERS[key](raw)
         except (msgspec.DecodeError, ValueError, TypeError):
             content = None
         if content is None or fields.keys() & content.keys():
@@ -58,14 +58,14 @@ def _switch(raw: bytes) -> dict[str, Any] | None:
     return None
 
 
-_THINKING_READERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
+_THINKING_PARSERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
     "reasoning_effort": _effort,
     "reasoning": _openrouter_reasoning,
     "thinking": _switch,
 }
 
 
-def write_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
+def render_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
     if thinking is None:
         return
     for key in _thinking_keys(thinking):

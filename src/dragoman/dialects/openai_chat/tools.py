@@ -16,7 +16,7 @@ from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, render_object
 
 
 class _ChatToolFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -36,43 +36,43 @@ _tool = msgspec.json.Decoder(_ChatTool).decode
 _function = msgspec.json.Decoder(_ChatToolFunction).decode
 
 
-def read_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def parse_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     """The tools, and whether the client sent a list of none."""
     found: tuple[Tool | NativeTool, ...] = ()
     empty = False
     for key in ("tools", "functions"):
         raw = bytes(source.get(key, b"null"))
         if raw != b"null":
-            tools = _read_list(key, raw)
+            tools = _parse_list(key, raw)
             found += tools
             empty = empty or not tools
     return found, empty
 
 
 @lru_cache(maxsize=64)
-def _read_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
+def _parse_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
     """A list of tools. An agent sends dozens of large ones, the same on every turn: they are read once."""
     if raw[:1] != b"[":
         raise MalformedRequest("tools are not a list", at=f"/{key}")
     found: list[Tool | NativeTool] = []
     for index, item in enumerate(items(raw, f"/{key}")):
-        found += _read_legacy(bytes(item), index) if key == "functions" else read_tool(bytes(item), index)
+        found += _parse_legacy(bytes(item), index) if key == "functions" else parse_tool(bytes(item), index)
     return tuple(found)
 
 
-def _read_legacy(raw: bytes, at: int) -> list[Tool]:
+def _parse_legacy(raw: bytes, at: int) -> list[Tool]:
     return [_bare(raw, at, "functions")]
 
 
-def read_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
+def parse_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
     """One entry: Chat's own shape, or one of the shapes that clients mix in (C13)."""
     try:
         wire = _tool(raw)
     except msgspec.DecodeError:
-        return _read_odd(raw, at)
+        return _parse_odd(raw, at)
     function = wire.function
     if function is None or wire.type not in ("function", ""):
-        return _read_odd(raw, at)
+        return _parse_odd(raw, at)
     return [
         Tool(
             function.name,
@@ -86,7 +86,7 @@ def read_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
     ]
 
 
-def _read_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
+def _parse_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
     wire = members(raw, f"/tools/{at}")
     for key in ("function_declarations", "functionDeclarations"):
         if key in wire and len(wire) == 1:
@@ -107,7 +107,7 @@ def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
         key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function
     }
     extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
-    tool = _bare(write_object(known), at, "")
+    tool = _bare(render_object(known), at, "")
     extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
     return msgspec.structs.replace(tool, hint=cache_hint(wire.get("cache_control")), extras=extras_of(NAME, extras))
 
@@ -119,7 +119,7 @@ def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
         key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields
     }
     try:
-        function = _function(write_object(known))
+        function = _function(render_object(known))
     except msgspec.DecodeError as fault:
         raise malformed(fault, f"/tools/{at}") from None
     extras = extras_of(NAME, {key: bytes(value) for key, value in fields.items()})
@@ -162,20 +162,20 @@ def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
     for tool in tools:
         groups.setdefault(
             "functions" if isinstance(tool, Tool) and tool.wrapper == "functions" else "tools", []
-        ).append(write_tool(tool))
+        ).append(render_tool(tool))
     return {key: b"[" + b",".join(written) + b"]" for key, written in groups.items()}
 
 
-write_tools = IdentityCache(_grouped)
+render_tools = IdentityCache(_grouped)
 
 
-def write_tool(tool: Tool | NativeTool) -> Json:
+def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
         if tool.origin.dialect != NAME:
             raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Chat request")
         return tool.json
     if tool.custom:
-        return _write_custom(tool)
+        return _render_custom(tool)
     inner, outer = _split_extras(tool)
     function: dict[str, Json] = {"name": quote(tool.name)}
     if tool.description is not None:
@@ -185,23 +185,23 @@ def write_tool(tool: Tool | NativeTool) -> Json:
     put(function, "strict", tool.strict)
     function |= inner
     if tool.wrapper in ("functions", "bare"):
-        return write_object(function | outer)
+        return render_object(function | outer)
     if tool.wrapper in ("function_declarations", "functionDeclarations"):
-        return b'{"%b":[' % tool.wrapper.encode() + write_object(function | outer) + b"]}"
+        return b'{"%b":[' % tool.wrapper.encode() + render_object(function | outer) + b"]}"
     entry: dict[str, Json] = {} if tool.wrapper == "typeless" else {"type": b'"function"'}
-    entry["function"] = write_object(function)
+    entry["function"] = render_object(function)
     if tool.hint is not None:
         entry["cache_control"] = tool.hint.json
-    return write_object(entry | outer)
+    return render_object(entry | outer)
 
 
-def _write_custom(tool: Tool) -> Json:
+def _render_custom(tool: Tool) -> Json:
     custom: dict[str, Json] = {"name": quote(tool.name)}
     if tool.description is not None:
         custom["description"] = tool.description
     if tool.schema is not None:
         custom["format"] = tool.schema
-    return b'{"type":"custom","custom":' + write_object(custom) + b"}"
+    return b'{"type":"custom","custom":' + render_object(custom) + b"}"
 
 
 def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:

@@ -41,7 +41,7 @@ from dragoman.dialects.openai_responses.usage import parse_usage
 from dragoman.dialects.parsing import base62, extras_of, state
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.error_bodies import read_failure
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 
 SUMMARY, THOUGHT = "summary", "reasoning_text"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -316,7 +316,7 @@ class ResponsesAnswerParser:
                 tokens = _tokens(content.get("logprobs", b""))
                 self._speak(found, index, content.get("text", b""), tokens, out)
             for note in objects(content.get("annotations"))[found.cited.get(index, 0) :]:
-                self._cite(found, index, write_object(note), out)
+                self._cite(found, index, render_object(note), out)
 
     def _finish_reasoning(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         for field, key in ((THOUGHT, "content"), (SUMMARY, "summary")):
@@ -358,7 +358,7 @@ class ResponsesAnswerParser:
         out.append(MediaDelta(0, self._begin(), MediaKind.IMAGE, media_type, data, None, "", extras))
 
     def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
-        opaque = Opaque(kind=string(item.get("type")), json=write_object(item), origin=self.origin)
+        opaque = Opaque(kind=string(item.get("type")), json=render_object(item), origin=self.origin)
         out.append(Kept(0, self._begin(), opaque))
 
 

@@ -14,11 +14,11 @@ from dragoman.dialects.openai_responses.answer_wire import UNREADABLE
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
     """The events of an answer that arrived at once. What is no answer is a failure."""
-    reader = ResponsesAnswerParser(origin or ORIGIN, seed)
+    answer = ResponsesAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     try:
         body.decode()
-        read = reader.take_whole(body, out)
+        read = answer.take_whole(body, out)
     except (*UNREADABLE, UnicodeDecodeError):
         read = False
     if not read:

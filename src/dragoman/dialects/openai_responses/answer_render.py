@@ -26,7 +26,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME, output_items
 from dragoman.dialects.openai_responses.response_object import identity, incomplete_details, response_for
 from dragoman.dialects.openai_responses.usage import render_usage
-from dragoman.wire.json_reader import write_list
+from dragoman.wire.json_reader import render_list
 
 
 def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
@@ -67,9 +67,9 @@ class _OutputRenderer:
     def output(self) -> bytes:
         self.items.clear()
         for part in self.choice.parts:
-            _WRITE[type(part)](self, part)
+            _RENDER[type(part)](self, part)
         self._close_message()
-        return write_list(self.items)
+        return render_list(self.items)
 
     def _id(self, prefix: str, fields: Mapping[str, Json]) -> Json:
         return output_items.item_id(prefix, fields, self.response, len(self.items))
@@ -152,7 +152,7 @@ class _OutputRenderer:
         self.fields = {}
 
 
-_WRITE: Mapping[type[Part], Callable[[_OutputRenderer, Any], None]] = {
+_RENDER: Mapping[type[Part], Callable[[_OutputRenderer, Any], None]] = {
     Text: _OutputRenderer._text,
     Citation: _OutputRenderer._citation,
     Refusal: _OutputRenderer._refusal,

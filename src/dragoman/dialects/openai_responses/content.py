@@ -52,7 +52,7 @@ _parts = msgspec.json.Decoder(list[ResponsesWirePart]).decode
 _part = msgspec.json.Decoder(ResponsesWirePart)
 
 
-def read_content(raw: bytes, at: str) -> tuple[Part, ...]:
+def parse_content(raw: bytes, at: str) -> tuple[Part, ...]:
     """A list of parts. One of a type that we do not know is kept verbatim."""
     if raw in _NOTHING:
         return ()
@@ -62,7 +62,7 @@ def read_content(raw: bytes, at: str) -> tuple[Part, ...]:
         wire = _parts(raw)
     except msgspec.DecodeError:
         return tuple([_salvaged(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
-    parts = [_read(part, None) for part in wire]
+    parts = [_parse_part(part, None) for part in wire]
     if None not in parts:
         return tuple(parts)  # type: ignore[arg-type]
     raws = items(raw, at)
@@ -72,10 +72,10 @@ def read_content(raw: bytes, at: str) -> tuple[Part, ...]:
 def _salvaged(raw: bytes, at: str) -> Part:
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
-    if kind_of(raw, at) not in READERS:
+    if kind_of(raw, at) not in PARSERS:
         return _opaque(raw)
     salvaged = salvage(raw, _part, at)
-    part = _read(salvaged.value, extras_of(NAME, salvaged.extras.get("$", {})))
+    part = _parse_part(salvaged.value, extras_of(NAME, salvaged.extras.get("$", {})))
     return _opaque(raw) if part is None else part
 
 
@@ -83,12 +83,12 @@ def _opaque(raw: bytes) -> Opaque:
     return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
 
 
-def _read(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
-    reader = READERS.get(wire.type)
-    return None if reader is None else reader(wire, extras)
+def _parse_part(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
+    parser = PARSERS.get(wire.type)
+    return None if parser is None else parser(wire, extras)
 
 
-def _read_text(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
+def _parse_text(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     literal = bytes(wire.text)
     if literal[:1] != b'"':
         return None
@@ -100,12 +100,12 @@ def _read_text(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     return Text(literal, extras=extras_of(NAME, fields))
 
 
-def _read_refusal(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
+def _parse_refusal(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     literal = bytes(wire.refusal)
     return Refusal(literal, extras=extras) if literal[:1] == b'"' else None
 
 
-def _read_image(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
+def _parse_image(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     source: Inline | Remote | Stored
     if wire.image_url is not None and wire.file_id is None:
         source = link(wire.image_url)
@@ -116,7 +116,7 @@ def _read_image(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     return Media(MediaKind.IMAGE, source, wire.filename, wire.detail, extras=extras)
 
 
-def _read_file(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
+def _parse_file(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     source: Inline | Remote | Stored
     given = [wire.file_data, wire.file_url, wire.file_id]
     if given.count(None) != 2:
@@ -132,7 +132,7 @@ def _read_file(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     return Media(MediaKind.DOCUMENT, source, wire.filename, wire.detail, extras=extras)
 
 
-def _read_audio(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
+def _parse_audio(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     raw = bytes(wire.input_audio)
     content: Any = msgspec.json.decode(raw) if raw else None
     if not isinstance(content, dict) or content.keys() != {"data", "format"}:
@@ -146,18 +146,18 @@ def _read_audio(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
 _TYPES = {"mp3": "mpeg"}
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
-READERS: dict[str, Callable[[ResponsesWirePart, Extras | None], Part | None]] = {
-    "input_text": _read_text,
-    "output_text": _read_text,
-    "text": _read_text,
-    "refusal": _read_refusal,
-    "input_image": _read_image,
-    "input_file": _read_file,
-    "input_audio": _read_audio,
+PARSERS: dict[str, Callable[[ResponsesWirePart, Extras | None], Part | None]] = {
+    "input_text": _parse_text,
+    "output_text": _parse_text,
+    "text": _parse_text,
+    "refusal": _parse_refusal,
+    "input_image": _parse_image,
+    "input_file": _parse_file,
+    "input_audio": _parse_audio,
 }
 
 
-def write_content(parts: Sequence[Part], spoken: bool, out: Pieces) -> None:
+def render_content(parts: Sequence[Part], spoken: bool, out: Pieces) -> None:
     """A list of parts. `spoken`: they are the assistant's own."""
     if not parts:
         out.append(b"[]")
@@ -165,12 +165,12 @@ def write_content(parts: Sequence[Part], spoken: bool, out: Pieces) -> None:
     mark = b"["
     for part in parts:
         out.append(mark)
-        write_part(part, spoken, out)
+        render_part(part, spoken, out)
         mark = b","
     out.append(b"]")
 
 
-def write_part(part: Part, spoken: bool, out: Pieces) -> None:
+def render_part(part: Part, spoken: bool, out: Pieces) -> None:
     if part.hint is not None:
         raise Unrepresentable("a cache hint in a Responses part")
     match part:
@@ -181,7 +181,7 @@ def write_part(part: Part, spoken: bool, out: Pieces) -> None:
         case Refusal():
             out += (b'{"type":"refusal","refusal":', part.literal)
         case Media() if not spoken:
-            _write_media(part, out)
+            _render_media(part, out)
         case Opaque() if not spoken:
             if part.origin.dialect != NAME:
                 raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in a Responses request")
@@ -189,11 +189,11 @@ def write_part(part: Part, spoken: bool, out: Pieces) -> None:
             return
         case _:
             raise Unrepresentable(f"a part of kind {type(part).__name__} in a Responses message")
-    write_extras(part.extras, out)
+    render_extras(part.extras, out)
     out.append(b"}")
 
 
-def write_extras(extras: Extras | None, out: Pieces, head: str = "") -> None:
+def render_extras(extras: Extras | None, out: Pieces, head: str = "") -> None:
     """The extras under a head (`item.`), or those without any."""
     if extras is None:
         return
@@ -204,7 +204,7 @@ def write_extras(extras: Extras | None, out: Pieces, head: str = "") -> None:
             out += (b",", quote(key[len(head) :]), b":", value)
 
 
-def _write_media(part: Media, out: Pieces) -> None:
+def _render_media(part: Media, out: Pieces) -> None:
     source, kind = part.source, part.kind
     if part.transcript is not None:
         raise Unrepresentable("the transcript of a sound in a Responses request")

@@ -16,7 +16,7 @@ from dragoman.conversation.literals import EMPTY, joined, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import Call, Extras, Json, Opaque, Part, Reasoning, Result, Text
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.content import read_content
+from dragoman.dialects.openai_responses.content import parse_content
 from dragoman.dialects.parsing import extras_of, made_id, state
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, members, salvage
@@ -69,16 +69,16 @@ def parse_messages(raw: bytes) -> list[Message]:
         return [Message(USER, (Text(raw),), 0)]
     if raw[:1] != b"[":
         raise MalformedRequest("input is neither a string nor a list of items", at="/input")
-    reader = ResponsesItemParser(raw)
+    parser = ResponsesItemParser(raw)
     try:
         wire = _items(raw)
     except msgspec.DecodeError:
         for item in items(raw, "/input"):
-            reader.salvage(bytes(item))
-        return reader.messages()
+            parser.salvage(bytes(item))
+        return parser.messages()
     for found in wire:
-        reader.read(found, _NO_FIELDS)
-    return reader.messages()
+        parser.parse(found, _NO_FIELDS)
+    return parser.messages()
 
 
 def parse_instructions(raw: bytes) -> list[Message]:
@@ -114,12 +114,12 @@ class ResponsesItemParser:
         kind = salvage(raw, _kind, at).value
         if kind.type in _KNOWN or (kind.type is None and kind.role is not None):
             salvaged = salvage(raw, _item, at)
-            self.read(salvaged.value, salvaged.extras.get("$", {}))
+            self.parse(salvaged.value, salvaged.extras.get("$", {}))
         else:
             self._index += 1
             self._opaque(kind.type)
 
-    def read(self, wire: ResponsesWireItem, fields: Fields) -> None:
+    def parse(self, wire: ResponsesWireItem, fields: Fields) -> None:
         self._index += 1
         kind = wire.type
         if kind == "message" or (kind is None and wire.role is not None):
@@ -174,7 +174,7 @@ class ResponsesItemParser:
     def _message(self, wire: ResponsesWireItem, fields: Fields) -> None:
         content = bytes(wire.content)
         at = f"/input/{self._index}/content"
-        parts = (Text(content),) if content[:1] == b'"' else read_content(content, at)
+        parts = (Text(content),) if content[:1] == b'"' else parse_content(content, at)
         extras = _extras(wire, fields, ("call_id", "name"))
         if wire.role == "assistant":
             self._spoken(parts, extras)
@@ -227,7 +227,7 @@ class ResponsesItemParser:
                 "an output without the id of its call", at=f"{at}/call_id", hint="repeat the call_id of the call"
             )
         output = bytes(wire.output)
-        parts = (Text(output),) if output[:1] == b'"' else read_content(output, f"{at}/output")
+        parts = (Text(output),) if output[:1] == b'"' else parse_content(output, f"{at}/output")
         return Result(
             wire.call_id,
             parts,

@@ -14,7 +14,7 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.content import write_content, write_extras
+from dragoman.dialects.openai_responses.content import render_content, render_extras
 from dragoman.dialects.openai_responses.message_parse import ITEM
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
@@ -37,12 +37,12 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             what = "a cache hint" if message.name is None else f'the name "{message.name}"'
             raise Unrepresentable(f"{what} on a message in a Responses request", at=f"/messages/{message.at}")
         if message.role is ASSISTANT:
-            _write_turn(message, out)
+            _render_turn(message, out)
         elif message.role is TOOL:
             for part in message.parts:
-                _write_result(part, out)
+                _render_result(part, out)
         else:
-            _write_plain(message, out)
+            _render_plain(message, out)
 
 
 def in_field(messages: Sequence[Message]) -> bool:
@@ -65,23 +65,23 @@ def _is_bare(part: Part) -> bool:
     return type(part) is Text and part.hint is None and part.extras is None and part.signature is None
 
 
-def _write_plain(message: Message, out: Pieces) -> None:
+def _render_plain(message: Message, out: Pieces) -> None:
     head = _HEADS[message.role]
     if message.role_text:
         head = b',{"type":"message","role":%b,"content":' % quote(message.role_text)
     out.append(head)
-    _write_words(message.parts, message.listed, False, out)
-    write_extras(message.extras, out)
+    _render_words(message.parts, message.listed, False, out)
+    render_extras(message.extras, out)
     out.append(b"}")
 
 
-def _write_words(parts: Sequence[Part], listed: bool, spoken: bool, out: Pieces) -> None:
+def _render_words(parts: Sequence[Part], listed: bool, spoken: bool, out: Pieces) -> None:
     """A string where one says it all, else a list."""
     only = parts[0] if parts else None
     if len(parts) == 1 and not listed and isinstance(only, Text) and _is_bare(only):
         out.append(only.literal)
     else:
-        write_content(parts, spoken, out)
+        render_content(parts, spoken, out)
 
 
 def turn_items(parts: Sequence[Part]) -> Iterator[list[Part]]:
@@ -104,7 +104,7 @@ def _opens_item(part: Part) -> bool:
     return part.extras is not None and any(key.startswith(ITEM) for key in part.extras.fields)
 
 
-def _write_turn(message: Message, out: Pieces) -> None:
+def _render_turn(message: Message, out: Pieces) -> None:
     if message.extras is not None:
         raise Unrepresentable(f"fields of {message.extras.dialect} on an assistant's turn in a Responses request")
     if not message.parts:
@@ -113,11 +113,11 @@ def _write_turn(message: Message, out: Pieces) -> None:
         first = parts[0]
         match first:
             case Text() | Refusal():
-                _write_spoken(parts, out)
+                _render_spoken(parts, out)
             case Call():
-                _write_call(first, out)
+                _render_call(first, out)
             case Reasoning():
-                _write_reasoning(first, out)
+                _render_reasoning(first, out)
             case Opaque():
                 if first.origin.dialect != NAME:
                     raise Unrepresentable(f"a {first.kind} block of {first.origin.dialect} in a Responses request")
@@ -126,15 +126,15 @@ def _write_turn(message: Message, out: Pieces) -> None:
                 raise Unrepresentable(f"a part of kind {type(first).__name__} in an assistant's turn")
 
 
-def _write_spoken(parts: list[Part], out: Pieces) -> None:
+def _render_spoken(parts: list[Part], out: Pieces) -> None:
     """A string where one part says it all; else parts, as a message that came with an id has them."""
     out.append(_SPOKEN)
-    _write_words(parts, False, True, out)
-    write_extras(parts[0].extras, out, ITEM)
+    _render_words(parts, False, True, out)
+    render_extras(parts[0].extras, out, ITEM)
     out.append(b"}")
 
 
-def _write_call(part: Call, out: Pieces) -> None:
+def _render_call(part: Call, out: Pieces) -> None:
     if part.hint is not None or part.signature is not None:
         what = "a signature" if part.signature is not None else "a cache hint"
         raise Unrepresentable(f"{what} on the call of {part.name} in a Responses request")
@@ -145,11 +145,11 @@ def _write_call(part: Call, out: Pieces) -> None:
         arguments = part.arguments
         out += (b',{"type":"function_call","call_id":', quote(part.id), b',"name":', quote(part.name))
         out += (b',"arguments":', arguments if arguments[:1] == b'"' else quote(arguments.decode()))
-    write_extras(part.extras, out)
+    render_extras(part.extras, out)
     out.append(b"}")
 
 
-def _write_result(part: Part, out: Pieces) -> None:
+def _render_result(part: Part, out: Pieces) -> None:
     if not isinstance(part, Result):
         raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
     if part.hint is not None or part.is_error:
@@ -158,14 +158,14 @@ def _write_result(part: Part, out: Pieces) -> None:
     kind = b"custom_tool_call_output" if part.custom else b"function_call_output"
     out += (b',{"type":"', kind, b'","call_id":', quote(part.call_id), b',"output":')
     if part.parts or part.listed:
-        _write_words(part.parts, part.listed, False, out)
+        _render_words(part.parts, part.listed, False, out)
     else:
         out.append(EMPTY)
-    write_extras(part.extras, out)
+    render_extras(part.extras, out)
     out.append(b"}")
 
 
-def _write_reasoning(part: Reasoning, out: Pieces) -> None:
+def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     own = part.extras.fields if part.extras is not None else {}
     out.append(b',{"type":"reasoning"')
     text = part.text.literal if part.text is not None else None
@@ -178,5 +178,5 @@ def _write_reasoning(part: Reasoning, out: Pieces) -> None:
     if held is not None:
         mine = held.kind == reasoning_states.ENCRYPTED and held.origin.dialect == NAME
         out += (b',"encrypted_content":', held.json if mine else quote(seal(held)))
-    write_extras(part.extras, out)
+    render_extras(part.extras, out)
     out.append(b"}")

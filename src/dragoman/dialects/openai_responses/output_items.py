@@ -14,7 +14,7 @@ from dragoman.dialects.citations import page_of
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.answer_events import THOUGHT
 from dragoman.dialects.parsing import base62
-from dragoman.wire.json_reader import write_list, write_object
+from dragoman.wire.json_reader import render_list, render_object
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,13 +32,13 @@ def item_id(prefix: str, fields: Mapping[str, Json], response: str, place: int) 
 def message(identity: Json, fields: Mapping[str, Json], status: bytes, content: list[bytes]) -> Json:
     others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
     return b'{"type":"message","id":%b,"status":"%b","role":"assistant","content":%b%b}' % (
-        *(identity, status, write_list(content), others),
+        *(identity, status, render_list(content), others),
     )
 
 
 def output_text(literal: bytes, annotations: list[Json], logprobs: Json | None) -> Json:
     return b'{"type":"output_text","text":%b,"annotations":%b,"logprobs":%b}' % (
-        *(literal, write_list(annotations), logprobs or b"[]"),
+        *(literal, render_list(annotations), logprobs or b"[]"),
     )
 
 
@@ -59,7 +59,7 @@ def reasoning(
             item["summary"] = b'[{"type":"summary_text","text":%b}]' % literal
     if encrypted is not None:
         item["encrypted_content"] = encrypted
-    return write_object(item)
+    return render_object(item)
 
 
 def encrypted_content(state: Opaque) -> Json:
@@ -86,7 +86,7 @@ def picture(identity: Json, fields: Mapping[str, Json], media_type: str, data: b
         "status": b'"completed"',
         "output_format": quote(media_type.removeprefix("image/") or "png"),
     }
-    return write_object({**(fields or made), "result": data})
+    return render_object({**(fields or made), "result": data})
 
 
 def annotation(citation: Json, origin: Origin) -> Json | None:

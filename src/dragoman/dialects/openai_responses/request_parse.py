@@ -11,7 +11,7 @@ from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import parse_instructions, parse_messages
 from dragoman.dialects.openai_responses.message_render import turn_items
 from dragoman.dialects.openai_responses.settings import parse_top_level
-from dragoman.dialects.parsing import read_model, reading
+from dragoman.dialects.parsing import parse_model, request_parser
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import members, readable, refuse_duplicates
 
@@ -23,7 +23,7 @@ _STORED = ("previous_response_id", "conversation", "prompt")
 """Members beside which there need not be any input."""
 
 
-@reading
+@request_parser
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     source, repairs = readable(body)
@@ -35,7 +35,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     messages = parse_instructions(bytes(found.get("instructions", b""))) + parse_messages(bytes(found.get(LIST, b"")))
     conversation = Conversation(tuple(messages), top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
     stream = bytes(found.get("stream", b"")) == b"true"
-    return Ask(NAME, read_model(found), stream, conversation, source, found, headers or {}, True, repairs)
+    return Ask(NAME, parse_model(found), stream, conversation, source, found, headers or {}, True, repairs)
 
 
 def path(options: RenderOptions) -> str:

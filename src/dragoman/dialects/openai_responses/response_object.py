@@ -12,7 +12,7 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME
-from dragoman.wire.json_reader import write_object
+from dragoman.wire.json_reader import render_object
 
 _REPEATED: Mapping[str, Json] = {
     "background": b"false",
@@ -56,7 +56,7 @@ class ResponseFrame(msgspec.Struct, frozen=True):
         self, status: bytes, output: bytes, usage: Json = b"null", error: Json = b"null", incomplete: Json = b"null"
     ) -> bytes:
         told = {"status": b'"' + status + b'"', "error": error, "incomplete_details": incomplete}
-        return write_object({**self.head, **told, "output": output, **self.repeated, "usage": usage})
+        return render_object({**self.head, **told, "output": output, **self.repeated, "usage": usage})
 
 
 def response_for(started: Started, answering: AnswerContext) -> ResponseFrame:

@@ -19,11 +19,11 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
-from dragoman.dialects.openai_responses.tools import _read_tools, write_tool
+from dragoman.dialects.openai_responses.tools import _parse_tools, render_tool
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import own_extras, put, put_text, refuse_unspoken
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, members, write_object
+from dragoman.wire.json_reader import items, malformed, members, render_object
 
 _number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int).decode
@@ -78,9 +78,9 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
         if raw == b"null":
             nulls.append(key)
         elif key in PLAIN:
-            _read_plain(key, raw, found)
-        elif key in READERS:
-            _read_special(key, raw, found, extras)
+            _parse_plain(key, raw, found)
+        elif key in PARSERS:
+            _parse_special(key, raw, found, extras)
         elif key == INCLUDE and _LOGPROBS in raw:
             found["logprobs"] = True
             rest = [bytes(item) for item in items(raw, "/include") if bytes(item) != _LOGPROBS]
@@ -90,11 +90,11 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
             extras[key] = raw
     if nulls:
         found["nulls"] = tuple(nulls)
-    tools, empty = _read_tools(bytes(source.get("tools", b"")))
+    tools, empty = _parse_tools(bytes(source.get("tools", b"")))
     return TopLevel(Settings(**found), tools, extras_of(NAME, extras), empty)
 
 
-def _read_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
+def _parse_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
     field, decode = PLAIN[key]
     try:
         found[field] = decode(raw)
@@ -102,13 +102,13 @@ def _read_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
         raise malformed(fault, f"/{key}") from None
 
 
-Read = tuple[dict[str, Any], Mapping[str, Json]]
+Parsed = tuple[dict[str, Any], Mapping[str, Json]]
 
 
-def _read_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
     """A member with a form of its own. What has another form than we know is kept as it is."""
     try:
-        content, rest = READERS[key](raw)
+        content, rest = PARSERS[key](raw)
     except (msgspec.DecodeError, MalformedRequest, KeyError, TypeError, ValueError, AttributeError):
         extras[key] = raw
         return
@@ -120,7 +120,7 @@ def _given(raw: bytes) -> dict[str, bytes]:
     return {key: bytes(value) for key, value in members(raw).items() if bytes(value) != b"null"}
 
 
-def _read_reasoning(raw: bytes) -> Read:
+def _parse_reasoning(raw: bytes) -> Parsed:
     wire = _given(raw)
     fields: dict[str, Any] = {}
     if "effort" in wire:
@@ -130,7 +130,7 @@ def _read_reasoning(raw: bytes) -> Read:
     return ({"thinking": Thinking(**fields)} if fields else {}), wire
 
 
-def _read_text(raw: bytes) -> Read:
+def _parse_text(raw: bytes) -> Parsed:
     wire = _given(raw)
     found: dict[str, Any] = {}
     if "verbosity" in wire:
@@ -162,7 +162,7 @@ def _format(raw: bytes) -> ResponseFormat | None:
 _FORMATS = {"text": FormatKind.TEXT, "json_object": FormatKind.JSON, "json_schema": FormatKind.SCHEMA}
 
 
-def _read_choice(raw: bytes) -> Read:
+def _parse_choice(raw: bytes) -> Parsed:
     if raw[:1] == b'"':
         mode = _MODES.get(unquote(raw))
         choice = ToolChoice(mode) if mode else ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
@@ -186,15 +186,15 @@ def _named_choice(raw: bytes, wire: Any) -> ToolChoice:
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
-def _read_metadata(raw: bytes) -> Read:
+def _parse_metadata(raw: bytes) -> Parsed:
     return {"metadata": raw}, {}
 
 
-READERS: dict[str, Callable[[bytes], Read]] = {
-    "reasoning": _read_reasoning,
-    "text": _read_text,
-    "tool_choice": _read_choice,
-    "metadata": _read_metadata,
+PARSERS: dict[str, Callable[[bytes], Parsed]] = {
+    "reasoning": _parse_reasoning,
+    "text": _parse_text,
+    "tool_choice": _parse_choice,
+    "metadata": _parse_metadata,
 }
 
 
@@ -208,14 +208,14 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if instructions is not None:
         out["instructions"] = instructions
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = b"[" + b",".join([write_tool(tool) for tool in conversation.tools]) + b"]"
+        out["tools"] = b"[" + b",".join([render_tool(tool) for tool in conversation.tools]) + b"]"
     for key, (field, _) in PLAIN.items():
         put(out, key, getattr(settings, field))
     if settings.metadata is not None:
         out["metadata"] = settings.metadata
-    _write_object("reasoning", _thinking(settings.thinking), extras, out)
-    _write_object("text", _text(settings), extras, out)
-    _write_choice(conversation, out)
+    _render_object("reasoning", _thinking(settings.thinking), extras, out)
+    _render_object("text", _text(settings), extras, out)
+    _render_choice(conversation, out)
     if options.stream:
         out["stream"] = b"true"
     out |= {key: value for key, value in extras.items() if "." not in key}
@@ -234,12 +234,12 @@ def _check(conversation: Conversation) -> None:
         raise Unrepresentable("a cache hint in a Responses request")
 
 
-def _write_object(key: str, fields: dict[str, Json], extras: Mapping[str, Json], out: dict[str, Json]) -> None:
+def _render_object(key: str, fields: dict[str, Json], extras: Mapping[str, Json], out: dict[str, Json]) -> None:
     """A member of what we know and the extras that stood inside it."""
     head = key + "."
     fields |= {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
     if fields:
-        out[key] = write_object(fields)
+        out[key] = render_object(fields)
 
 
 def _thinking(thinking: Thinking | None) -> dict[str, Json]:
@@ -259,12 +259,12 @@ def _text(settings: Settings) -> dict[str, Json]:
     out: dict[str, Json] = {}
     form = settings.response_format
     if form is not None:
-        out["format"] = _write_format(form)
+        out["format"] = _render_format(form)
     put_text(out, "verbosity", settings.verbosity)
     return out
 
 
-def _write_format(form: ResponseFormat) -> Json:
+def _render_format(form: ResponseFormat) -> Json:
     if form.kind is not FormatKind.SCHEMA:
         return b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
     wire: dict[str, Json] = {"type": b'"json_schema"', "name": quote(form.name or "response")}
@@ -273,10 +273,10 @@ def _write_format(form: ResponseFormat) -> Json:
     if form.schema is not None:
         wire["schema"] = form.schema
     put(wire, "strict", form.strict)
-    return write_object(wire)
+    return render_object(wire)
 
 
-def _write_choice(conversation: Conversation, out: dict[str, Json]) -> None:
+def _render_choice(conversation: Conversation, out: dict[str, Json]) -> None:
     choice = conversation.settings.tool_choice
     if choice is None:
         return

@@ -34,7 +34,7 @@ from dragoman.dialects.openai_responses.errors import error_event, response_erro
 from dragoman.dialects.openai_responses.open_items import OpenFunctionCall, OpenMessage, OpenReasoning
 from dragoman.dialects.openai_responses.response_object import ResponseFrame, identity, incomplete_details, response_for
 from dragoman.dialects.openai_responses.usage import render_usage
-from dragoman.wire.json_reader import write_list
+from dragoman.wire.json_reader import render_list
 from dragoman.wire.sse import event_frame
 
 _STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
@@ -85,9 +85,9 @@ class ResponsesStreamRenderer:
     def render(self, events: Sequence[Event]) -> bytes:
         for event in events:
             if self._waiting is not None and type(event) is not Signed:
-                self._write_call()
+                self._render_call()
             if not self._over and self._shows(event):
-                _WRITE[type(event)](self, event)
+                _RENDER[type(event)](self, event)
         out, self._out = self._out, []
         return b"".join(out)
 
@@ -102,7 +102,7 @@ class ResponsesStreamRenderer:
         """A stream that was not ended did not succeed."""
         return b"" if self._over else self.render((Failed(UNFINISHED),))
 
-    def _write(self, name: bytes, members: bytes) -> None:
+    def _emit(self, name: bytes, members: bytes) -> None:
         self._out.append(
             b'event: %b\ndata: {"type":"%b","sequence_number":%d,%b}\n\n' % (name, name, self._number, members)
         )
@@ -119,8 +119,8 @@ class ResponsesStreamRenderer:
         self._response = response_for(event, self._answering)
         self._response_id = identity(event, self._answering)
         beginning = b'"response":' + self._response.object(b"in_progress", b"[]")
-        self._write(b"response.created", beginning)
-        self._write(b"response.in_progress", beginning)
+        self._emit(b"response.created", beginning)
+        self._emit(b"response.in_progress", beginning)
 
     def _place(self) -> int:
         """The place of a new item in the output."""
@@ -129,11 +129,11 @@ class ResponsesStreamRenderer:
         return len(self._items) - 1
 
     def _added(self, place: int, item: Json) -> None:
-        self._write(b"response.output_item.added", b'"output_index":%d,"item":%b' % (place, item))
+        self._emit(b"response.output_item.added", b'"output_index":%d,"item":%b' % (place, item))
 
     def _done(self, place: int, item: Json) -> None:
         self._items[place] = item
-        self._write(b"response.output_item.done", b'"output_index":%d,"item":%b' % (place, item))
+        self._emit(b"response.output_item.done", b'"output_index":%d,"item":%b' % (place, item))
 
     def _item_id(self, prefix: str, fields: Mapping[str, Json], place: int) -> Json:
         return output_items.item_id(prefix, fields, self._response_id, place)
@@ -143,7 +143,7 @@ class ResponsesStreamRenderer:
         if held is None:
             return
         for name, members in held.closing():
-            self._write(name, members)
+            self._emit(name, members)
         self._done(held.place, held.item(b"completed"))
 
     def _message(self, fields: Mapping[str, Json]) -> OpenMessage:
@@ -182,7 +182,7 @@ class ResponsesStreamRenderer:
 
     def _begin_content(self, held: OpenMessage, part: int, refusal: bool) -> None:
         for name, members in held.begin(part, refusal):
-            self._write(name, members)
+            self._emit(name, members)
 
     def _refusal(self, event: RefusalDelta) -> None:
         self._refused = True
@@ -191,7 +191,7 @@ class ResponsesStreamRenderer:
             held = self._message({})
             self._begin_content(held, event.part, True)
         held.literals.append(event.literal)
-        self._write(b"response.refusal.delta", held.where + b',"delta":' + event.literal)
+        self._emit(b"response.refusal.delta", held.where + b',"delta":' + event.literal)
 
     def _cited(self, event: Cited) -> None:
         note = output_items.annotation(event.json, event.origin)
@@ -204,7 +204,7 @@ class ResponsesStreamRenderer:
         number = len(held.annotations)
         held.annotations.append(note)
         members = held.where + b',"annotation_index":%d,"annotation":%b' % (number, note)
-        self._write(b"response.output_text.annotation.added", members)
+        self._emit(b"response.output_text.annotation.added", members)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         held = self._open
@@ -215,9 +215,9 @@ class ResponsesStreamRenderer:
             return
         if not held.literals:
             for name, members in held.begin():
-                self._write(name, members)
+                self._emit(name, members)
         held.literals.append(event.literal)
-        self._write(held.delta_name, held.where + b',"delta":' + event.literal)
+        self._emit(held.delta_name, held.where + b',"delta":' + event.literal)
 
     def _begin_reasoning(self, part: int, fields: Mapping[str, Json], field: str) -> OpenReasoning:
         self._close_open()
@@ -230,17 +230,17 @@ class ResponsesStreamRenderer:
     def _signed(self, event: Signed) -> None:
         waiting = self._waiting
         if waiting is not None and waiting.part != event.part:
-            self._write_call()
+            self._render_call()
             waiting = None
         if waiting is not None or event.part in self._calls or event.part == self._text_part:
-            self._write_state(event.state)
+            self._render_state(event.state)
             return
         held = self._open
         if not isinstance(held, OpenReasoning) or held.part != event.part:
             held = self._begin_reasoning(event.part, output_items.own_fields(event.state.extras), event.field)
         held.encrypted = output_items.encrypted_content(event.state)
 
-    def _write_state(self, state: Opaque) -> None:
+    def _render_state(self, state: Opaque) -> None:
         """State of a text or a call: a reasoning item of its own."""
         held = self._begin_reasoning(-1, {}, "")
         held.encrypted = output_items.encrypted_content(state)
@@ -249,7 +249,7 @@ class ResponsesStreamRenderer:
     def _call(self, event: CallStarted) -> None:
         self._waiting = event
 
-    def _write_call(self) -> None:
+    def _render_call(self) -> None:
         event, self._waiting = self._waiting, None
         if event is None:
             return
@@ -266,14 +266,14 @@ class ResponsesStreamRenderer:
         if call is None or call.ended:
             return
         call.literals.append(event.literal)
-        self._write(call.delta_name, call.where + b',"delta":' + event.literal)
+        self._emit(call.delta_name, call.where + b',"delta":' + event.literal)
 
     def _call_ended(self, event: CallEnded) -> None:
         call = self._calls.get(event.part)
         if call is None or call.ended:
             return
         call.ended = True
-        self._write(call.done_name, call.closing())
+        self._emit(call.done_name, call.closing())
         self._done(call.place, call.item(b"completed"))
 
     def _media(self, event: MediaDelta) -> None:
@@ -312,8 +312,8 @@ class ResponsesStreamRenderer:
             self._call_ended(CallEnded(0, part))
         incomplete = incomplete_details(self._stop, self._refused)
         status = b"completed" if incomplete is None else b"incomplete"
-        response = self._frame().object(status, self._output(), self._told_usage(), incomplete=incomplete or b"null")
-        self._write(b"response." + status, b'"response":' + response)
+        response = self._frame().object(status, self._output(), self._usage_json(), incomplete=incomplete or b"null")
+        self._emit(b"response." + status, b'"response":' + response)
         self._over = True
 
     def _failed(self, event: Failed) -> None:
@@ -321,18 +321,18 @@ class ResponsesStreamRenderer:
         self._number += 1
         response = self._response or response_for(Started(), self._answering)
         error = response_error(event.failure)
-        failed = response.object(b"failed", self._output(), self._told_usage(), error=error)
-        self._write(b"response.failed", b'"response":' + failed)
+        failed = response.object(b"failed", self._output(), self._usage_json(), error=error)
+        self._emit(b"response.failed", b'"response":' + failed)
         self._over = True
 
     def _output(self) -> bytes:
-        return write_list([item for item in self._items if item is not None])
+        return render_list([item for item in self._items if item is not None])
 
-    def _told_usage(self) -> Json:
+    def _usage_json(self) -> Json:
         return render_usage(self._usage) if self._usage is not None else b"null"
 
 
-_WRITE: Mapping[type[Event], Callable[[ResponsesStreamRenderer, Any], None]] = {
+_RENDER: Mapping[type[Event], Callable[[ResponsesStreamRenderer, Any], None]] = {
     Started: ResponsesStreamRenderer._started,
     TextDelta: ResponsesStreamRenderer._text,
     ReasoningDelta: ResponsesStreamRenderer._reasoning,

@@ -9,19 +9,19 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, write_object
+from dragoman.wire.json_reader import items, members, render_object
 
 
-def _read_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def _parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     if raw in (b"", b"null"):
         return (), False
     if raw[:1] != b"[":
         raise MalformedRequest("tools are not a list", at="/tools")
-    tools = tuple([_read_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
+    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
     return tools, not tools
 
 
-def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
+def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     """A function or a custom tool. Namespaces and the provider's own tools are kept verbatim."""
     wire = {key: bytes(value) for key, value in members(raw, f"/tools/{at}").items() if bytes(value) != b"null"}
     kind = wire.pop("type", b'""')
@@ -42,7 +42,7 @@ def _read_tool(raw: bytes, at: int) -> Tool | NativeTool:
     )
 
 
-def write_tool(tool: Tool | NativeTool) -> Json:
+def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
         if tool.origin.dialect != NAME:
             raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Responses request")
@@ -62,4 +62,4 @@ def write_tool(tool: Tool | NativeTool) -> Json:
         if tool.extras.dialect != NAME:
             raise Unrepresentable(f"fields of {tool.extras.dialect} in a Responses tool")
         wire |= tool.extras.fields
-    return write_object(wire)
+    return render_object(wire)

@@ -22,7 +22,7 @@ from dragoman.store import Entry
 from dragoman.upstream.destinations import Destination
 from dragoman.upstream.refusals import refusal, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
-from dragoman.wire.json_reader import members, readable, refuse_duplicates, write_object
+from dragoman.wire.json_reader import members, readable, refuse_duplicates, render_object
 
 _FIELD = re.compile(
     rb'(content-disposition: form-data; name="model"\r\n(?:[^\r\n]+\r\n)*\r\n)([^\r\n]*)', re.IGNORECASE
@@ -111,7 +111,7 @@ def _json_model(body: bytes) -> str:
 
 def _named(body: bytes, model: str) -> bytes:
     found: dict[str, bytes | msgspec.Raw] = dict(members(readable(body)[0]))
-    return write_object(found | {"model": quote(model)})
+    return render_object(found | {"model": quote(model)})
 
 
 def _form_model(body: bytes) -> str:
