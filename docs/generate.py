@@ -22,8 +22,8 @@ from dragoman.cli import cli
 from dragoman.config import reference as config
 from dragoman.conversation import script
 from dragoman.engine.explain import described
-from dragoman.engine.plan import rules_for
-from dragoman.profiles.facts import Facts, settled
+from dragoman.engine.plan import context_for, rules_for
+from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME, GROUPS
 from dragoman.rules.rule import FAIL, KEEP, Rule
@@ -31,7 +31,7 @@ from dragoman.rules.rule import FAIL, KEEP, Rule
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->"
 CONFIG = "`dragoman init` writes a commented example; `dragoman config check` names every mistake with its line."
-METHODS = {"medium": "media", "setting": "settings", "choice": "choices", "text": "texts"}
+METHODS = {"medium": "media", "setting": "settings"}
 _READ = re.compile(r"\bfacts\.(\w+)")
 _IMPORT = re.compile(r"^from (dragoman\.rules\.\w+) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
 
@@ -134,7 +134,7 @@ def facts_read(rule: Rule) -> set[str]:
     borrowed = (getattr(sys.modules[home], name) for home, names in _IMPORT.findall(source) for name in _words(names))
     sources = [source, *(inspect.getsource(one) for one in borrowed if inspect.isfunction(one))]
     found = {METHODS.get(word, word) for text in sources for word in _READ.findall(text)}
-    return found & set(Facts.__struct_fields__) - {"choices", "dialect"}
+    return found & set(Facts.__struct_fields__) - {"dialect"}
 
 
 def _words(names: str) -> list[str]:
@@ -244,7 +244,7 @@ def _called_for(name: str) -> dict[str, set[str]]:
 
 
 def _rules_of(profiles: Profiles, target: str) -> set[str]:
-    return {rule.name for rule in rules_for(settled(profiles.target(target).facts, same_dialect=True))}
+    return {rule.name for rule in rules_for(context_for(profiles.target(target), same_dialect=True))}
 
 
 def _compatibility(rule: Rule, called: dict[str, dict[str, set[str]]]) -> tuple[str, ...]:

@@ -23,12 +23,12 @@ def test_what_they_find_is_told_by_the_top_alone(target: str) -> None:
         for seed in range(SEEDS):
             conversation = read(request(source, seed, signer(target)).body, source=source).conversation
             other = conversation.but(messages=HI)
-            for rule in (rule for rule in steps.rules if rule.top):
+            for rule in (rule for rule in steps.rules if rule.top_level):
                 try:
-                    found = rule.repair(conversation, steps.facts).conversation is conversation
+                    found = rule.repair(conversation, steps.context).conversation is conversation
                 except DragomanError:
                     continue
-                assert found == (rule.repair(other, steps.facts).conversation is other), (rule.name, source, seed)
+                assert found == (rule.repair(other, steps.context).conversation is other), (rule.name, source, seed)
 
 
 def test_a_known_top_is_repaired_again_where_it_has_to_be() -> None:

@@ -73,9 +73,9 @@ def test_Q14_every_glob_that_matches_applies_and_the_later_wins() -> None:
         Models("small*", {"last_turn": "any"}, {"late-system": "opening"}),
         Models("large*", {"first_turn": "any"}),
     )
-    facts = Profiles({"mine": profile}).target("mine/small-1").facts
-    assert (facts.first_turn, facts.last_turn) == ("user", "any")
-    assert facts.choice("late-system") == "opening"
+    target = Profiles({"mine": profile}).target("mine/small-1")
+    assert (target.facts.first_turn, target.facts.last_turn) == ("user", "any")
+    assert target.choices == {"late-system": "opening"}
 
 
 def test_layers_come_from_the_weakest_to_the_strongest() -> None:
@@ -99,8 +99,8 @@ def test_the_request_has_the_last_word() -> None:
     changed = patched(target, Layer("request", {"settings": {"top_k": {"max": 40}}}, {"late-system": "user"}))
     assert changed.facts.setting("top_k").max == 40
     assert changed.facts.setting("temperature").max == 1
-    assert changed.facts.choice("late-system") == "user"
-    assert target.facts.choice("late-system") == "opening"
+    assert changed.choices["late-system"] == "user"
+    assert target.choices["late-system"] == "opening"
 
 
 def test_the_provider_is_the_profile_unless_it_says_otherwise() -> None:
@@ -168,8 +168,8 @@ def test_profiles_of_the_users_own(tmp_path: Path) -> None:
     large, small = profiles.target("mine/large"), profiles.target("mine/small-1")
     assert (large.facts.first_turn, small.facts.first_turn) == ("user", "any")
     assert large.facts.setting("temperature") == Setting(min=0, max=1)
-    assert large.facts.choice("late-system") == "fail"
-    assert large.facts.text("leading_user") == "Go on."
+    assert large.choices["late-system"] == "fail"
+    assert large.texts["leading_user"] == "Go on."
     assert large.profile.key.names == ("MINE_KEY",)
     assert "mine" in profiles.names()
     assert "openai" in profiles.names()

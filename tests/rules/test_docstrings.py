@@ -10,6 +10,7 @@ from dragoman.conversation.script import parse, show
 from dragoman.conversation.traits import observe
 from dragoman.profiles.facts import Facts, Stance, SystemCount, SystemPlace, Turn
 from dragoman.rules import BY_NAME, ORDER
+from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
 BECOMES = "\nbecomes\n"
@@ -48,7 +49,7 @@ def test_the_example_is_what_the_rule_does(rule: Rule, before: str, after: str) 
     conversation = parse(before)
     assert rule.when(facts)
     assert rule.looks_for & observe(conversation)
-    done = rule.repair(conversation, facts)
+    done = rule.repair(conversation, Context(facts))
     assert done.notes
     assert show(done.conversation) == show(parse(after))
 

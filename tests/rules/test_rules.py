@@ -15,8 +15,10 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.traits import observe
 from dragoman.engine.adapt import BUILTIN, read
-from dragoman.profiles.facts import Facts, settled
+from dragoman.engine.plan import context_for
+from dragoman.profiles.facts import settled
 from dragoman.rules import BY_NAME, GROUPS, ORDER
+from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
 SEEDS = 12
@@ -24,14 +26,14 @@ WHOLE = {"flat-tools", "orphan-result", "repeated-result", "duplicate-call-id"}
 """Rules whose very repair is to tell calls or results in another way."""
 
 
-def cases(rule: Rule) -> Iterator[tuple[Conversation, Facts]]:
+def cases(rule: Rule) -> Iterator[tuple[Conversation, Context]]:
     """Generated conversations with the facts of targets that call for the rule."""
     wanting = [target for target in TARGETS if rule.when(settled(BUILTIN.target(target).facts, True))][:2]
     for target in wanting:
-        facts = {same: settled(BUILTIN.target(target).facts, same) for same in (True, False)}
+        contexts = {same: context_for(BUILTIN.target(target), same) for same in (True, False)}
         for source, conversation, traits in generated():
             if rule.looks_for & traits:
-                yield conversation, facts[source == BUILTIN.target(target).dialect]
+                yield conversation, contexts[source == BUILTIN.target(target).dialect]
 
 
 @cache
@@ -47,9 +49,9 @@ def generated() -> list[tuple[str, Conversation, int]]:
 
 @pytest.mark.parametrize("rule", ORDER, ids=lambda rule: rule.name)
 def test_a_change_is_told_and_made_once(rule: Rule) -> None:
-    for conversation, facts in cases(rule):
+    for conversation, context in cases(rule):
         try:
-            done = rule.repair(conversation, facts)
+            done = rule.repair(conversation, context)
         except Exception as fault:
             if type(fault).__name__ != "Unrepresentable":
                 raise
@@ -60,15 +62,15 @@ def test_a_change_is_told_and_made_once(rule: Rule) -> None:
         if done.conversation is conversation:
             assert not done.notes
         if rule.looks_for & observe(done.conversation):
-            again = rule.repair(done.conversation, facts)
+            again = rule.repair(done.conversation, context)
             assert canonical(again.conversation) == canonical(done.conversation)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in ORDER if rule.name not in WHOLE], ids=lambda rule: rule.name)
 def test_no_call_is_parted_from_its_result(rule: Rule) -> None:
-    for conversation, facts in cases(rule):
+    for conversation, context in cases(rule):
         try:
-            after = rule.repair(conversation, facts).conversation
+            after = rule.repair(conversation, context).conversation
         except Exception as fault:
             if type(fault).__name__ != "Unrepresentable":
                 raise

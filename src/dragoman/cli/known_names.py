@@ -8,9 +8,10 @@ from typing import Any, get_args
 import msgspec
 
 from dragoman.config import Known
-from dragoman.profiles.facts import TEXTS, Facts
+from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME
+from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
 
 

@@ -66,14 +66,14 @@ def stated_facts(target: Target, known: Profiles) -> Iterator[Stated]:
     plain: dict[str, Any] = msgspec.to_builtins(target.facts)
     for fact in Facts.__struct_fields__:
         value = plain[fact]
-        if fact in ("choices", "texts", "fetched", "dialect", "model"):
+        if fact in ("dialect", "model"):
             continue
         if isinstance(value, dict) and value:
             for entry, content in value.items():
                 yield _stated(f"{fact}.{entry}", content, layers, target, known)
         else:
             yield _stated(fact, value, layers, target, known)
-    for rule, choice in target.facts.choices.items():
+    for rule, choice in target.choices.items():
         yield Stated(f"rule {rule}", choice, _rule_origin(rule, layers), ())
 
 

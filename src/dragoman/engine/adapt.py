@@ -24,6 +24,7 @@ from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_m
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
+from dragoman.rules.context import Context
 from dragoman.rules.refused_setting import STATEFUL
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, KEEP, Rule
@@ -171,7 +172,7 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
         raise MalformedRequest("the conversation is empty", hint="say something")
     steps = plan(target, same)
     if options.media:
-        steps = msgspec.structs.replace(steps, facts=msgspec.structs.replace(steps.facts, fetched=options.media))
+        steps = msgspec.structs.replace(steps, context=msgspec.structs.replace(steps.context, media=options.media))
     facts = steps.facts
     conversation = ask.conversation
     if options.kept:
@@ -179,7 +180,7 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     changes = mended(ask) if ask.repairs else []
     known = ask.traits if conversation is ask.conversation else None
     seen = observe_messages(conversation.messages) if known is None else known
-    wants = wanted(conversation, facts) if seen & _MEDIA and remote_media in steps.rules else ()
+    wants = wanted(conversation, steps.context) if seen & _MEDIA and remote_media in steps.rules else ()
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     stream = ask.stream if options.stream is None else options.stream
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
@@ -220,7 +221,7 @@ def _repair(
     for sought, rule, bit in steps.until(options.stop_after) if options.stop_after else steps.steps:
         if not sought & traits or top.idle & bit:
             continue
-        done = rule.repair(conversation, steps.facts)
+        done = rule.repair(conversation, steps.context)
         if done.conversation is conversation:
             top.idle |= bit
             continue
@@ -231,15 +232,15 @@ def _repair(
         traits = seen | top.traits
         notes = told(rule, done.notes, ask.dialect == steps.facts.dialect)
         if notes:
-            _allow(rule, notes, ask, steps.facts, options)
+            _allow(rule, notes, ask, steps.context, options)
             changes += entries(rule, notes, ask)
         undo = undo.then(done.undo)
     return conversation, undo
 
 
-def _allow(rule: Rule, notes: Any, ask: Ask, facts: Facts, options: Options) -> None:
+def _allow(rule: Rule, notes: Any, ask: Ask, context: Context, options: Options) -> None:
     """Raise RepairRefused where the caller does not want this repair."""
-    fails = rule.chosen(facts) == FAIL
+    fails = rule.chosen(context.choices) == FAIL
     for note in notes:
         heavy = loss(rule, note) > options.max_loss
         made_up = note.adds and not options.synthetic
@@ -248,7 +249,7 @@ def _allow(rule: Rule, notes: Any, ask: Ask, facts: Facts, options: Options) -> 
         entry = entries(rule, [note], ask)[0]
         why = f"loses {entry.loses}" if heavy else "makes up what was not said" if made_up else "is set to fail"
         raise RepairRefused(
-            f"{rule.name} is needed for {facts.provider}/{facts.model} and {why}: {entry.did}",
+            f"{rule.name} is needed for {context.facts.provider}/{context.facts.model} and {why}: {entry.did}",
             rule=rule.name,
             at=entry.at,
             hint=f"change the request, allow more, or choose another answer for {rule.name}",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+import msgspec
+
 from dragoman.errors import DragomanError
 from dragoman.profiles.facts import Facts, Medium, Setting, Stance
 from dragoman.profiles.profile import Evidence, Profile, Profiles, Target
+from dragoman.rules.context import Context
 
-NO_REASONS = frozenset(
-    {"dialect", "provider", "family", "model", "choices", "texts", "fetched", "message_fields", "known_settings"}
-)
+NO_REASONS = frozenset({"dialect", "provider", "family", "model", "message_fields", "known_settings"})
 """Facts that say who or how, never that something is refused."""
 
 
@@ -36,10 +37,10 @@ class Watched:
         return self._facts.setting(name)
 
 
-def watched(facts: Facts) -> tuple[Facts, Watched]:
-    """The same facts for a rule to read, and the list of what it reads."""
-    watching = Watched(facts)
-    return cast(Facts, watching), watching
+def watched(context: Context) -> tuple[Context, Watched]:
+    """The same context for a rule, and the list of the facts that it reads."""
+    watching = Watched(context.facts)
+    return msgspec.structs.replace(context, facts=cast(Facts, watching)), watching
 
 
 def reasons(read: Iterable[str], facts: Facts) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dragoman.engine.plan import plan
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules import GROUPS
+from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
 
@@ -48,22 +49,24 @@ def explain(
     certain = plan(found, same_dialect=True)
     careful = plan(found, same_dialect=False)
     return [
-        _explained(rule, group, rule not in certain.rules, careful.facts, found, known)
+        _explained(rule, group, rule not in certain.rules, careful.context, found, known)
         for group, members in GROUPS.items()
         for rule in members
         if rule in careful.rules
     ]
 
 
-def _explained(rule: Rule, group: str, doubtful: bool, facts: Facts, target: Target, profiles: Profiles) -> Explained:
-    seen, watching = watched(facts)
-    rule.when(seen)
-    names = [name for name in reasons(watching.read, facts) if doubtful or _is_certain(name, target)]
+def _explained(
+    rule: Rule, group: str, doubtful: bool, context: Context, target: Target, profiles: Profiles
+) -> Explained:
+    seen, watching = watched(context)
+    rule.when(seen.facts)
+    names = [name for name in reasons(watching.read, context.facts) if doubtful or _is_certain(name, target)]
     return Explained(
         rule.name,
         group,
         headline(rule),
-        str(rule.chosen(facts) or ""),
+        str(rule.chosen(context.choices) or ""),
         str(rule.loses),
         doubtful,
         tuple(_reason(name, target, profiles) for name in names),

@@ -156,9 +156,9 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
     for rule in steps.rules:
         if not rule.looks_for & traits:
             continue
-        seen, watching = watched(steps.facts)
+        seen, watching = watched(steps.context)
         try:
-            rule.when(seen)
+            rule.when(seen.facts)
             done = rule.repair(conversation, seen)
         except Unrepresentable as fault:
             return conversation, found, fault

@@ -10,19 +10,24 @@ from dragoman.engine.top_level_cache import TopLevelCache
 from dragoman.profiles.facts import Facts, settled
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
-from dragoman.rules.rule import KEEP, Rule
+from dragoman.rules.context import Context
+from dragoman.rules.rule import Rule
 
 Step = tuple[int, Rule, int]
 """The traits that a rule seeks, the rule, and its bit among those that look at the top level alone (else 0)."""
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The facts with every doubt decided, the rules that they trigger, in order, and what these made of each top."""
+    """What the rules are given, the rules that it calls for, in order, and what these found at each top level."""
 
-    facts: Facts
+    context: Context
     rules: tuple[Rule, ...]
     steps: tuple[Step, ...]
     tops: TopLevelCache
+
+    @property
+    def facts(self) -> Facts:
+        return self.context.facts
 
     def until(self, name: str) -> tuple[Step, ...]:
         """The steps up to a rule, whether that one is among them or not."""
@@ -41,15 +46,23 @@ def plan(target: Target, same_dialect: bool) -> Plan:
         known = _plans[target] = {}
     found = known.get(same_dialect)
     if found is None:
-        found = known[same_dialect] = plan_for(settled(target.facts, same_dialect))
+        found = known[same_dialect] = plan_for(context_for(target, same_dialect))
     return found
 
 
-def plan_for(facts: Facts) -> Plan:
-    rules = rules_for(facts)
-    steps = tuple((rule.sought(facts), rule, 1 << place if rule.top else 0) for place, rule in enumerate(rules))
-    return Plan(facts, rules, steps, TopLevelCache())
+def context_for(target: Target, same_dialect: bool) -> Context:
+    """What the rules are given for a target, before anything of the request is known."""
+    return Context(settled(target.facts, same_dialect), target.choices, target.texts)
 
 
-def rules_for(facts: Facts) -> tuple[Rule, ...]:
-    return tuple(rule for rule in ORDER if rule.chosen(facts) != KEEP and rule.when(facts))
+def plan_for(context: Context) -> Plan:
+    rules = rules_for(context)
+    steps = tuple(
+        (rule.traits_sought(context.facts), rule, 1 << place if rule.top_level else 0)
+        for place, rule in enumerate(rules)
+    )
+    return Plan(context, rules, steps, TopLevelCache())
+
+
+def rules_for(context: Context) -> tuple[Rule, ...]:
+    return tuple(rule for rule in ORDER if rule.called_for(context))

@@ -29,9 +29,10 @@ from dragoman.gateway.metrics import Metrics
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import pinned
 from dragoman.gateway.tracing import open_spans
-from dragoman.profiles.facts import TEXTS, Facts
+from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
 from dragoman.rules import ORDER
+from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
 from dragoman.store import Failure as FailureLine
 from dragoman.store import Failures, Redactor, Shelf, Store, open_store, secrets_of, timestamp

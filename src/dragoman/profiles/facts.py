@@ -286,19 +286,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     think_tags: Annotated[bool, Meta(description="its answers carry thinking in <think> tags")] = False
     context_window: Annotated[int, Meta(description="tokens of context (0: not known)")] = 0
 
-    # choices
-    choices: Annotated[Mapping[str, Any], Meta(description="what each rule is to do, where good people disagree")] = {}
-    texts: Annotated[Mapping[str, str], Meta(description="words of synthetic turns, per reason")] = {}
-    fetched: Annotated[Mapping[str, bytes], Meta(description="media that the caller has fetched, by URL")] = {}
-
-    def choice(self, rule: str) -> Any:
-        """The option chosen for a rule, or None for its own default."""
-        return self.choices.get(rule)
-
-    def text(self, reason: str) -> str:
-        """The words of a synthetic turn."""
-        return self.texts.get(reason) or TEXTS[reason]
-
     def medium(self, kind: str) -> Medium:
         return self.media.get(kind, NO_MEDIUM)
 
@@ -307,18 +294,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 ANY_SETTING = Setting()
-
-TEXTS: dict[str, str] = {
-    "leading_user": "[autonomous processing]",
-    "trailing_user": "Please continue.",
-    "no_user_turn": "Please continue.",
-    "empty_content": "(empty)",
-    "missing_tool_result": "[no result was recorded for this call]",
-    "bridge": "Understood.",
-    "system_prefix": "[System] ",
-    "json_word": "Answer in JSON.",
-}
-"""Words of synthetic turns by the reason for them; each can be configured."""
 
 
 def settled(facts: Facts, same_dialect: bool) -> Facts:

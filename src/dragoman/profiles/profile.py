@@ -93,11 +93,15 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True, eq=False, weakref=True):
-    """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered."""
+    """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered.
+
+    `choices`: the option chosen for a rule, by its name. `texts`: configured words of synthetic turns, by reason."""
 
     profile: Profile
     model: str
     facts: Facts
+    choices: Mapping[str, Any] = {}
+    texts: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -180,7 +184,9 @@ class Profiles:
 
     def _resolve(self, profile: Profile, model: str) -> Target:
         issuer = self._lineage(profile)[0].name if profile.name in self._extra else profile.name
-        return Target(profile, model, facts_of(profile, model, self.layers(profile, model), issuer))
+        layers = self.layers(profile, model)
+        facts = facts_of(profile, model, layers, issuer)
+        return Target(profile, model, facts, _choices(layers), _texts(layers))
 
 
 def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:
@@ -195,16 +201,19 @@ _BLANK = Profile()
 def facts_of(profile: Profile, model: str, layers: Iterable[Layer], issuer: str = "") -> Facts:
     """All layers as one value, checked. `issuer`: who makes its opaque state, unless a layer says otherwise."""
     merged: dict[str, Any] = {}
-    rules: dict[str, Any] = {}
-    texts: dict[str, str] = {}
-    origin = profile.name
     for layer in layers:
         merged = merge(merged, layer.facts)
-        rules |= layer.rules
-        texts |= layer.texts
-    merged |= {"dialect": profile.dialect, "model": model, "choices": rules, "texts": texts}
-    merged.setdefault("provider", issuer or origin)
-    return check_facts(merged, origin)
+    merged |= {"dialect": profile.dialect, "model": model}
+    merged.setdefault("provider", issuer or profile.name)
+    return check_facts(merged, profile.name)
+
+
+def _choices(layers: Iterable[Layer]) -> dict[str, Any]:
+    return {rule: choice for layer in layers for rule, choice in layer.rules.items()}
+
+
+def _texts(layers: Iterable[Layer]) -> dict[str, str]:
+    return {reason: text for layer in layers for reason, text in layer.texts.items()}
 
 
 def check_facts(facts: Mapping[str, Any], origin: str) -> Facts:
@@ -224,12 +233,15 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patched(target: Target, layer: Layer) -> Target:
-    """The target with some facts corrected."""
-    facts = msgspec.to_builtins(target.facts, str_keys=True)
-    merged = merge(facts, layer.facts)
-    merged["choices"] = {**target.facts.choices, **layer.rules}
-    merged["texts"] = {**target.facts.texts, **layer.texts}
-    return Target(target.profile, target.model, check_facts(merged, layer.origin))
+    """The target with some facts corrected, and the layer's own choices and texts."""
+    merged = merge(msgspec.to_builtins(target.facts, str_keys=True), layer.facts)
+    return Target(
+        target.profile,
+        target.model,
+        check_facts(merged, layer.origin),
+        {**target.choices, **layer.rules},
+        {**target.texts, **layer.texts},
+    )
 
 
 @lru_cache(maxsize=1)

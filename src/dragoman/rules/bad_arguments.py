@@ -13,7 +13,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -24,7 +25,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.BAD_ARGUMENTS,
     loses=Loss.NOTHING,
 )
-def bad_arguments(conversation: Conversation, facts: Facts) -> Rewrite:
+def bad_arguments(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, _wrapped)
 
 

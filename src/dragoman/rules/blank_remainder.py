@@ -11,11 +11,11 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.empty_content import refuses_emptiness, without_emptiness
 from dragoman.rules.rule import rule
 
 
 @rule("blank-remainder", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
-def blank_remainder(conversation: Conversation, facts: Facts) -> Rewrite:
-    return without_emptiness(conversation, facts)
+def blank_remainder(conversation: Conversation, context: Context) -> Rewrite:
+    return without_emptiness(conversation, context)

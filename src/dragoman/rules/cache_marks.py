@@ -12,20 +12,21 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import CacheHint
 from dragoman.conversation.traits import Trait, observe
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
 @rule(
     "cache-marks",
-    when=lambda facts: facts.choice("cache-marks") == "add" and facts.cache_hints is Stance.ACCEPTS,
+    when=lambda facts: facts.cache_hints is Stance.ACCEPTS,
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,
     options=("off", "add"),
-    optional=True,
+    idle=("off",),
 )
-def cache_marks(conversation: Conversation, facts: Facts) -> Rewrite:
+def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     if observe(conversation) & Trait.HINTS:
         return Rewrite(conversation)
     at = _place(conversation)

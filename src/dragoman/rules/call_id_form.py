@@ -13,6 +13,7 @@ from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.naming import base62, form, takes_common_ids
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
@@ -25,8 +26,8 @@ from dragoman.rules.rule import rule
     narrows=lambda facts: Trait.ODD_IDS | Trait.UNPAIRED if takes_common_ids(facts.call_id_pattern) else None,
     loses=Loss.NOTHING,
 )
-def call_id_form(conversation: Conversation, facts: Facts) -> Rewrite:
-    names = _new_ids(conversation, facts)
+def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
+    names = _new_ids(conversation, context.facts)
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []

@@ -13,7 +13,8 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -26,7 +27,7 @@ _SCHEMA = b'{"type":"object","properties":{"input":{"type":"string"}},"required"
     looks_for=Trait.CUSTOM_CALLS | Trait.CUSTOM_TOOLS,
     loses=Loss.METADATA,
 )
-def custom_tool(conversation: Conversation, facts: Facts) -> Rewrite:
+def custom_tool(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _as_function)
     notes = list(done.notes)
     tools = tuple([_function(tool, notes) for tool in conversation.tools])

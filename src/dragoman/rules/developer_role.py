@@ -17,7 +17,8 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -28,7 +29,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.DEVELOPER,
     loses=Loss.NOTHING,
 )
-def developer_role(conversation: Conversation, facts: Facts) -> Rewrite:
+def developer_role(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _system)
 
 

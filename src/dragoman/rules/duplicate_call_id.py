@@ -15,6 +15,7 @@ from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import Call
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.naming import fresh_id
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
@@ -26,8 +27,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.DUPLICATE_ID,
     loses=Loss.NOTHING,
 )
-def duplicate_call_id(conversation: Conversation, facts: Facts) -> Rewrite:
-    renamed, undo = _new_ids(conversation, facts)
+def duplicate_call_id(conversation: Conversation, context: Context) -> Rewrite:
+    renamed, undo = _new_ids(conversation, context.facts)
     if not renamed:
         return Rewrite(conversation)
     notes: list[Note] = []

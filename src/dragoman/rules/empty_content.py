@@ -22,6 +22,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -35,17 +36,17 @@ def refuses_emptiness(facts: Facts) -> bool:
 
 
 @rule("empty-content", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
-def empty_content(conversation: Conversation, facts: Facts) -> Rewrite:
-    return without_emptiness(conversation, facts)
+def empty_content(conversation: Conversation, context: Context) -> Rewrite:
+    return without_emptiness(conversation, context)
 
 
-def without_emptiness(conversation: Conversation, facts: Facts) -> Rewrite:
+def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
     def cleaned(message: Message) -> Edit | None:
         if message.role is Role.TOOL or not any(_says_nothing(part) for part in message.parts):
             return None
         if not all(_says_nothing(part) for part in message.parts):
-            return _beside(message, facts)
-        return _alone(message, facts)
+            return _beside(message, context.facts)
+        return _alone(message, context)
 
     return rewrite_messages(conversation, cleaned)
 
@@ -61,12 +62,12 @@ def _beside(message: Message, facts: Facts) -> Edit | None:
     return edit(message.but(parts=kept), "took out an empty text") if len(kept) < len(message.parts) else None
 
 
-def _alone(message: Message, facts: Facts) -> Edit | None:
+def _alone(message: Message, context: Context) -> Edit | None:
     empty = all(part.literal == EMPTY for part in message.parts)  # type: ignore[attr-defined]
-    if not _refused(message.role, empty, facts):
+    if not _refused(message.role, empty, context.facts):
         return None
     if message.role is Role.USER:
-        filled = message.but(parts=(Text(quote(facts.text("empty_content"))),), listed=False)
+        filled = message.but(parts=(Text(quote(context.text("empty_content"))),), listed=False)
         return Edit((filled,), "put a placeholder into an empty turn", adds=True)
     return Edit((), "took out an empty message")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -19,7 +20,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.EMPTY_TOOLS,
     loses=Loss.NOTHING,
 )
-def empty_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+def empty_tools(conversation: Conversation, context: Context) -> Rewrite:
     if conversation.tools:
         return Rewrite(conversation.but(empty_tools=False))
     return Rewrite(conversation.but(empty_tools=False), (Note("left out an empty list of tools", key="tools"),))

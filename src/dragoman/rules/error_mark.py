@@ -12,7 +12,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.late_system import tagged
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
@@ -26,7 +27,7 @@ TAG = "[error] "
     looks_for=Trait.RESULT_ERROR,
     loses=Loss.METADATA,
 )
-def error_mark(conversation: Conversation, facts: Facts) -> Rewrite:
+def error_mark(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, _said)
 
 

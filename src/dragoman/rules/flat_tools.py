@@ -14,13 +14,13 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.flattening import call_text, result_text
 from dragoman.rules.rule import rule
 
 
 @rule("flat-tools", when=lambda facts: facts.flat_tools, looks_for=Trait.ALWAYS, loses=Loss.CONTENT)
-def flat_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
     names = {part.id: part.name for message in conversation.messages for part in message.parts if type(part) is Call}
     notes: list[Note] = []
     messages: list[Message] = []

@@ -14,7 +14,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
@@ -28,13 +29,15 @@ from dragoman.rules.tagging import thinking_text
     loses=Loss.METADATA,
     options=("drop", "text"),
 )
-def foreign_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
+def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+
     def own(message: Message, part: Part) -> Swap | None:
         if isinstance(part, (Call, Text)) and part.signature is not None and not fits(part.signature, facts):
             return Swap((but(part, signature=None),), "took off a signature that another model made")
         if type(part) is Reasoning and part.state is not None:
             if not fits(part.state, facts):
-                return _reasoning(part, facts)
+                return _unproven(part, context)
             wordless = not part.redacted and (part.text is None or part.text.blank)
             if wordless and facts.empty_thinking is Stance.REFUSES:
                 return Swap((), "left out thinking without words")
@@ -43,11 +46,12 @@ def foreign_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
     return rewrite_parts(conversation, own)
 
 
-def _reasoning(part: Reasoning, facts: Facts) -> Swap:
+def _unproven(part: Reasoning, context: Context) -> Swap:
+    facts = context.facts
     if part.text is not None and not part.text.blank:
         if facts.reasoning_text is Stance.ACCEPTS:
             kept = but(part, state=None, redacted=False, field=facts.reasoning_field)
             return Swap((kept,), "took the signature off thinking that another model made")
-        if facts.choice("foreign-reasoning") == "text":
+        if context.choice("foreign-reasoning") == "text":
             return Swap((thinking_text(part.text),), "made another model's thinking text")
     return Swap((), "left out thinking that another model made")

@@ -11,7 +11,8 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -23,7 +24,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.INLINE_SYSTEM,
     loses=Loss.NOTHING,
 )
-def inline_system(conversation: Conversation, facts: Facts) -> Rewrite:
+def inline_system(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _in_field)
 
 

@@ -15,6 +15,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Extras, Part, Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -28,7 +29,8 @@ ID, ITEM_ID = "id", "item.id"
     looks_for=Trait.PART_EXTRAS | Trait.MESSAGE_EXTRAS,
     loses=Loss.METADATA,
 )
-def item_id_form(conversation: Conversation, facts: Facts) -> Rewrite:
+def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     messages: list[Message] = []
     seen: set[bytes] = set()

@@ -17,7 +17,8 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Result, Text
 from dragoman.conversation.settings import FormatKind
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 _WORD = b"json"
@@ -29,14 +30,14 @@ _WORD = b"json"
     looks_for=Trait.SETTINGS,
     loses=Loss.NOTHING,
 )
-def json_word(conversation: Conversation, facts: Facts) -> Rewrite:
+def json_word(conversation: Conversation, context: Context) -> Rewrite:
     form = conversation.settings.response_format
     if form is None or form.kind is not FormatKind.JSON:
         return Rewrite(conversation)
     if any(_WORD in said.lower() for message in conversation.messages for said in _said(message.parts)):
         return Rewrite(conversation)
     last = conversation.messages[-1] if conversation.messages else None
-    turn = Message(Role.USER, (Text(quote(facts.text("json_word"))),))
+    turn = Message(Role.USER, (Text(quote(context.text("json_word"))),))
     note = Note("appended a user turn that says the word", last, adds=True, after=turn)
     return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))
 

@@ -22,6 +22,7 @@ from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -31,7 +32,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.UNPAIRED,
     loses=Loss.ORDER,
 )
-def late_result(conversation: Conversation, facts: Facts) -> Rewrite:
+def late_result(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     messages = conversation.messages
     answers = pair(messages).answers
     ends = _ends(messages, facts)

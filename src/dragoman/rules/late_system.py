@@ -21,6 +21,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Opaque, Part, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_indexed
 from dragoman.rules.rule import rule
 
@@ -34,13 +35,13 @@ DID = "made a user turn"
     loses=Loss.AUTHORITY,
     options=("user", "opening"),
 )
-def late_system(conversation: Conversation, facts: Facts) -> Rewrite:
-    refused = _refused(conversation.messages, conversation.opening, facts)
+def late_system(conversation: Conversation, context: Context) -> Rewrite:
+    refused = _refused(conversation.messages, conversation.opening, context.facts)
     if not refused:
         return Rewrite(conversation)
-    if facts.choice("late-system") == "opening":
+    if context.choice("late-system") == "opening":
         return _hoisted(conversation, refused)
-    prefix = facts.text("system_prefix")
+    prefix = context.text("system_prefix")
 
     def turned(index: int, message: Message) -> Edit | None:
         return edit(as_user(message, prefix), DID) if index in refused else None

@@ -21,7 +21,8 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Turn
+from dragoman.profiles.facts import Turn
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -31,9 +32,9 @@ from dragoman.rules.rule import rule
     looks_for=Trait.LEADING_ASSISTANT,
     loses=Loss.NOTHING,
 )
-def leading_assistant(conversation: Conversation, facts: Facts) -> Rewrite:
+def leading_assistant(conversation: Conversation, context: Context) -> Rewrite:
     opening = conversation.opening
     messages = conversation.messages
-    turn = Message(Role.USER, (Text(quote(facts.text("leading_user"))),))
+    turn = Message(Role.USER, (Text(quote(context.text("leading_user"))),))
     note = Note("put a user turn before it", messages[opening], adds=True, after=turn)
     return Rewrite(conversation.but(messages=(*messages[:opening], turn, *messages[opening:])), (note,))

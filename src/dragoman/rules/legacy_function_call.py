@@ -13,7 +13,8 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -27,7 +28,7 @@ LEGACY = "function_call"
     looks_for=Trait.LEGACY,
     loses=Loss.NOTHING,
 )
-def legacy_function_call(conversation: Conversation, facts: Facts) -> Rewrite:
+def legacy_function_call(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _modern)
     notes = list(done.notes)
     tools = tuple([_modern_tool(tool, notes) for tool in conversation.tools])

@@ -13,7 +13,8 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, but, edit, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -25,7 +26,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,
 )
-def list_content(conversation: Conversation, facts: Facts) -> Rewrite:
+def list_content(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _as_string)
 
 

@@ -12,6 +12,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 from dragoman.rules.schema.weight import Weight, weight
@@ -19,8 +20,11 @@ from dragoman.rules.schema.weight import Weight, weight
 _LIGHT = Weight(0, 0)
 
 
-@rule("many-strict", when=lambda facts: facts.strict_max > 0, looks_for=Trait.TOOLS, loses=Loss.METADATA, top=True)
-def many_strict(conversation: Conversation, facts: Facts) -> Rewrite:
+@rule(
+    "many-strict", when=lambda facts: facts.strict_max > 0, looks_for=Trait.TOOLS, loses=Loss.METADATA, top_level=True
+)
+def many_strict(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     tools: list[Tool | NativeTool] = []
     count, total = 0, _LIGHT

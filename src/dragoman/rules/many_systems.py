@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from typing import Any
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined
@@ -23,44 +25,39 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, SystemCount
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import plain_text
-from dragoman.rules.rule import rule
+from dragoman.rules.rule import FAIL, rule
 
 AUTO_SEPARATOR = "\n\n"
 JOIN_SEPARATOR = "\n\n---\n\n"
 
 
-def _wanted(facts: Facts) -> bool:
-    choice = facts.choice("many-systems")
-    if choice == "separate":
-        return False
-    return facts.system_count is SystemCount.ONE or choice not in (None, "auto")
-
-
 @rule(
     "many-systems",
-    when=_wanted,
+    when=lambda facts: facts.system_count is SystemCount.ONE,
     looks_for=Trait.MANY_SYSTEMS,
     loses=Loss.NOTHING,
     options=("auto", "separate", "join"),
+    idle=("separate",),
+    demands=lambda choice: choice not in ("auto", FAIL),
     free=True,
 )
-def many_systems(conversation: Conversation, facts: Facts) -> Rewrite:
+def many_systems(conversation: Conversation, context: Context) -> Rewrite:
     opening = conversation.opening
     if opening < 2:
         return Rewrite(conversation)
     leading = conversation.messages[:opening]
-    one = _joined(leading, separator(facts), facts)
+    one = _joined(leading, separator(context.choice("many-systems")), context.facts)
     notes = tuple(
         Note("joined with the system message before it", message, before=message, after=one) for message in leading[1:]
     )
     return Rewrite(conversation.but(messages=(one, *conversation.messages[opening:])), notes)
 
 
-def separator(facts: Facts) -> str:
-    """`join` has its own separator; any other text given is one."""
-    choice = facts.choice("many-systems")
-    if choice in (None, "auto"):
+def separator(choice: Any) -> str:
+    """`join` has its own separator; any other text is a separator itself."""
+    if choice in (None, "auto", FAIL):
         return AUTO_SEPARATOR
     if choice == "join":
         return JOIN_SEPARATOR

@@ -13,7 +13,7 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -24,7 +24,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.REASONING,
     loses=Loss.NOTHING,
 )
-def many_thoughts(conversation: Conversation, facts: Facts) -> Rewrite:
+def many_thoughts(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _merged)
 
 

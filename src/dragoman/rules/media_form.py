@@ -12,7 +12,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -26,7 +26,9 @@ _ALL = ("*",)
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.NOTHING,
 )
-def media_form(conversation: Conversation, facts: Facts) -> Rewrite:
+def media_form(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+
     def formed(message: Message, part: Part) -> Swap | None:
         if type(part) is not Media or not part.spelled or part.spelled in facts.media_forms:
             return None

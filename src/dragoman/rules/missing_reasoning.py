@@ -17,6 +17,7 @@ from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.settings import Effort, Settings, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Need, ThinkingForm
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_messages, rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -27,7 +28,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.CALLS,
     loses=Loss.METADATA,
 )
-def missing_reasoning(conversation: Conversation, facts: Facts) -> Rewrite:
+def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     if not thinks(conversation.settings, facts):
         return Rewrite(conversation)
     if facts.reasoning_required is Need.TOOL_TURNS:

@@ -23,7 +23,8 @@ from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.pairs import Spot, pair
 from dragoman.conversation.parts import Call, Part, Result, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -33,11 +34,11 @@ from dragoman.rules.rule import rule
     looks_for=Trait.UNPAIRED,
     loses=Loss.NOTHING,
 )
-def missing_result(conversation: Conversation, facts: Facts) -> Rewrite:
+def missing_result(conversation: Conversation, context: Context) -> Rewrite:
     unanswered = frozenset(pair(conversation.messages).unanswered)
     if not unanswered:
         return Rewrite(conversation)
-    words = Text(quote(facts.text("missing_tool_result")))
+    words = Text(quote(context.text("missing_tool_result")))
     notes: list[Note] = []
     messages: list[Message] = []
     waiting: list[Part] = []

@@ -15,7 +15,8 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Call, Opaque, Origin
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -26,7 +27,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.CALLS,
     loses=Loss.NOTHING,
 )
-def missing_signature(conversation: Conversation, facts: Facts) -> Rewrite:
+def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     since = 0 if facts.past_signature is Stance.REFUSES else _current_turn(conversation.messages)
     skip = Opaque(kind=facts.reasoning_states[0], json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []

@@ -12,7 +12,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -25,7 +26,7 @@ _RANKS: dict[type[Part], int] = {Reasoning: 0, Call: 2}
     looks_for=Trait.MIXED_PARTS | Trait.REASONING,
     loses=Loss.ORDER,
 )
-def mixed_parts(conversation: Conversation, facts: Facts) -> Rewrite:
+def mixed_parts(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _sorted)
 
 

@@ -16,7 +16,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -25,13 +25,13 @@ _PREFIX = re.compile(r"^(?:\[[\w./:@-]{1,128}\] )+")
 
 @rule(
     "model-prefix",
-    when=lambda facts: facts.choice("model-prefix") == "strip",
+    when=lambda facts: True,
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,
     options=("off", "strip"),
-    optional=True,
+    idle=("off",),
 )
-def model_prefix(conversation: Conversation, facts: Facts) -> Rewrite:
+def model_prefix(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _stripped)
 
 

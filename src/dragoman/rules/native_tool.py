@@ -20,15 +20,21 @@ from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 NAMESPACE = "namespace"
 
 
 @rule(
-    "native-tool", when=lambda facts: True, looks_for=Trait.NATIVE_TOOLS | Trait.SETTINGS, loses=Loss.CONTENT, top=True
+    "native-tool",
+    when=lambda facts: True,
+    looks_for=Trait.NATIVE_TOOLS | Trait.SETTINGS,
+    loses=Loss.CONTENT,
+    top_level=True,
 )
-def native_tool(conversation: Conversation, facts: Facts) -> Rewrite:
+def native_tool(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     tools: list[Tool | NativeTool] = []
     names: dict[str, str] = {}

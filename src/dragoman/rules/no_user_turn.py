@@ -18,7 +18,8 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -28,8 +29,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.NO_USER_TURN,
     loses=Loss.NOTHING,
 )
-def no_user_turn(conversation: Conversation, facts: Facts) -> Rewrite:
+def no_user_turn(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1] if conversation.messages else None
-    turn = Message(Role.USER, (Text(quote(facts.text("no_user_turn"))),))
+    turn = Message(Role.USER, (Text(quote(context.text("no_user_turn"))),))
     note = Note("appended a user turn", last, adds=True, after=turn)
     return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))

@@ -14,6 +14,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -24,7 +25,9 @@ from dragoman.rules.rule import rule
     looks_for=Trait.NO_PARTS,
     loses=Loss.METADATA,
 )
-def null_content(conversation: Conversation, facts: Facts) -> Rewrite:
+def null_content(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+
     def filled(message: Message) -> Edit | None:
         if _says_something(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
             return None
@@ -34,7 +37,7 @@ def null_content(conversation: Conversation, facts: Facts) -> Rewrite:
             return Edit(
                 (), "took out a message without content", loses=Loss.METADATA if message.parts else Loss.NOTHING
             )
-        text = Text(quote(facts.text("empty_content")))
+        text = Text(quote(context.text("empty_content")))
         return Edit(
             (message.but(parts=(text,), listed=False),),
             "put a placeholder into an empty turn",

@@ -13,6 +13,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -26,7 +27,8 @@ _NOTHING = (b"null", b"[]")
     looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS,
     loses=Loss.NOTHING,
 )
-def null_field(conversation: Conversation, facts: Facts) -> Rewrite:
+def null_field(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     messages = tuple([_message(message, facts, notes) for message in conversation.messages])
     return Rewrite(conversation.but(messages=messages), tuple(notes)) if notes else Rewrite(conversation)

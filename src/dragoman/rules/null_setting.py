@@ -8,7 +8,8 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -20,6 +21,6 @@ from dragoman.rules.rule import rule
     looks_for=Trait.NULLS,
     loses=Loss.NOTHING,
 )
-def null_setting(conversation: Conversation, facts: Facts) -> Rewrite:
+def null_setting(conversation: Conversation, context: Context) -> Rewrite:
     notes = [Note(f"left out {name}, which was null", key=name) for name in conversation.settings.nulls]
     return rewrite_settings(conversation, notes, nulls=())

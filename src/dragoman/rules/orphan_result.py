@@ -17,7 +17,8 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.flattening import results_to_text
 from dragoman.rules.refused_setting import leans_on_state
 from dragoman.rules.rule import rule
@@ -29,7 +30,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.UNPAIRED,
     loses=Loss.METADATA,
 )
-def orphan_result(conversation: Conversation, facts: Facts) -> Rewrite:
+def orphan_result(conversation: Conversation, context: Context) -> Rewrite:
     if leans_on_state(conversation):
         return Rewrite(conversation)
     orphans = frozenset(pair(conversation.messages).orphans)

@@ -15,7 +15,8 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -26,7 +27,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.HINTS,
     loses=Loss.METADATA,
 )
-def refused_hint(conversation: Conversation, facts: Facts) -> Rewrite:
+def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     count = _count(conversation)
     surplus = count if facts.cache_hints is Stance.REFUSES else count - facts.cache_hint_max
     if surplus <= 0:

@@ -9,7 +9,8 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.late_system import tagged
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
@@ -22,8 +23,8 @@ from dragoman.rules.rule import rule
     loses=Loss.METADATA,
     options=("drop", "text"),
 )
-def refused_name(conversation: Conversation, facts: Facts) -> Rewrite:
-    in_text = facts.choice("refused-name") == "text"
+def refused_name(conversation: Conversation, context: Context) -> Rewrite:
+    in_text = context.choice("refused-name") == "text"
 
     def nameless(message: Message) -> Edit | None:
         if message.name is None:

@@ -30,6 +30,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -42,7 +43,8 @@ REFUSES = Stance.REFUSES
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS | Trait.REFUSAL | Trait.CITATION | Trait.OPAQUE,
     loses=Loss.CONTENT,
 )
-def refused_part(conversation: Conversation, facts: Facts) -> Rewrite:
+def refused_part(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     moved = _move_out_of_results(conversation, facts)
 
     def taken(message: Message, part: Part) -> Swap | None:

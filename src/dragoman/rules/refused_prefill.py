@@ -10,7 +10,8 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -21,7 +22,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.TRAILING_ASSISTANT,
     loses=Loss.METADATA,
 )
-def refused_prefill(conversation: Conversation, facts: Facts) -> Rewrite:
+def refused_prefill(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1]
     if not last.prefill:
         return Rewrite(conversation)

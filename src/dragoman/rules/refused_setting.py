@@ -17,6 +17,7 @@ from dragoman.conversation.settings import SPELLINGS, THINKING_FIELDS, Settings
 from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Setting, Stance, ThinkingForm
+from dragoman.rules.context import Context
 from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.rule import rule
 
@@ -45,9 +46,10 @@ _NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FO
     when=lambda facts: True,
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.METADATA,
-    top=True,
+    top_level=True,
 )
-def refused_setting(conversation: Conversation, facts: Facts) -> Rewrite:
+def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     extras = _kept(conversation.extras, facts, notes)
     settings = conversation.settings

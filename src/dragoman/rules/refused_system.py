@@ -11,7 +11,8 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, SystemCount
+from dragoman.profiles.facts import SystemCount
+from dragoman.rules.context import Context
 from dragoman.rules.late_system import DID, as_user
 from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
@@ -23,8 +24,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.SYSTEM,
     loses=Loss.AUTHORITY,
 )
-def refused_system(conversation: Conversation, facts: Facts) -> Rewrite:
-    prefix = facts.text("system_prefix")
+def refused_system(conversation: Conversation, context: Context) -> Rewrite:
+    prefix = context.text("system_prefix")
 
     def turned(message: Message) -> Edit | None:
         return edit(as_user(message, prefix), DID) if message.role in SYSTEM_ROLES else None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -20,7 +21,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.TOOLS | Trait.NATIVE_TOOLS,
     loses=Loss.CONTENT,
 )
-def refused_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+def refused_tools(conversation: Conversation, context: Context) -> Rewrite:
     settings = conversation.settings.but(tool_choice=None, parallel_tool_calls=None)
     note = Note("left out all tools", key="tools", before=conversation.tools)
     return Rewrite(conversation.but(tools=(), settings=settings), (note,))

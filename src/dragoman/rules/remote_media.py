@@ -15,7 +15,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Inline, Media, Part, Remote
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -35,12 +36,12 @@ _MAGIC = (
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.NOTHING,
 )
-def remote_media(conversation: Conversation, facts: Facts) -> Rewrite:
+def remote_media(conversation: Conversation, context: Context) -> Rewrite:
     def fetched(message: Message, part: Part) -> Swap | None:
         if type(part) is not Media or not isinstance(part.source, Remote):
             return None
-        content = facts.fetched.get(part.source.url)
-        if content is None or facts.medium(part.kind.value).takes_url(part.source.url):
+        content = context.media.get(part.source.url)
+        if content is None or context.facts.medium(part.kind.value).takes_url(part.source.url):
             return None
         media_type = part.source.media_type or recognise(content) or "application/octet-stream"
         inline = Inline(media_type, b'"' + b64encode(content) + b'"')
@@ -58,16 +59,16 @@ def recognise(content: bytes) -> str:
     return next((name for magic, name in _MAGIC if content.startswith(magic)), "")
 
 
-def wanted(conversation: Conversation, facts: Facts) -> tuple[str, ...]:
+def wanted(conversation: Conversation, context: Context) -> tuple[str, ...]:
     """The URLs that the caller would have to fetch for the target."""
     found: dict[str, None] = {}
 
     def look(message: Message, part: Part) -> Swap | None:
         if type(part) is Media and isinstance(part.source, Remote):
-            medium = facts.medium(part.kind.value)
+            medium = context.facts.medium(part.kind.value)
             if not medium.takes_url(part.source.url) and medium.inline is Stance.ACCEPTS:
                 found[part.source.url] = None
         return None
 
     rewrite_parts(conversation, look, inside_results=True)
-    return tuple(url for url in found if url not in facts.fetched)
+    return tuple(url for url in found if url not in context.media)

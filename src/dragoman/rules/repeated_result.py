@@ -11,7 +11,8 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.flattening import results_to_text
 from dragoman.rules.rule import rule
 
@@ -22,6 +23,6 @@ from dragoman.rules.rule import rule
     looks_for=Trait.UNPAIRED,
     loses=Loss.METADATA,
 )
-def repeated_result(conversation: Conversation, facts: Facts) -> Rewrite:
+def repeated_result(conversation: Conversation, context: Context) -> Rewrite:
     repeats = frozenset(pair(conversation.messages).repeats)
     return results_to_text(conversation, repeats, "made a second result of one call the user's words")

@@ -19,7 +19,8 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import plain_text
 from dragoman.rules.rule import rule
 
@@ -32,7 +33,8 @@ _ASIDE = (Call, Reasoning)
     looks_for=Trait.REPEATED_ROLE,
     loses=Loss.METADATA,
 )
-def repeated_role(conversation: Conversation, facts: Facts) -> Rewrite:
+def repeated_role(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     since = 0 if facts.repeated_roles is Stance.REFUSES else _last_run(conversation.messages)
     messages: list[Message] = list(conversation.messages[:since])
     notes: list[Note] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -18,9 +18,10 @@ from dragoman.rules.rule import rule
     when=lambda facts: facts.limit_required,
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,
-    top=True,
+    top_level=True,
 )
-def required_setting(conversation: Conversation, facts: Facts) -> Rewrite:
+def required_setting(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     if conversation.settings.max_tokens is not None:
         return Rewrite(conversation)
     limit = facts.limit_default

@@ -1,13 +1,13 @@
 """A rule: one named defect and its repair.
 
-`when` is asked once per target, `looks_for` once per conversation; only then is the repair called. It returns the same
-conversation object where nothing was to be done.
+`when` is asked once per target and `looks_for` once per conversation. Only where both hold is the repair called. It
+returns the same conversation object where it found nothing to repair.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,17 +15,19 @@ import msgspec
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 
-Repair = Callable[[Conversation, Facts], Rewrite]
+Repair = Callable[[Conversation, Context], Rewrite]
 
 KEEP = "keep"
+"""A choice that every rule takes: leave the defect alone."""
 FAIL = "fail"
-"""Two answers that every rule takes: leave the defect alone; refuse the request."""
+"""A choice that every rule takes: refuse the request."""
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`loses` is the most that a repair may lose; a note may say less. `options` are the answers that can be chosen,
-    the first one being the default."""
+    """`loses` is the most that a repair may lose; a note may say less. `options` are the choices of this rule, the
+    default first. For the other fields see `rule`."""
 
     name: str
     when: Callable[[Facts], bool]
@@ -34,25 +36,38 @@ class Rule(msgspec.Struct, frozen=True):
     options: tuple[str, ...]
     repair: Repair
     text: str
-    optional: bool = False
+    idle: tuple[str, ...] = ()
+    demands: Callable[[Any], bool] | None = None
     free: bool = False
     spelling: bool = False
     narrows: Callable[[Facts], int | None] | None = None
-    top: bool = False
+    top_level: bool = False
 
     @property
     def default(self) -> str:
         return self.options[0] if self.options else ""
 
-    def sought(self, facts: Facts) -> int:
-        """The traits without which there is nothing to do for a target."""
+    @property
+    def optional(self) -> bool:
+        """Does the rule run only where somebody asks for it?"""
+        return self.default in self.idle
+
+    def traits_sought(self, facts: Facts) -> int:
+        """The traits of a conversation without which there is nothing to repair for this target."""
         narrow = self.narrows(facts) if self.narrows is not None else None
         return self.looks_for if narrow is None else int(narrow)
 
-    def chosen(self, facts: Facts) -> Any:
-        """What was chosen for this target, or the default."""
-        choice = facts.choice(self.name)
+    def chosen(self, choices: Mapping[str, Any]) -> Any:
+        """The choice for this rule, or its default."""
+        choice = choices.get(self.name)
         return self.default if choice is None else choice
+
+    def called_for(self, context: Context) -> bool:
+        """Do the target's facts, or somebody's choice, call for this rule?"""
+        choice = self.chosen(context.choices)
+        if choice == KEEP or choice in self.idle:
+            return False
+        return self.when(context.facts) or (self.demands is not None and self.demands(choice))
 
 
 def rule(
@@ -62,23 +77,39 @@ def rule(
     looks_for: int,
     loses: Loss,
     options: tuple[str, ...] = (),
-    optional: bool = False,
+    idle: tuple[str, ...] = (),
+    demands: Callable[[Any], bool] | None = None,
     free: bool = False,
     spelling: bool = False,
     narrows: Callable[[Facts], int | None] | None = None,
-    top: bool = False,
+    top_level: bool = False,
 ) -> Callable[[Repair], Rule]:
-    """Make a function a rule. Its module's docstring is its page in the docs.
+    """Make a function a rule. The docstring of its module is the rule's page in the docs.
 
-    `optional`: off unless asked for. `free`: an option may be any text, not only those listed. `spelling`: it may
-    change how something is written and not what it says; from another dialect that is translation and no change.
-    `narrows`: rarer traits to look for instead, where the facts allow it. `top`: whether there is something to do is
-    told by tools, settings and extras alone, so that the same ones need not be looked at again.
+    `idle`: options with which the rule does nothing. A rule whose default is idle is off unless somebody asks for it.
+    `demands`: does a choice ask for the repair whatever the facts are? `free`: a choice may be any text, not only an
+    option. `spelling`: the repair may change how something is written and not what it says; for a client of another
+    dialect that is translation and no change. `narrows`: rarer traits to look for, where the facts allow it.
+    `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
     """
 
-    def made(repair: Repair) -> Rule:
+    def make(repair: Repair) -> Rule:
         module = inspect.getmodule(repair)
         text = inspect.cleandoc(module.__doc__ or "") if module else ""
-        return Rule(name, when, int(looks_for), loses, options, repair, text, optional, free, spelling, narrows, top)
+        return Rule(
+            name,
+            when,
+            int(looks_for),
+            loses,
+            options,
+            repair,
+            text,
+            idle=idle,
+            demands=demands,
+            free=free,
+            spelling=spelling,
+            narrows=narrows,
+            top_level=top_level,
+        )
 
-    return made
+    return make

@@ -16,6 +16,7 @@ from dragoman.conversation.settings import ResponseFormat
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.rules.schema import FORMS, Compiled, compile_schema, renamed_arguments
@@ -30,9 +31,10 @@ _EMPTY = b'{"type":"object","properties":{}}'
     when=lambda facts: True,
     looks_for=Trait.TOOLS | Trait.SETTINGS,
     loses=Loss.CONTENT,
-    top=True,
+    top_level=True,
 )
-def schema_keyword(conversation: Conversation, facts: Facts) -> Rewrite:
+def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     renamed: dict[str, dict[str, str]] = {}
     tools = tuple([_compiled(tool, facts, notes, renamed) for tool in conversation.tools])

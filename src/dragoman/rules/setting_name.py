@@ -14,6 +14,7 @@ from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import THINKING_FIELDS, Settings
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -28,9 +29,10 @@ ALIASES = {name: names for names in (_LIMITS, _SEEDS, THINKING_FIELDS) for name 
     when=lambda facts: bool(facts.limit_name or facts.seed_name or facts.thinking_as),
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.NOTHING,
-    top=True,
+    top_level=True,
 )
-def setting_name(conversation: Conversation, facts: Facts) -> Rewrite:
+def setting_name(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     settings = conversation.settings
     notes: list[Note] = []
     changes: dict[str, Any] = {}

@@ -12,7 +12,8 @@ from typing import Any
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Setting
+from dragoman.profiles.facts import Setting
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -36,9 +37,10 @@ _NUMBERS = (
     when=lambda facts: True,
     looks_for=Trait.SETTINGS,
     loses=Loss.METADATA,
-    top=True,
+    top_level=True,
 )
-def setting_range(conversation: Conversation, facts: Facts) -> Rewrite:
+def setting_range(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     changes: dict[str, Any] = {}
     settings = conversation.settings

@@ -24,6 +24,7 @@ from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
 from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.null_field import refuses_fields
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
@@ -35,7 +36,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS | Trait.TOOL_EXTRAS,
     loses=Loss.METADATA,
 )
-def stray_field(conversation: Conversation, facts: Facts) -> Rewrite:
+def stray_field(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     messages = tuple([_clean_message(message, facts, notes) for message in conversation.messages])
     tools = tuple([_clean_tool(tool, facts, notes) for tool in conversation.tools])

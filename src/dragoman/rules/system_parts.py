@@ -13,7 +13,8 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, edit, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -24,7 +25,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.SYSTEM,
     loses=Loss.NOTHING,
 )
-def system_parts(conversation: Conversation, facts: Facts) -> Rewrite:
+def system_parts(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _one)
 
 

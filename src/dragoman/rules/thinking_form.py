@@ -15,6 +15,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import BUDGETS, EFFORT_ALONE, Effort, Settings, Thinking, effort_of
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but, rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -28,9 +29,10 @@ _DECIDES = (ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
     when=lambda facts: True,
     looks_for=Trait.THINKING,
     loses=Loss.METADATA,
-    top=True,
+    top_level=True,
 )
-def thinking_form(conversation: Conversation, facts: Facts) -> Rewrite:
+def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     settings = conversation.settings
     thinking = settings.thinking
     if thinking is None or (thinking.spelled == EFFORT_ALONE and facts.thinking_form in _DECIDES):

@@ -12,7 +12,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.traits import THOUGHT_MARK, Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -25,7 +26,7 @@ DID = "took a thought signature off its id"
     looks_for=Trait.ODD_IDS | Trait.UNPAIRED,
     loses=Loss.METADATA,
 )
-def thought_in_id(conversation: Conversation, facts: Facts) -> Rewrite:
+def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:
     undo: dict[str, str] = {}
 
     def bare(message: Message, part: Part) -> Swap | None:

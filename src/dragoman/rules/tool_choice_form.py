@@ -16,6 +16,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.rewriting import but, rewrite_settings
 from dragoman.rules.rule import rule
@@ -31,9 +32,10 @@ _FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
     when=lambda facts: True,
     looks_for=Trait.SETTINGS,
     loses=Loss.METADATA,
-    top=True,
+    top_level=True,
 )
-def tool_choice_form(conversation: Conversation, facts: Facts) -> Rewrite:
+def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     settings = conversation.settings
     choice = settings.tool_choice
     notes: list[Note] = []

@@ -17,6 +17,7 @@ from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.naming import base62, form, takes_common_names
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
@@ -31,8 +32,8 @@ _ODD = re.compile(r"[^a-zA-Z0-9_-]")
     narrows=lambda facts: Trait.ODD_NAMES if takes_common_names(facts) else None,
     loses=Loss.NOTHING,
 )
-def tool_name_form(conversation: Conversation, facts: Facts) -> Rewrite:
-    names = _new_names(conversation, facts)
+def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:
+    names = _new_names(conversation, context.facts)
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []

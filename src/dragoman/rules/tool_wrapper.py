@@ -13,14 +13,16 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 LEGACY = "functions"
 
 
-@rule("tool-wrapper", spelling=True, when=lambda facts: True, looks_for=Trait.TOOLS, loses=Loss.NOTHING, top=True)
-def tool_wrapper(conversation: Conversation, facts: Facts) -> Rewrite:
+@rule("tool-wrapper", spelling=True, when=lambda facts: True, looks_for=Trait.TOOLS, loses=Loss.NOTHING, top_level=True)
+def tool_wrapper(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
     notes: list[Note] = []
     tools = tuple([_wrapped(tool, facts, notes) for tool in conversation.tools])
     return Rewrite(conversation.but(tools=tools), tuple(notes)) if notes else Rewrite(conversation)

@@ -20,7 +20,8 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Turn
+from dragoman.profiles.facts import Turn
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -30,10 +31,10 @@ from dragoman.rules.rule import rule
     looks_for=Trait.TRAILING_ASSISTANT,
     loses=Loss.NOTHING,
 )
-def trailing_assistant(conversation: Conversation, facts: Facts) -> Rewrite:
+def trailing_assistant(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1]
     if last.prefill or (not last.parts and not last.extras):
         return Rewrite(conversation)
-    turn = Message(Role.USER, (Text(quote(facts.text("trailing_user"))),))
+    turn = Message(Role.USER, (Text(quote(context.text("trailing_user"))),))
     note = Note("appended a user turn", last, adds=True, after=turn)
     return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))

@@ -12,7 +12,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -23,7 +24,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.TRAILING_ASSISTANT,
     loses=Loss.NOTHING,
 )
-def trailing_space(conversation: Conversation, facts: Facts) -> Rewrite:
+def trailing_space(conversation: Conversation, context: Context) -> Rewrite:
     message = conversation.messages[-1]
     last = message.parts[-1] if message.parts else None
     if type(last) is not Text or last.text == last.text.rstrip():

@@ -12,7 +12,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -22,7 +23,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.CALLS,
     loses=Loss.NOTHING,
 )
-def undeclared_tools(conversation: Conversation, facts: Facts) -> Rewrite:
+def undeclared_tools(conversation: Conversation, context: Context) -> Rewrite:
     if conversation.tools:
         return Rewrite(conversation)
     called = {part.name: None for message in conversation.messages for part in message.parts if type(part) is Call}

@@ -13,7 +13,8 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
 
@@ -23,8 +24,8 @@ from dragoman.rules.rule import rule
     looks_for=Trait.USER_AFTER_TOOL,
     loses=Loss.NOTHING,
 )
-def user_after_tool(conversation: Conversation, facts: Facts) -> Rewrite:
-    bridge = Message(Role.ASSISTANT, (Text(quote(facts.text("bridge"))),))
+def user_after_tool(conversation: Conversation, context: Context) -> Rewrite:
+    bridge = Message(Role.ASSISTANT, (Text(quote(context.text("bridge"))),))
     messages: list[Message] = []
     notes: list[Note] = []
     for message in conversation.messages:

@@ -16,7 +16,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -27,13 +27,13 @@ CONSTANT = "stable"
 
 @rule(
     "volatile-ids",
-    when=lambda facts: facts.choice("volatile-ids") == "fix",
+    when=lambda facts: True,
     looks_for=Trait.SYSTEM,
     loses=Loss.METADATA,
     options=("off", "fix"),
-    optional=True,
+    idle=("off",),
 )
-def volatile_ids(conversation: Conversation, facts: Facts) -> Rewrite:
+def volatile_ids(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, _fixed)
 
 

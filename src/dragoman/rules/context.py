@@ -1,0 +1,40 @@
+"""What a rule knows besides the conversation: the target's facts, and what was chosen for this request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.profiles.facts import Facts
+
+TEXTS: dict[str, str] = {
+    "leading_user": "[autonomous processing]",
+    "trailing_user": "Please continue.",
+    "no_user_turn": "Please continue.",
+    "empty_content": "(empty)",
+    "missing_tool_result": "[no result was recorded for this call]",
+    "bridge": "Understood.",
+    "system_prefix": "[System] ",
+    "json_word": "Answer in JSON.",
+}
+"""The words of synthetic turns, by the reason for them. Each can be configured."""
+
+
+class Context(msgspec.Struct, frozen=True):
+    """`facts` are the target's, with every doubt decided. `choices` holds the option chosen for a rule, by its name;
+    `texts` the configured words of synthetic turns; `media` the bytes that the caller has fetched, by URL."""
+
+    facts: Facts
+    choices: Mapping[str, Any] = {}
+    texts: Mapping[str, str] = {}
+    media: Mapping[str, bytes] = {}
+
+    def choice(self, rule: str) -> Any:
+        """The option chosen for a rule, or None where nobody chose."""
+        return self.choices.get(rule)
+
+    def text(self, reason: str) -> str:
+        """The words of a synthetic turn."""
+        return self.texts.get(reason) or TEXTS[reason]
