@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Raw
 
 from dragoman.conversation.identity_cache import IdentityCache
@@ -13,13 +11,17 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
+from dragoman.dialects.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, members, render_object
 
 
-def _tool_items(source: Mapping[str, Raw]) -> list[Raw]:
-    raw = bytes(source.get("tools", b""))
-    return items(raw, "/tools") if raw not in (b"", b"null") else []
+def parse_tools(raw: bytes) -> tuple[Tools, bool]:
+    """The tools, and whether the client sent an empty list."""
+    if raw in (b"", b"null"):
+        return (), False
+    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
+    return tools, not tools
 
 
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
@@ -73,6 +75,6 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     return render_object(wire)
 
 
-_render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
+render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
     lambda tools: b"[" + b",".join([render_tool(tool) for tool in tools]) + b"]"
 )

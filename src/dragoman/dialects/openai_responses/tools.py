@@ -12,7 +12,7 @@ from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, members, render_object
 
 
-def _parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     if raw in (b"", b"null"):
         return (), False
     if raw[:1] != b"[":
