@@ -18,8 +18,9 @@ from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
-from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.rendering import inside, put, refuse_unspoken
 from dragoman.dialects.top_level import (
     Members,
     ParsedMember,
@@ -154,7 +155,7 @@ PARSERS: SpecialMembers = {
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    extras = own_extras(conversation, NAME)
+    extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     system = render_system(conversation.messages)
     if system is not None:
@@ -221,9 +222,7 @@ def _render_choice(settings: Settings, out: dict[str, Json]) -> None:
     mode = choice.mode if choice is not None else ChoiceMode.AUTO
     wire: dict[str, Json]
     if choice is not None and mode is ChoiceMode.NATIVE:
-        if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
-            raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
-        out["tool_choice"] = choice.json
+        out["tool_choice"] = own_choice(choice, NAME)
         return
     if choice is not None and mode is ChoiceMode.NAMED:
         wire = {"type": b'"tool"', "name": quote(choice.names[0])}

@@ -13,6 +13,7 @@ from dragoman.dialects.anthropic import ORIGIN
 from dragoman.dialects.anthropic.answer_events import AnthropicAnswerParser
 from dragoman.dialects.anthropic.answer_parse import parse_answer
 from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.dialects.raw_json import decode_members, valid_utf8
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.sse import SseDecoder, one_line
 
@@ -33,7 +34,6 @@ class _StreamEvent(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_StreamEvent).decode
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class AnthropicStreamParser:
@@ -74,7 +74,7 @@ class AnthropicStreamParser:
         if answer.over:
             return
         if not data.isascii():
-            data = _utf8(data)
+            data = valid_utf8(data)
         try:
             told = _decode(data)
         except msgspec.DecodeError:
@@ -95,7 +95,7 @@ class AnthropicStreamParser:
             elif kind == "thinking_delta":
                 answer.thinking(told.index, bytes(delta.thinking), out)
             else:
-                answer.odd_delta(told.index, _members(_members(data)["delta"]), out)
+                answer.odd_delta(told.index, decode_members(decode_members(data)["delta"]), out)
             if self._torn.found:
                 self._torn.mend(out, start)
         elif told.type != "ping":
@@ -103,11 +103,11 @@ class AnthropicStreamParser:
 
     def _parse_rare(self, told: _StreamEvent, data: bytes, out: list[Event]) -> None:
         answer = self._answer
-        fields = _members(data)
+        fields = decode_members(data)
         try:
             match told.type:
                 case "message_start":
-                    answer.start(_members(fields["message"]), out)
+                    answer.start(decode_members(fields["message"]), out)
                 case "content_block_start":
                     answer.open_block(told.index, bytes(fields["content_block"]), out)
                 case "content_block_stop":
@@ -125,11 +125,3 @@ class AnthropicStreamParser:
                     self.skipped += 1
         except (KeyError, msgspec.DecodeError):
             self.skipped += 1
-
-
-def _utf8(data: bytes) -> bytes:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace").encode()
-    return data

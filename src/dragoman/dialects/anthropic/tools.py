@@ -9,6 +9,7 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
 from dragoman.dialects.top_level import Tools
@@ -56,9 +57,7 @@ _CLOSED = b'{"type":"object","additionalProperties":false}'
 
 def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
-        if tool.origin.dialect != NAME:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in an Anthropic request")
-        return tool.json
+        return own_tool(tool, NAME)
     if tool.custom:
         raise Unrepresentable(f"the custom tool {tool.name} in an Anthropic request")
     wire: dict[str, Json] = {"name": quote(tool.name)}
@@ -68,11 +67,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     put(wire, "strict", tool.strict)
     if tool.hint is not None:
         wire["cache_control"] = tool.hint.json
-    if tool.extras is not None:
-        if tool.extras.dialect != NAME:
-            raise Unrepresentable(f"fields of {tool.extras.dialect} in an Anthropic tool")
-        wire |= tool.extras.fields
-    return render_object(wire)
+    return render_object(wire | dict(require_own(tool.extras, NAME)))
 
 
 render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](

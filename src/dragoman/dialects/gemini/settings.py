@@ -22,8 +22,9 @@ from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, parse_choice, parse_tools, render_choice, render_tools
+from dragoman.dialects.ownership import require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.rendering import inside, put, refuse_unspoken
 from dragoman.dialects.top_level import (
     Members,
     ParsedMember,
@@ -197,7 +198,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     """All top-level members but the contents. Model and streaming are told by the path."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini request")
-    extras = own_extras(conversation, NAME)
+    extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {}
     system = render_system(conversation.messages)
     if system is not None:

@@ -10,9 +10,10 @@ from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.gemini import ORIGIN
-from dragoman.dialects.gemini.answer_events import ABSENT, GeminiAnswerParser, GeminiChunk, decode_chunk
+from dragoman.dialects.gemini.answer_events import GeminiAnswerParser, GeminiChunk, decode_chunk
 from dragoman.dialects.gemini.errors import parse_error
 from dragoman.dialects.gemini.json_array import ObjectDecoder
+from dragoman.dialects.raw_json import ABSENT
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.json_reader import mend_surrogates
 from dragoman.wire.sse import SseDecoder, one_line

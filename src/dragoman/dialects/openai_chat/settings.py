@@ -25,8 +25,9 @@ from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
 from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
+from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import own_extras, put
+from dragoman.dialects.rendering import put
 from dragoman.dialects.top_level import (
     Members,
     ParsedMember,
@@ -40,7 +41,7 @@ from dragoman.dialects.top_level import (
     parse_members,
     setting_members,
 )
-from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, members, render_object
 
 PLAIN: PlainMembers = {
@@ -196,7 +197,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["stream"] = b"true"
         if options.usage:
             out["stream_options"] = b'{"include_usage":true}'
-    out |= own_extras(conversation, NAME)
+    out |= require_own(conversation.extras, NAME)
     return out
 
 
@@ -246,9 +247,7 @@ def _render_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
             allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
             out["tool_choice"] = msgspec.json.encode({"type": "allowed_tools", "allowed_tools": allowed})
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
-                raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
-            out["tool_choice"] = choice.json
+            out["tool_choice"] = own_choice(choice, NAME)
         case _:
             out["tool_choice"] = quote(ANY if choice.spelled == ANY else choice.mode)
 

@@ -8,8 +8,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.openai_chat import ORIGIN
 from dragoman.dialects.openai_chat.answer_events import ChatAnswerParser
-from dragoman.dialects.openai_chat.answer_wire import UNREADABLE
 from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
+from dragoman.dialects.raw_json import UNREADABLE, valid_utf8
 from dragoman.wire.sse import Frame, SseDecoder, one_line
 
 __all__ = ["ChatStreamParser", "ChatStreamRenderer"]
@@ -70,7 +70,7 @@ class ChatStreamParser:
 
     def _parse_frame(self, data: bytes, out: list[Event]) -> None:
         if not data.isascii():
-            data = _valid(data)
+            data = valid_utf8(data)
         try:
             read = self._answer.take(data, out)
         except UNREADABLE:
@@ -83,17 +83,8 @@ class ChatStreamParser:
     def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
         """The server answered a request for a stream with a plain body."""
         try:
-            if self._answer.take(_valid(body), out, whole=True) and self._answer.begun and not self._answer.over:
+            if self._answer.take(valid_utf8(body), out, whole=True) and self._answer.begun and not self._answer.over:
                 self._answer.finish(out)
         except UNREADABLE:
             self.skipped += 1
             self._answer.over = False
-
-
-def _valid(data: bytes) -> bytes:
-    """Bytes that are UTF-8: skipping over raw JSON does not look."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace").encode()
-    return data

@@ -20,8 +20,9 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tool
+from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import own_extras, put, put_text, refuse_unspoken
+from dragoman.dialects.rendering import put, put_text, refuse_unspoken
 from dragoman.dialects.top_level import (
     ODD_FORM,
     Members,
@@ -179,7 +180,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     """All top-level members but the input."""
     settings = conversation.settings
     _check(conversation)
-    extras = own_extras(conversation, NAME)
+    extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     instructions = render_instructions(conversation.messages)
     if instructions is not None:
@@ -265,9 +266,7 @@ def _render_choice(conversation: Conversation, out: dict[str, Json]) -> None:
             allowed = {"type": "allowed_tools", "mode": mode, "tools": _entries(conversation, choice)}
             out["tool_choice"] = msgspec.json.encode(allowed)
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
-                raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
-            out["tool_choice"] = choice.json
+            out["tool_choice"] = own_choice(choice, NAME)
         case _:
             out["tool_choice"] = quote(choice.mode)
 

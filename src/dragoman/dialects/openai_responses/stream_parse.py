@@ -8,8 +8,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.openai_responses import ORIGIN
 from dragoman.dialects.openai_responses.answer_events import ResponsesAnswerParser
-from dragoman.dialects.openai_responses.answer_wire import UNREADABLE
 from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
+from dragoman.dialects.raw_json import UNREADABLE, valid_utf8
 from dragoman.wire.error_bodies import read_failure
 from dragoman.wire.sse import Frame, SseDecoder, one_line
 
@@ -60,7 +60,7 @@ class ResponsesStreamParser:
 
     def _parse_frame(self, data: bytes, out: list[Event]) -> None:
         if not data.isascii():
-            data = _valid(data)
+            data = valid_utf8(data)
         try:
             read = self._answer.take(data, out)
         except UNREADABLE:
@@ -73,18 +73,9 @@ class ResponsesStreamParser:
     def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
         """The server answered a request for a stream with a plain body."""
         try:
-            read = self._answer.take_whole(_valid(body), out)
+            read = self._answer.take_whole(valid_utf8(body), out)
         except UNREADABLE:
             read = False
         if not read and body.lstrip()[:1] == b"{":
             self._answer.over = True
             out.append(Failed(read_failure(200, {}, body)))
-
-
-def _valid(data: bytes) -> bytes:
-    """Bytes that are UTF-8: skipping over raw JSON does not look."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace").encode()
-    return data
