@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.settings import Number, Settings
 from dragoman.conversation.tools import NativeTool, Tool
@@ -48,6 +50,10 @@ class TopLevel(msgspec.Struct, frozen=True):
     empty_tools: bool = False
     hint: CacheHint | None = None
     include_usage: bool = True
+
+    def conversation(self, messages: Iterable[Message]) -> Conversation:
+        """The conversation of these messages."""
+        return Conversation(tuple(messages), self.tools, self.settings, self.extras, self.hint, self.empty_tools)
 
 
 def setting_members(source: Mapping[str, Raw], skipped: frozenset[str], *, nulls: bool = False) -> Members:

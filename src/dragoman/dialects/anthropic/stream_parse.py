@@ -7,17 +7,15 @@ from msgspec import Raw
 
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event
-from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.anthropic import ORIGIN
 from dragoman.dialects.anthropic.answer_events import AnthropicAnswerParser
 from dragoman.dialects.anthropic.answer_parse import parse_answer
 from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.dialects.parsing import FRAME_TOO_LONG
 from dragoman.dialects.raw_json import decode_members, valid_utf8
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.sse import SseDecoder, one_line
-
-TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "An event of the stream was longer than can be read.")
 
 
 class _BlockDelta(msgspec.Struct, gc=False):
@@ -54,7 +52,7 @@ class AnthropicStreamParser:
         for frame in self._frames.feed(data):
             self._parse_frame(frame.data, out)
         if self._frames.overflowed and not self._answer.over:
-            self._answer.fail(TOO_LONG, out)
+            self._answer.fail(FRAME_TOO_LONG, out)
         return out
 
     def close(self) -> list[Event]:
