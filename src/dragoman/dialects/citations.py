@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.parts import Json
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+from dragoman.dialects.raw_json import decode_object
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
@@ -23,7 +22,7 @@ class Page(msgspec.Struct, frozen=True, gc=False):
 def page_of(citation: Json) -> Page | None:
     """The page that a citation of any dialect names, if it names one."""
     try:
-        found = _decode(citation)
+        found = decode_object(citation)
     except (msgspec.DecodeError, RecursionError):
         return None
     for key in ("url_citation", "web"):

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from dragoman.dialects.dialect import ListedModel, ModelListing
-
-_encode = msgspec.json.Encoder().encode
+from dragoman.dialects.raw_json import encode
 
 
 def _model(model: ListedModel) -> dict[str, Any]:
@@ -17,11 +14,11 @@ def _model(model: ListedModel) -> dict[str, Any]:
 
 
 def _render_model(model: ListedModel) -> bytes:
-    return _encode(_model(model))
+    return encode(_model(model))
 
 
 def _render_models(models: Sequence[ListedModel]) -> bytes:
-    return _encode({"object": "list", "data": [_model(model) for model in models]})
+    return encode({"object": "list", "data": [_model(model) for model in models]})
 
 
 OPENAI_MODELS = ModelListing(_render_model, _render_models)

@@ -1,4 +1,4 @@
-"""What the readers of all dialects share: ids where a dialect has none, data URLs, sealed state."""
+"""What the parsers of all dialects share: opening a body, ids where a dialect has none, data URLs, sealed state."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from msgspec import Raw
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.envelope import unseal
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, too_deep
+from dragoman.wire.json_reader import malformed, members, readable, refuse_duplicates, too_deep
+
+FRAME_TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "The provider sent an event that is too long to be one.", 502)
 
 OPENAI_FILES = "openai"
 """Who holds the files that Chat and Responses speak of."""
@@ -78,9 +81,29 @@ def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
     return Extras(dialect, fields) if fields else None
 
 
-def parse_model(found: Mapping[str, Raw]) -> str | None:
+class OpenBody(msgspec.Struct, frozen=True):
+    """A client's body: its text, its members, and what had to be mended before it could be read at all."""
+
+    source: bytes
+    members: dict[str, Raw]
+    repairs: tuple[str, ...]
+
+
+def open_body(body: bytes) -> OpenBody:
+    """Raises MalformedRequest where it is no JSON object in UTF-8, DuplicateKey where a member stands twice."""
+    source, repairs = readable(body)
+    found = members(source)
+    refuse_duplicates(source, found)
+    return OpenBody(source, found, repairs)
+
+
+def asks_for_stream(members: Mapping[str, Raw]) -> bool:
+    return bytes(members.get("stream", b"")) == b"true"
+
+
+def parse_model(members: Mapping[str, Raw]) -> str | None:
     """The model that the client named, if any."""
-    raw = bytes(found.get("model", b"null"))
+    raw = bytes(members.get("model", b"null"))
     if raw == b"null":
         return None
     if raw[:1] != b'"':

@@ -17,6 +17,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.raw_json import encode
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import items, member_head, render_object
 
@@ -61,7 +62,7 @@ def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options
         return ask.source
     members: dict[str, bytes | Raw] = dict(ask.members)
     if _is_renamed(layout, ask, conversation, options):
-        members["model"] = _encode(options.model)
+        members["model"] = encode(options.model)
         return render_object(members)
     _amend_top(layout, ask, conversation, options, members)
     if conversation.messages is not before.messages:
@@ -143,16 +144,6 @@ def _untouched(group: list[Message], messages: Sequence[Message], start: int) ->
     return len(run) == len(group) and all(one is other for one, other in zip(group, run, strict=True))
 
 
-def own_extras(conversation: Conversation, dialect: str) -> Mapping[str, Json]:
-    """The fields that only this dialect has. Raises Unrepresentable where they are another's."""
-    extras = conversation.extras
-    if extras is None:
-        return {}
-    if extras.dialect != dialect:
-        raise Unrepresentable(f"fields of {extras.dialect} in a request of {dialect}: {', '.join(extras.fields)}")
-    return extras.fields
-
-
 def inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
     """The extras that stood right inside a member we know."""
     head = key + "."
@@ -170,12 +161,9 @@ def refuse_unspoken(settings: Settings, names: Iterable[str], dialect: str) -> N
 def put(members: dict[str, Json], key: str, value: object) -> None:
     """Set a member if there is a value."""
     if value is not None:
-        members[key] = _encode(value)
+        members[key] = encode(value)
 
 
 def put_text(members: dict[str, Json], key: str, value: str | None) -> None:
     if value is not None:
         members[key] = quote(value)
-
-
-_encode = msgspec.json.Encoder().encode

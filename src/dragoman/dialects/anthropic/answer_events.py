@@ -32,6 +32,7 @@ from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.stop_reasons import reason_of
 from dragoman.dialects.anthropic.usage import UsageCounter
 from dragoman.dialects.parsing import base62, extras_of, state
+from dragoman.dialects.raw_json import decode_items, decode_members, decode_object, encode, text_in
 
 LATE = frozenset({"container", "context_management", "stop_details"})
 """Members of a message that a stream tells at its end."""
@@ -45,11 +46,7 @@ _MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "
 _CALL = frozenset({"type", "id", "name", "input"})
 _DELTA = frozenset({"type", "delta", "usage"})
 
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
-_plain = msgspec.json.Decoder(dict[str, Any]).decode
-_items = msgspec.json.Decoder(list[Raw]).decode
 _text = msgspec.json.Decoder(str).decode
-_encode = msgspec.json.Encoder().encode
 
 
 class _OpenBlock:
@@ -84,10 +81,10 @@ class AnthropicAnswerParser:
 
     def start(self, message: Mapping[str, Raw], out: list[Event]) -> None:
         """The message's head. Members that a stream tells at its end are put aside for the stop."""
-        model = _string(message.get("model"))
+        model = text_in(message.get("model"))
         if model and not self.origin.model:
             self.origin = msgspec.structs.replace(self.origin, model=model)
-        self._id = _string(message.get("id"))
+        self._id = text_in(message.get("id"))
         others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
         self._late = {key: others.pop(key) for key in LATE if key in others}
         out.append(Started(self._id, model, extras=extras_of(NAME, others)))
@@ -131,8 +128,8 @@ class AnthropicAnswerParser:
 
     def open_block(self, index: int, raw: bytes, out: list[Event]) -> None:
         """A block's head, or in a whole reply all of it."""
-        fields = _members(raw)
-        kind = _string(fields.get("type"))
+        fields = decode_members(raw)
+        kind = text_in(fields.get("type"))
         if index in self._blocks:
             self.shut_block(index, out)
         block = self._blocks[index] = _OpenBlock(kind if kind in (TEXT, THINKING, TOOL) else OTHER, fields)
@@ -160,13 +157,13 @@ class AnthropicAnswerParser:
 
     def message_delta(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """Why it stopped, and the final usage."""
-        delta = _members(fields["delta"]) if bytes(fields.get("delta", b"")).startswith(b"{") else {}
+        delta = decode_members(fields["delta"]) if bytes(fields.get("delta", b"")).startswith(b"{") else {}
         late = {key: bytes(raw) for key, raw in fields.items() if key not in _DELTA}
         self.stop(delta, late, out)
         self.use(fields.get("usage"), out)
 
     def stop(self, fields: Mapping[str, Raw], late: dict[str, Json], out: list[Event]) -> None:
-        said = _string(fields.get("stop_reason"))
+        said = text_in(fields.get("stop_reason"))
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _MESSAGE}
         kept = {key: value for key, value in {**self._late, **others, **late}.items() if value != _NULL}
         if not said:
@@ -174,7 +171,7 @@ class AnthropicAnswerParser:
             return
         self._stopped = True
         self._shut_all(out)
-        sequence = _string(fields.get("stop_sequence")) or None
+        sequence = text_in(fields.get("stop_sequence")) or None
         out.append(Stopped(0, reason_of(said, self._called), said, sequence, extras_of(NAME, kept)))
 
     def end(self, out: list[Event]) -> None:
@@ -213,8 +210,8 @@ class AnthropicAnswerParser:
         self._begin(block)
         fields = block.fields
         extras = {key: bytes(raw) for key, raw in fields.items() if key not in _CALL and bytes(raw) != _NULL}
-        identity = _string(fields.get("id")) or "call_" + base62(self._id or self._seed, 0, block.part, length=24)
-        out.append(CallStarted(0, block.part, identity, _string(fields.get("name")), extras=extras_of(NAME, extras)))
+        identity = text_in(fields.get("id")) or "call_" + base62(self._id or self._seed, 0, block.part, length=24)
+        out.append(CallStarted(0, block.part, identity, text_in(fields.get("name")), extras=extras_of(NAME, extras)))
 
     def _sign(self, block: _OpenBlock, literal: bytes, out: list[Event]) -> None:
         if literal == EMPTY or not literal or literal[0] != _QUOTE:
@@ -224,7 +221,7 @@ class AnthropicAnswerParser:
         out.append(Signed(0, block.part, state(reasoning_states.SIGNATURE, literal, self.origin)))
 
     def _keep(self, block: _OpenBlock, out: list[Event]) -> None:
-        kind = _string(block.fields.get("type"))
+        kind = text_in(block.fields.get("type"))
         self._begin(block)
         if kind == reasoning_states.REDACTED:
             data = bytes(block.fields.get("data", b'""'))
@@ -233,16 +230,11 @@ class AnthropicAnswerParser:
         fields = dict(block.fields)
         if block.fragments:
             fields["input"] = Raw("".join(block.fragments).encode())
-        out.append(Kept(0, block.part, Opaque(kind=kind, json=_encode(fields), origin=self.origin)))
+        out.append(Kept(0, block.part, Opaque(kind=kind, json=encode(fields), origin=self.origin)))
 
     def _shut_all(self, out: list[Event]) -> None:
         for index in list(self._blocks):
             self.shut_block(index, out)
-
-
-def _string(raw: Raw | None) -> str:
-    text = bytes(raw) if raw is not None else b""
-    return _text(text) if text[:1] == b'"' else ""
 
 
 def _object(raw: Raw | None) -> bytes:
@@ -252,15 +244,15 @@ def _object(raw: Raw | None) -> bytes:
 
 def _list_of(raw: Raw | None) -> list[Json]:
     text = bytes(raw) if raw is not None else b""
-    return [bytes(item) for item in _items(text)] if text[:1] == b"[" else []
+    return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
 
 
 def _grown(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, Raw]:
     """A block of the provider's own with a delta put to it: texts grow, all else is replaced."""
-    grown: dict[str, Any] = _plain(_encode(fields))
-    for key, value in _plain(_encode(delta)).items():
+    grown: dict[str, Any] = decode_object(encode(fields))
+    for key, value in decode_object(encode(delta)).items():
         if key == "type":
             continue
         before = grown.get(key)
         grown[key] = before + value if isinstance(before, str) and isinstance(value, str) else value
-    return _members(_encode(grown))
+    return decode_members(encode(grown))

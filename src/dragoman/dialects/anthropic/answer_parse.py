@@ -11,10 +11,8 @@ from dragoman.conversation.parts import Origin
 from dragoman.dialects.anthropic import ORIGIN
 from dragoman.dialects.anthropic.answer_events import AT_THE_END, AnthropicAnswerParser
 from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.dialects.raw_json import decode_items, decode_members
 from dragoman.wire.json_reader import mend_surrogates
-
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
-_items = msgspec.json.Decoder(list[Raw]).decode
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
@@ -25,7 +23,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         message = _readable(body)
         if "error" in message or "content" not in message:
             return [Failed(parse_error(200, {}, body))]
-        blocks = _items(message["content"]) if bytes(message["content"]) != b"null" else []
+        blocks = decode_items(message["content"]) if bytes(message["content"]) != b"null" else []
         answer.start({key: raw for key, raw in message.items() if key not in AT_THE_END}, out)
         for index, block in enumerate(blocks):
             answer.open_block(index, bytes(block), out)
@@ -42,6 +40,6 @@ def _readable(body: bytes) -> dict[str, Raw]:
     if not body.isascii():
         body = body.decode("utf-8", "replace").encode()
     try:
-        return _members(body)
+        return decode_members(body)
     except msgspec.DecodeError:
-        return _members(mend_surrogates(body))
+        return decode_members(mend_surrogates(body))

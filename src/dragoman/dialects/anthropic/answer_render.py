@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Raw
-
 from dragoman.conversation.collect import tell
 from dragoman.conversation.events import Started
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.anthropic.block_builder import TEXT, THINKING, TOOL, BlockBuilder, late_fields, own_fields
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.block_builder import TEXT, THINKING, TOOL, BlockBuilder, late_fields
 from dragoman.dialects.anthropic.call_input import input_of
 from dragoman.dialects.anthropic.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.raw_json import decode_members
 from dragoman.wire.json_reader import render_list, render_object
-
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
@@ -81,7 +79,7 @@ class _AnthropicAnswerRenderer(BlockBuilder):
         if self._kind_open is THINKING:
             return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
         if self._kind_open is TOOL:
-            fields = _members(self._opened)
+            fields = decode_members(self._opened)
             return render_object({**fields, "input": input_of(unquote(text))})
         return self._opened
 
@@ -95,6 +93,6 @@ class _AnthropicAnswerRenderer(BlockBuilder):
                 "content": render_list(self._blocks),
                 **late_fields(self),
                 "usage": render_usage(self.usage),
-                **own_fields(self._start.extras),
+                **own_fields(self._start.extras, NAME),
             }
         )

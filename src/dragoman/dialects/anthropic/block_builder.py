@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import merged
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -35,18 +32,19 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
-from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.call_input import is_object
 from dragoman.dialects.anthropic.stop_reasons import details_of, word_of
+from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
+from dragoman.dialects.raw_json import encode
 
 HELD_LIMIT = 16 * 1024 * 1024
 """Bytes of fragments that may wait for another call to finish."""
 
 TEXT, THINKING, TOOL, NOTHING = b"text_delta", b"thinking_delta", b"input_json_delta", b""
 
-_encode = msgspec.json.Encoder().encode
 
 _NO_PART = -1
 _TEXT_BLOCK = b'{"type":"text","text":""}'
@@ -141,11 +139,10 @@ class BlockBuilder:
         if self._waits(event, event.part):
             return
         state = event.state
-        own = state.origin.dialect == NAME
-        if own and state.kind == reasoning_states.REDACTED:
+        if state.kind == reasoning_states.REDACTED and state.origin.dialect == NAME:
             self._whole(event.part, b'{"type":"redacted_thinking","data":' + state.json + b"}")
             return
-        literal = state.json if own and state.kind == reasoning_states.SIGNATURE else quote(seal(state))
+        literal = own_or_sealed(state, reasoning_states.SIGNATURE, NAME)
         if self._kind is THINKING and self._part == event.part and not self._signed:
             self._signed = True
             self.sign(literal)
@@ -196,7 +193,7 @@ class BlockBuilder:
         if text == "{":
             self.append(TOOL, quote(text))
         elif text not in ("", "null"):
-            self.append(TOOL, quote(_encode({"arguments": text}).decode()))
+            self.append(TOOL, quote(encode({"arguments": text}).decode()))
 
     def _call_ended(self, event: CallEnded) -> None:
         if self._waits(event, event.part):
@@ -298,7 +295,7 @@ class BlockBuilder:
     def _open_call(self, call: CallStarted) -> None:
         self._call = None
         block = b'{"type":"tool_use","id":%b,"name":%b,"input":{}%b}'
-        self._open(call.part, TOOL, block % (quote(call.id), quote(call.name), members_of(call.extras)))
+        self._open(call.part, TOOL, block % (quote(call.id), quote(call.name), own_members(call.extras, NAME)))
         self._opening = b""
 
     def _open(self, part: int, kind: bytes, block: Json) -> None:
@@ -325,18 +322,6 @@ class BlockBuilder:
         self.shut_block()
 
 
-def members_of(extras: Extras | None) -> bytes:
-    """Own extra fields as further members of an object, each with a comma before it."""
-    if extras is None or extras.dialect != NAME:
-        return b""
-    return b"".join([b",%b:%b" % (quote(key), value) for key, value in extras.fields.items()])
-
-
-def own_fields(extras: Extras | None) -> dict[str, bytes]:
-    """Extra fields that came from this dialect."""
-    return dict(extras.fields) if extras is not None and extras.dialect == NAME else {}
-
-
 def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
     """What a message says at its end: why it stopped, and what else came with that."""
     stop = blocks.stop
@@ -345,7 +330,7 @@ def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
     fields = {
         "stop_reason": quote(word_of(stop.reason, stop.said)),
         "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
-        **own_fields(stop.extras),
+        **own_fields(stop.extras, NAME),
     }
     details = details_of(stop.reason, stop.said)
     if details is not None:

@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 
 import msgspec
-from msgspec import Raw
 
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
+from dragoman.dialects.raw_json import decode_members
 
 _OBJECT = re.compile(r'\s*\{\s*(["}]|$)')
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,"]|[^\s{}\[\]:,"]+', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 _any = msgspec.json.Decoder().decode
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 def is_object(text: str) -> bool:
@@ -32,7 +31,7 @@ def input_of(text: str) -> Json:
     if text.strip() in ("", "null"):
         return b"{}"
     try:
-        _members(text)
+        decode_members(text)
     except msgspec.DecodeError:
         return _complete_members(text) or b'{"arguments":%b}' % quote(text)
     return text.strip().encode()
@@ -57,7 +56,7 @@ def _complete_members(text: str) -> Json | None:
         before = sign
         kept = text[: token.end()] + closing
     try:
-        _members(kept)
+        decode_members(kept)
     except msgspec.DecodeError:
         return None
     return kept.strip().encode()

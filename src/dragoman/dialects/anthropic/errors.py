@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import msgspec
-
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.raw_json import encode
 from dragoman.wire.error_bodies import read_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
@@ -29,7 +28,6 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
 }
 
 _TOO_LONG = "prompt is too long"
-_encode = msgspec.json.Encoder().encode
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -58,7 +56,7 @@ def error_body(failure: Failure, answering: AnswerContext) -> tuple[int, bytes]:
         "error": {"type": kind, "message": _message(failure)},
         "request_id": answering.id or None,
     }
-    return status, _encode(body)
+    return status, encode(body)
 
 
 def _message(failure: Failure) -> str:

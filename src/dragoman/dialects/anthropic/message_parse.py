@@ -29,35 +29,34 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.anthropic.block_builder import NOTHING
 from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, state
+from dragoman.dialects.raw_json import ABSENT
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, members, salvage
-
-_NONE = Raw()
-_NOTHING = (b"", b"null")
 
 
 class AnthropicWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: str
-    content: Raw = _NONE
+    content: Raw = ABSENT
 
 
 class AnthropicWireBlock(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str
-    text: Raw = _NONE
+    text: Raw = ABSENT
     id: str | None = None
     name: str | None = None
-    input: Raw = _NONE
+    input: Raw = ABSENT
     tool_use_id: str | None = None
-    content: Raw = _NONE
+    content: Raw = ABSENT
     is_error: bool | None = None
-    thinking: Raw = _NONE
-    signature: Raw = _NONE
-    data: Raw = _NONE
-    source: Raw = _NONE
+    thinking: Raw = ABSENT
+    signature: Raw = ABSENT
+    data: Raw = ABSENT
+    source: Raw = ABSENT
     title: str | None = None
-    citations: Raw = _NONE
-    cache_control: Raw = _NONE
+    citations: Raw = ABSENT
+    cache_control: Raw = ABSENT
 
 
 _messages = msgspec.json.Decoder(list[AnthropicWireMessage]).decode
@@ -94,7 +93,7 @@ def _parse_message(wire: AnthropicWireMessage, index: int, extras: Extras | None
         listed = False
     else:
         parts = parse_blocks(content, f"/messages/{index}/content")
-        listed = content not in _NOTHING
+        listed = content not in NOTHING
     if role is USER and listed and any(type(part) is Result for part in parts):
         _split_turn(parts, index, extras, found)
         return
@@ -116,7 +115,7 @@ def _split_turn(parts: tuple[Part, ...], index: int, extras: Extras | None, foun
 
 def parse_system(raw: bytes) -> list[Message]:
     """The `system` field: one message, of one text or of several blocks."""
-    if raw in _NOTHING or raw == b"[]":
+    if raw in NOTHING or raw == b"[]":
         return []
     if raw[:1] == b'"':
         return [Message(SYSTEM, (Text(raw),), FIELD)]
@@ -124,7 +123,7 @@ def parse_system(raw: bytes) -> list[Message]:
 
 
 def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
-    if raw in _NOTHING:
+    if raw in NOTHING:
         return ()
     if raw[:1] != b"[":
         raise MalformedRequest("content is neither a string nor a list of blocks", at=at)
@@ -184,7 +183,7 @@ def _opaque(raw: bytes) -> Opaque:
 
 
 def _parse_block(wire: AnthropicWireBlock, at: str, extras: Extras | None) -> Part | None:
-    if wire.type == "text" and extras is None and wire.cache_control is _NONE and wire.citations is _NONE:
+    if wire.type == "text" and extras is None and wire.cache_control is ABSENT and wire.citations is ABSENT:
         literal = bytes(wire.text)
         return Text(literal) if literal[:1] == b'"' else None
     parser = PARSERS.get(wire.type)
@@ -196,7 +195,7 @@ def _parse_text(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extra
     if literal[:1] != b'"':
         return None
     citations = bytes(wire.citations)
-    if citations not in _NOTHING and citations != b"[]":
+    if citations not in NOTHING and citations != b"[]":
         fields: Mapping[str, Json] = {**(extras.fields if extras else {}), "citations": citations}
         extras = extras_of(NAME, fields)
     return Text(literal, hint=hint, extras=extras)
@@ -249,7 +248,7 @@ def _parse_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, e
     if source is None:
         return None
     citations = bytes(wire.citations)
-    if citations not in _NOTHING:
+    if citations not in NOTHING:
         extras = extras_of(NAME, {**(extras.fields if extras else {}), "citations": citations})
     return Media(MediaKind.DOCUMENT, source, title=wire.title, hint=hint, extras=extras)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -25,6 +24,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.ownership import own_block, own_or_sealed, render_extras
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
@@ -153,17 +153,8 @@ def render_block(part: Part, out: Pieces) -> None:
     writer(part, out)
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)
-    _render_extras(part, out)
+    render_extras(part.extras, NAME, out)
     out.append(b"}")
-
-
-def _render_extras(part: Part, out: Pieces) -> None:
-    if part.extras is None:
-        return
-    if part.extras.dialect != NAME:
-        raise Unrepresentable(f"fields of {part.extras.dialect} in an Anthropic block: {', '.join(part.extras.fields)}")
-    for key, value in part.extras.fields.items():
-        out += (b",", quote(key), b":", value)
 
 
 def _render_text(part: Text, out: Pieces) -> None:
@@ -194,14 +185,11 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
         return
     out += (b'{"type":"thinking","thinking":', part.text.literal if part.text is not None else EMPTY)
     if held is not None:
-        own = held.kind == reasoning_states.SIGNATURE and held.origin.dialect == NAME
-        out += (b',"signature":', held.json if own else quote(seal(held)))
+        out += (b',"signature":', own_or_sealed(held, reasoning_states.SIGNATURE, NAME))
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:
-    if part.origin.dialect != NAME:
-        raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in Anthropic content")
-    out.append(part.json)
+    out.append(own_block(part, NAME))
 
 
 def _render_media(part: Media, out: Pieces) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from dragoman.dialects.dialect import ListedModel, ModelListing
+from dragoman.dialects.raw_json import encode
 
-_encode = msgspec.json.Encoder().encode
 _CREATED = "2025-01-01T00:00:00Z"
 """The SDK wants a date, and a configured model has none."""
 
@@ -19,13 +17,13 @@ def _model(model: ListedModel) -> dict[str, Any]:
 
 
 def _render_model(model: ListedModel) -> bytes:
-    return _encode(_model(model))
+    return encode(_model(model))
 
 
 def _render_models(models: Sequence[ListedModel]) -> bytes:
     first, last = (models[0].name, models[-1].name) if models else (None, None)
     shown = [_model(model) for model in models]
-    return _encode({"data": shown, "has_more": False, "first_id": first, "last_id": last})
+    return encode({"data": shown, "has_more": False, "first_id": first, "last_id": last})
 
 
 ANTHROPIC_MODELS = ModelListing(_render_model, _render_models)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,29 +11,37 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.parts import CacheHint, Extras, Json
-from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
-from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
-from dragoman.dialects.anthropic.tools import _parse_tool, _render_tools, _tool_items
+from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
-from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.rendering import inside, put, refuse_unspoken
+from dragoman.dialects.top_level import (
+    Members,
+    ParsedMember,
+    PlainMembers,
+    SpecialMembers,
+    TopLevel,
+    decode_number,
+    decode_whole,
+    decode_word,
+    parse_members,
+    setting_members,
+)
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, members, render_object
+from dragoman.wire.json_reader import items, members, render_object
 
-_number = msgspec.json.Decoder(Number).decode
-_whole = msgspec.json.Decoder(int).decode
-_flag = msgspec.json.Decoder(bool).decode
-_word = msgspec.json.Decoder(str).decode
-
-PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "max_tokens": ("max_tokens", _whole),
-    "temperature": ("temperature", _number),
-    "top_p": ("top_p", _number),
-    "top_k": ("top_k", _number),
-    "service_tier": ("service_tier", _word),
+PLAIN: PlainMembers = {
+    "max_tokens": ("max_tokens", decode_whole),
+    "temperature": ("temperature", decode_number),
+    "top_p": ("top_p", decode_number),
+    "top_k": ("top_k", decode_number),
+    "service_tier": ("service_tier", decode_word),
 }
 SKIPPED = frozenset({"model", "messages", "system", "stream", "tools", "cache_control"})
 UNSPOKEN = (
@@ -49,98 +57,53 @@ UNSPOKEN = (
     "store",
     "prompt_cache_key",
 )
-"""Settings that Anthropic has no word for."""
+"""Settings that Anthropic has no member for."""
 
 
-class TopLevel(msgspec.Struct):
-    settings: Settings
-    tools: tuple[Tool | NativeTool, ...]
-    extras: Extras | None
-    hint: CacheHint | None
-    empty_tools: bool
+_THINKING = ("on", "adaptive", "budget", "effort")
 
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
-    found: dict[str, Any] = {}
-    extras: dict[str, Json] = {}
-    nulls: list[str] = []
-    for key, value in source.items():
-        raw = bytes(value)
-        if raw == b"null":
-            nulls.append(key)
-            continue
-        if key in SKIPPED:
-            continue
-        if key in PLAIN:
-            _parse_plain(key, raw, found)
-        elif key in PARSERS:
-            _parse_special(key, raw, found, extras)
-        else:
-            extras[key] = raw
-    if nulls:
-        found["nulls"] = tuple(nulls)
-    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(_tool_items(source))])
-    empty = bytes(source.get("tools", b"")).strip(b"[] \n") == b"" and bytes(source.get("tools", b""))[:1] == b"["
-    return TopLevel(_settings(found), tools, extras_of(NAME, extras), cache_hint(source.get("cache_control")), empty)
+    """Settings, tools, the cache hint and the fields that we do not know."""
+    settings, extras = parse_settings(setting_members(source, SKIPPED, nulls=True))
+    tools, empty = parse_tools(bytes(source.get("tools", b"")))
+    return TopLevel(settings, tools, extras, empty, cache_hint(source.get("cache_control")))
 
 
-def _settings(found: dict[str, Any]) -> Settings:
-    thinking = found.pop("thinking", {})
+def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
+    found, extras = parse_members(members, PLAIN, PARSERS)
+    thinking = {key: found.pop(key) for key in _THINKING if key in found}
     if thinking:
         found["thinking"] = Thinking(**thinking, spelled="" if "on" in thinking else EFFORT_ALONE)
-    return Settings(**found)
+    return Settings(**found), extras_of(NAME, extras)
 
 
-def _parse_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
-    field, decode = PLAIN[key]
-    try:
-        found[field] = decode(raw)
-    except msgspec.DecodeError as fault:
-        raise malformed(fault, f"/{key}") from None
-
-
-def _parse_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
-    try:
-        content, rest = PARSERS[key](raw)
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError):
-        extras[key] = raw
-        return
-    thinking = content.pop("thinking", None)
-    if thinking:
-        found.setdefault("thinking", {}).update(thinking)
-    found |= content
-    extras |= {f"{key}.{name}": value for name, value in rest.items()}
-
-
-Parsed = tuple[dict[str, Any], dict[str, Json]]
-
-
-def _parse_stop(raw: bytes) -> Parsed:
+def _parse_stop(raw: bytes) -> ParsedMember:
     texts = tuple(bytes(item) for item in items(raw, "/stop_sequences"))
     if any(text[:1] != b'"' for text in texts):
         raise MalformedRequest("a stop sequence that is not a string", at="/stop_sequences")
     return {"stop": texts}, {}
 
 
-def _parse_thinking(raw: bytes) -> Parsed:
+def _parse_thinking(raw: bytes) -> ParsedMember:
     wire = members(raw, "/thinking")
     kind = unquote(bytes(wire.pop("type")))
     content: dict[str, Any] = {"on": kind != "disabled"}
     if kind == "adaptive":
         content["adaptive"] = True
     elif kind == "enabled":
-        content["budget"] = _whole(wire.pop("budget_tokens"))
+        content["budget"] = decode_whole(wire.pop("budget_tokens"))
     elif kind != "disabled":
         raise ValueError(kind)
-    return {"thinking": content}, {key: bytes(value) for key, value in wire.items()}
+    return content, {key: bytes(value) for key, value in wire.items()}
 
 
-def _parse_output(raw: bytes) -> Parsed:
+def _parse_output(raw: bytes) -> ParsedMember:
     wire = members(raw, "/output_config")
     content: dict[str, Any] = {}
     effort = wire.pop("effort", None)
     if effort is not None and bytes(effort) != b"null":
-        content["thinking"] = {"effort": Effort(unquote(bytes(effort)))}
+        content["effort"] = Effort(unquote(bytes(effort)))
     form = wire.pop("format", None)
     if form is not None and bytes(form) != b"null":
         content["response_format"] = _format(members(form, "/output_config/format"))
@@ -153,7 +116,7 @@ def _format(wire: Mapping[str, Raw]) -> ResponseFormat:
     return ResponseFormat(FormatKind.SCHEMA, bytes(wire["schema"]))
 
 
-def _parse_choice(raw: bytes) -> Parsed:
+def _parse_choice(raw: bytes) -> ParsedMember:
     wire = msgspec.json.decode(raw)
     content: dict[str, Any] = {}
     disable = wire.pop("disable_parallel_tool_use", None)
@@ -173,7 +136,7 @@ _MODES = {"auto": ChoiceMode.AUTO, "any": ChoiceMode.REQUIRED, "none": ChoiceMod
 _KINDS = {mode: kind for kind, mode in _MODES.items()}
 
 
-def _parse_metadata(raw: bytes) -> Parsed:
+def _parse_metadata(raw: bytes) -> ParsedMember:
     wire = members(raw, "/metadata")
     content: dict[str, Any] = {}
     user = wire.pop("user_id", None)
@@ -182,7 +145,7 @@ def _parse_metadata(raw: bytes) -> Parsed:
     return content, {key: bytes(value) for key, value in wire.items()}
 
 
-PARSERS: dict[str, Callable[[bytes], Parsed]] = {
+PARSERS: SpecialMembers = {
     "stop_sequences": _parse_stop,
     "thinking": _parse_thinking,
     "output_config": _parse_output,
@@ -192,13 +155,13 @@ PARSERS: dict[str, Callable[[bytes], Parsed]] = {
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    extras = own_extras(conversation, NAME)
+    extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     system = render_system(conversation.messages)
     if system is not None:
         out["system"] = system
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = _render_tools(conversation.tools)
+        out["tools"] = render_tools(conversation.tools)
     out |= _render_settings(conversation.settings, extras) if extras else _render_plain(conversation.settings)
     if conversation.hint is not None:
         out["cache_control"] = conversation.hint.json
@@ -259,9 +222,7 @@ def _render_choice(settings: Settings, out: dict[str, Json]) -> None:
     mode = choice.mode if choice is not None else ChoiceMode.AUTO
     wire: dict[str, Json]
     if choice is not None and mode is ChoiceMode.NATIVE:
-        if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
-            raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
-        out["tool_choice"] = choice.json
+        out["tool_choice"] = own_choice(choice, NAME)
         return
     if choice is not None and mode is ChoiceMode.NAMED:
         wire = {"type": b'"tool"', "name": quote(choice.names[0])}

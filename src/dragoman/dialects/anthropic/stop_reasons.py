@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Stop
+from dragoman.dialects.raw_json import encode
 
 STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -35,7 +34,6 @@ WORDS: Mapping[Stop, str] = {
 }
 
 _BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
-_encode = msgspec.json.Encoder().encode
 
 
 def reason_of(said: str, called: bool) -> Stop:
@@ -54,4 +52,4 @@ def details_of(reason: Stop, said: str) -> Json | None:
     if reason not in _BREAKDOWNS:
         return None
     explanation = f"The model broke off: {said or reason.value}."
-    return _encode({"type": "refusal", "category": None, "explanation": explanation})
+    return encode({"type": "refusal", "category": None, "explanation": explanation})

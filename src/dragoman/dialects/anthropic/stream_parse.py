@@ -7,16 +7,15 @@ from msgspec import Raw
 
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event
-from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.anthropic import ORIGIN
 from dragoman.dialects.anthropic.answer_events import AnthropicAnswerParser
 from dragoman.dialects.anthropic.answer_parse import parse_answer
 from dragoman.dialects.anthropic.errors import parse_error
+from dragoman.dialects.parsing import FRAME_TOO_LONG
+from dragoman.dialects.raw_json import decode_members, valid_utf8
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.sse import SseDecoder, one_line
-
-TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "An event of the stream was longer than can be read.")
 
 
 class _BlockDelta(msgspec.Struct, gc=False):
@@ -33,7 +32,6 @@ class _StreamEvent(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_StreamEvent).decode
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class AnthropicStreamParser:
@@ -54,7 +52,7 @@ class AnthropicStreamParser:
         for frame in self._frames.feed(data):
             self._parse_frame(frame.data, out)
         if self._frames.overflowed and not self._answer.over:
-            self._answer.fail(TOO_LONG, out)
+            self._answer.fail(FRAME_TOO_LONG, out)
         return out
 
     def close(self) -> list[Event]:
@@ -74,7 +72,7 @@ class AnthropicStreamParser:
         if answer.over:
             return
         if not data.isascii():
-            data = _utf8(data)
+            data = valid_utf8(data)
         try:
             told = _decode(data)
         except msgspec.DecodeError:
@@ -95,7 +93,7 @@ class AnthropicStreamParser:
             elif kind == "thinking_delta":
                 answer.thinking(told.index, bytes(delta.thinking), out)
             else:
-                answer.odd_delta(told.index, _members(_members(data)["delta"]), out)
+                answer.odd_delta(told.index, decode_members(decode_members(data)["delta"]), out)
             if self._torn.found:
                 self._torn.mend(out, start)
         elif told.type != "ping":
@@ -103,11 +101,11 @@ class AnthropicStreamParser:
 
     def _parse_rare(self, told: _StreamEvent, data: bytes, out: list[Event]) -> None:
         answer = self._answer
-        fields = _members(data)
+        fields = decode_members(data)
         try:
             match told.type:
                 case "message_start":
-                    answer.start(_members(fields["message"]), out)
+                    answer.start(decode_members(fields["message"]), out)
                 case "content_block_start":
                     answer.open_block(told.index, bytes(fields["content_block"]), out)
                 case "content_block_stop":
@@ -125,11 +123,3 @@ class AnthropicStreamParser:
                     self.skipped += 1
         except (KeyError, msgspec.DecodeError):
             self.skipped += 1
-
-
-def _utf8(data: bytes) -> bytes:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace").encode()
-    return data

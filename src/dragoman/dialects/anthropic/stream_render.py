@@ -9,10 +9,12 @@ from dragoman.conversation.events import Event, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json
-from dragoman.dialects.anthropic.block_builder import TEXT, BlockBuilder, late_fields, own_fields
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.block_builder import TEXT, BlockBuilder, late_fields
 from dragoman.dialects.anthropic.errors import error_body
 from dragoman.dialects.anthropic.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ownership import own_fields
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import event_frame
 
@@ -71,7 +73,7 @@ class AnthropicStreamRenderer(BlockBuilder):
             "stop_reason": b"null",
             "stop_sequence": b"null",
             "usage": render_usage(self.usage),
-            **own_fields(event.extras),
+            **own_fields(event.extras, NAME),
         }
         frame = b'{"type":"message_start","message":' + render_object(message) + b"}"
         self._out.append(event_frame(b"message_start", frame))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Raw
 
 from dragoman.conversation.identity_cache import IdentityCache
@@ -11,15 +9,20 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
+from dragoman.dialects.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, members, render_object
 
 
-def _tool_items(source: Mapping[str, Raw]) -> list[Raw]:
-    raw = bytes(source.get("tools", b""))
-    return items(raw, "/tools") if raw not in (b"", b"null") else []
+def parse_tools(raw: bytes) -> tuple[Tools, bool]:
+    """The tools, and whether the client sent an empty list."""
+    if raw in (b"", b"null"):
+        return (), False
+    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
+    return tools, not tools
 
 
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
@@ -54,9 +57,7 @@ _CLOSED = b'{"type":"object","additionalProperties":false}'
 
 def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
-        if tool.origin.dialect != NAME:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in an Anthropic request")
-        return tool.json
+        return own_tool(tool, NAME)
     if tool.custom:
         raise Unrepresentable(f"the custom tool {tool.name} in an Anthropic request")
     wire: dict[str, Json] = {"name": quote(tool.name)}
@@ -66,13 +67,9 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     put(wire, "strict", tool.strict)
     if tool.hint is not None:
         wire["cache_control"] = tool.hint.json
-    if tool.extras is not None:
-        if tool.extras.dialect != NAME:
-            raise Unrepresentable(f"fields of {tool.extras.dialect} in an Anthropic tool")
-        wire |= tool.extras.fields
-    return render_object(wire)
+    return render_object(wire | dict(require_own(tool.extras, NAME)))
 
 
-_render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
+render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
     lambda tools: b"[" + b",".join([render_tool(tool) for tool in tools]) + b"]"
 )

@@ -9,6 +9,8 @@ import msgspec
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.raw_json import decode_object, encode
 from dragoman.wire.json_reader import render_object
 
 _INPUT, _OUTPUT = "input_tokens", "output_tokens"
@@ -18,10 +20,6 @@ _WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 
 
 _COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
-
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class UsageCounter:
@@ -35,7 +33,7 @@ class UsageCounter:
     def add(self, raw: bytes) -> bool:
         """Take one `usage` object; False where it says nothing."""
         try:
-            told = _decode(raw)
+            told = decode_object(raw)
         except msgspec.DecodeError:
             return False
         told = {key: value for key, value in told.items() if value is not None}
@@ -47,7 +45,7 @@ class UsageCounter:
         written, cached = _count(fields.get(_WRITTEN)), _count(fields.get(_READ))
         details = fields.get("output_tokens_details")
         reasoning = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
-        extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTS}
+        extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTS}
         return Usage(
             input=_count(fields.get(_INPUT)) + written + cached,
             output=_count(fields.get(_OUTPUT)),
@@ -76,6 +74,4 @@ def render_usage(usage: Usage | None) -> Json:
     }
     if usage.reasoning:
         fields["output_tokens_details"] = b'{"thinking_tokens":%d}' % usage.reasoning
-    if usage.extras is not None and usage.extras.dialect == NAME:
-        fields.update(usage.extras.fields)
-    return render_object(fields)
+    return render_object(fields | own_fields(usage.extras, NAME))

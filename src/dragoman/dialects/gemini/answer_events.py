@@ -37,8 +37,7 @@ from dragoman.dialects.gemini.partial_arguments import PartialArguments
 from dragoman.dialects.gemini.stop_reasons import reason_of, said_of
 from dragoman.dialects.gemini.usage import usage_of
 from dragoman.dialects.parsing import base62, extras_of, state
-
-ABSENT = Raw()
+from dragoman.dialects.raw_json import ABSENT, decode_items, decode_members, decode_object, encode
 
 _TOLD_LIMIT = 64
 _CHOICE_LIMIT = 64
@@ -96,10 +95,6 @@ class _InlineData(msgspec.Struct, rename="camel"):
 
 decode_chunk = msgspec.json.Decoder(GeminiChunk).decode
 _inline = msgspec.json.Decoder(_InlineData).decode
-_plain = msgspec.json.Decoder(dict[str, Any]).decode
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
-_items = msgspec.json.Decoder(list[Raw]).decode
-_encode = msgspec.json.Encoder().encode
 
 _ASIDE = (
     ("safety_ratings", "safetyRatings"),
@@ -347,7 +342,7 @@ class GeminiAnswerParser:
         out.append(MediaDelta(choice.index, number, kind, inline.mime_type, data, extras=extras))
 
     def _other(self, choice: _OpenCandidate, part: _AnswerPart, raw: bytes, out: list[Event]) -> None:
-        names = [name for name in _members(raw) if name not in ("thought", "thoughtSignature")]
+        names = [name for name in decode_members(raw) if name not in ("thought", "thoughtSignature")]
         if names:
             kept = Opaque(kind=names[0], json=raw, origin=self.origin)
             out.append(Kept(choice.index, choice.begin(_NEITHER), kept))
@@ -368,7 +363,7 @@ class GeminiAnswerParser:
         if not self._blocked:
             out.append(Stopped(0, Stop.END))
             return
-        said = _plain(self._blocked).get("blockReason")
+        said = decode_object(self._blocked).get("blockReason")
         extras = Extras(NAME, {"promptFeedback": self._blocked})
         out.append(Stopped(0, Stop.FILTER, said if isinstance(said, str) else "", None, extras))
 
@@ -381,17 +376,17 @@ def _seconds(time: str | None) -> int | None:
 
 
 def _raw_parts(data: bytes, place: int) -> list[Raw]:
-    candidate = _members(_items(_members(data)["candidates"])[place])
-    return _items(_members(candidate["content"])["parts"])
+    candidate = decode_members(decode_items(decode_members(data)["candidates"])[place])
+    return decode_items(decode_members(candidate["content"])["parts"])
 
 
 def _sources(aside: dict[str, Json]) -> Iterator[Json]:
     """The web pages that an answer rests on, each as it stands in the metadata."""
     for metadata, names in (("groundingMetadata", ("groundingChunks",)), ("citationMetadata", _CITATIONS)):
         try:
-            found = _members(aside.get(metadata, b"{}"))
+            found = decode_members(aside.get(metadata, b"{}"))
             for name in names:
-                yield from [bytes(item) for item in _items(found.get(name, Raw(b"[]"))) if bytes(item) != b"{}"]
+                yield from [bytes(item) for item in decode_items(found.get(name, Raw(b"[]"))) if bytes(item) != b"{}"]
         except msgspec.DecodeError:
             continue
 
@@ -404,7 +399,7 @@ def _logprobs(raw: bytes) -> Json | None:
     if not raw:
         return None
     try:
-        result = _plain(raw)
+        result = decode_object(raw)
     except msgspec.DecodeError:
         return None
     chosen = [item for item in result.get("chosenCandidates") or [] if isinstance(item, dict)]
@@ -414,7 +409,7 @@ def _logprobs(raw: bytes) -> Json | None:
         top = tops[place].get("candidates") if place < len(tops) and isinstance(tops[place], dict) else None
         others = [_token(other) for other in top or [] if isinstance(other, dict)]
         tokens.append({**_token(item), "top_logprobs": others})
-    return _encode(tokens) if tokens else None
+    return encode(tokens) if tokens else None
 
 
 def _token(item: dict[str, Any]) -> dict[str, Any]:

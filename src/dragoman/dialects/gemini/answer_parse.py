@@ -6,9 +6,10 @@ from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.gemini import ORIGIN
-from dragoman.dialects.gemini.answer_events import ABSENT, GeminiAnswerParser
+from dragoman.dialects.gemini.answer_events import GeminiAnswerParser
 from dragoman.dialects.gemini.errors import parse_error
 from dragoman.dialects.gemini.stream_parse import GeminiStreamParser, readable
+from dragoman.dialects.raw_json import ABSENT
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:

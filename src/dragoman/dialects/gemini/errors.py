@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.raw_json import encode
 from dragoman.wire.error_bodies import read_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
@@ -32,7 +31,6 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
 _EXACT = (405, 408, 409, 415, 422)
 """Statuses that say more of a bad request than 400 does; only a gateway has them."""
 _TOO_LONG = "The input token count"
-_encode = msgspec.json.Encoder().encode
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -58,7 +56,7 @@ def error_body(failure: Failure) -> tuple[int, bytes]:
     if failure.retry_after is not None:
         delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{failure.retry_after:g}s"}
         error["details"] = [delay]
-    return status, _encode({"error": error})
+    return status, encode({"error": error})
 
 
 def _message(failure: Failure) -> str:

@@ -33,46 +33,45 @@ from dragoman.conversation.parts import (
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.parsing import extras_of, made_id, state
+from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, members, salvage
 
 NO_ID = "no-id"
 """How a call or a result is spelled that came without an id: its id is one that we made up."""
-_NONE = Raw()
-_NOTHING = (b"", b"null")
 
 
 class GeminiWireContent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: str | None = None
-    parts: Raw = _NONE
+    parts: Raw = ABSENT
 
 
 class GeminiWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
     id: str | None = None
-    args: Raw = _NONE
+    args: Raw = ABSENT
 
 
 class GeminiWireResult(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str | None = None
     id: str | None = None
-    response: Raw = _NONE
-    parts: Raw = _NONE
+    response: Raw = ABSENT
+    parts: Raw = ABSENT
 
 
 class GeminiWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    text: Raw = _NONE
+    text: Raw = ABSENT
     thought: bool | None = None
-    thought_signature: Raw = _NONE
-    thoughtSignature: Raw = _NONE  # noqa: N815
+    thought_signature: Raw = ABSENT
+    thoughtSignature: Raw = ABSENT  # noqa: N815
     function_call: GeminiWireCall | None = None
     functionCall: GeminiWireCall | None = None  # noqa: N815
     function_response: GeminiWireResult | None = None
     functionResponse: GeminiWireResult | None = None  # noqa: N815
-    inline_data: Raw = _NONE
-    inlineData: Raw = _NONE  # noqa: N815
-    file_data: Raw = _NONE
-    fileData: Raw = _NONE  # noqa: N815
+    inline_data: Raw = ABSENT
+    inlineData: Raw = ABSENT  # noqa: N815
+    file_data: Raw = ABSENT
+    fileData: Raw = ABSENT  # noqa: N815
 
 
 _contents = msgspec.json.Decoder(list[GeminiWireContent]).decode
@@ -105,7 +104,7 @@ def parse_messages(raw: bytes | Raw) -> list[Message]:
 
 def parse_system(raw: bytes) -> list[Message]:
     """The `systemInstruction`: one message, of a text or of parts. Its role says nothing."""
-    if raw in _NOTHING:
+    if raw in NOTHING:
         return []
     if raw[:1] == b'"':
         return [Message(SYSTEM, (Text(raw),), FIELD)]
@@ -193,7 +192,7 @@ class GeminiContentParser:
 
     def parts(self, raw: bytes, at: str) -> tuple[Part, ...]:
         """A list of parts, or a single one."""
-        if raw in _NOTHING:
+        if raw in NOTHING:
             return ()
         if raw[:1] == b"{":
             return (self._salvaged(raw, at, 0),)
@@ -221,7 +220,7 @@ class GeminiContentParser:
     def _part(self, wire: GeminiWirePart, fields: Fields, at: str, index: int) -> Part | None:
         """A part of a kind that we know, or None."""
         signature = bytes(wire.thoughtSignature) or bytes(wire.thought_signature)
-        literal = b"" if wire.text is _NONE else _given(wire.text)
+        literal = b"" if wire.text is ABSENT else _given(wire.text)
         call = wire.functionCall or wire.function_call
         response = wire.functionResponse or wire.function_response
         if literal[:1] == b'"' and call is None and response is None:
@@ -242,7 +241,7 @@ class GeminiContentParser:
     def _call(self, wire: GeminiWireCall, thought: bool, signature: bytes, fields: Fields, at: str) -> Call:
         self._calls += 1
         arguments = bytes(wire.args)
-        if arguments in _NOTHING:
+        if arguments in NOTHING:
             arguments = b"{}"
         if arguments[:1] != b"{":
             raise MalformedRequest("arguments that are no object", at=f"{at}/functionCall/args")
@@ -255,7 +254,7 @@ class GeminiContentParser:
 
     def _result(self, wire: GeminiWireResult, beside: Mapping[str, Json], at: str) -> Result:
         response = bytes(wire.response)
-        if response not in _NOTHING and response[:1] != b"{":
+        if response not in NOTHING and response[:1] != b"{":
             raise MalformedRequest("a response that is no object", at=f"{at}/functionResponse/response")
         parts, is_error = parse_response(response)
         media = self.parts(bytes(wire.parts), f"{at}/functionResponse/parts")
@@ -302,7 +301,7 @@ def _beside(thought: bool | None, signature: bytes, fields: Fields) -> dict[str,
     found = dict(_all_named(fields))
     if thought:
         found["thought"] = b"true"
-    if signature not in _NOTHING:
+    if signature not in NOTHING:
         found["thoughtSignature"] = signature
     return found
 
@@ -353,7 +352,7 @@ def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
     `{"output": "…"}` and `{"error": "…"}` are how texts are written, with an `s` where there are several. Any other
     object is one text that holds it as JSON.
     """
-    if raw in _NOTHING:
+    if raw in NOTHING:
         return (), False
     found = members(raw)
     if not found:

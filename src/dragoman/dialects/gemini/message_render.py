@@ -33,6 +33,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import NO_ID, guess, kind_of, parse_response
+from dragoman.dialects.ownership import own_block, render_extras
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
@@ -221,15 +222,10 @@ def render_part(part: Part, out: Pieces) -> None:
 
 
 def _render_extras(extras: Extras | None, head: str, out: Pieces) -> None:
-    """The extras that stood inside a member (`functionCall.`), or beside it."""
-    if extras is None:
-        return
-    if extras.dialect != NAME:
-        raise Unrepresentable(f"fields of {extras.dialect} in a Gemini content: {', '.join(extras.fields)}")
-    for key, value in extras.fields.items():
-        inside = key.startswith(head) if head else "." not in key
-        if inside and key != "role":  # one that was left out: it is written for all
-            out += (b",", quote(key[len(head) :]), b":", value)
+    """The extra fields below a head (`functionCall.`), or beside it."""
+    if extras is not None and "role" in extras.fields:  # a role that was left out: it is rendered for all
+        extras = Extras(extras.dialect, {key: value for key, value in extras.fields.items() if key != "role"})
+    render_extras(extras, NAME, out, head)
 
 
 def _render_text(part: Text, out: Pieces) -> None:
@@ -240,11 +236,10 @@ def _render_text(part: Text, out: Pieces) -> None:
 
 
 def _render_signature(held: Opaque | None, out: Pieces) -> None:
-    """Gemini's own signature as it is, by whichever of its endpoints; any other under its maker's name."""
-    if held is None:
-        return
-    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect in (NAME, "openai-chat")
-    out += (b',"thoughtSignature":', held.json if own else quote(seal(held)))
+    """Google's signature as it is, whichever of its endpoints made it; any other sealed under its maker's name."""
+    if held is not None:
+        own = held.kind == reasoning_states.THOUGHT
+        out += (b',"thoughtSignature":', held.json if own else quote(seal(held)))
 
 
 def _render_call(part: Call, out: Pieces) -> None:
@@ -347,9 +342,7 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:
-    if part.origin.dialect != NAME:
-        raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in a Gemini content")
-    out.append(part.json)
+    out.append(own_block(part, NAME))
 
 
 def _render_media(part: Media, out: Pieces) -> None:

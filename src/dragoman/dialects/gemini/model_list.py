@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from dragoman.dialects.dialect import ListedModel, ModelListing
+from dragoman.dialects.raw_json import encode
 
-_encode = msgspec.json.Encoder().encode
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 
 
@@ -23,11 +21,11 @@ def _model(model: ListedModel) -> dict[str, Any]:
 
 
 def _render_model(model: ListedModel) -> bytes:
-    return _encode(_model(model))
+    return encode(_model(model))
 
 
 def _render_models(models: Sequence[ListedModel]) -> bytes:
-    return _encode({"models": [_model(model) for model in models]})
+    return encode({"models": [_model(model) for model in models]})
 
 
 GEMINI_MODELS = ModelListing(_render_model, _render_models)

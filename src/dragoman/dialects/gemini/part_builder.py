@@ -15,7 +15,6 @@ import msgspec
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import arguments_of, collect, merged
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -36,11 +35,13 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
-from dragoman.conversation.parts import Extras, Inline, Json, Media, Opaque, Remote
+from dragoman.conversation.parts import Inline, Json, Media, Remote
 from dragoman.conversation.replies import Reply, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.stop_reasons import word_of
+from dragoman.dialects.ownership import own_fields, own_or_sealed
+from dragoman.dialects.raw_json import encode
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import one_line
 
@@ -48,7 +49,6 @@ HELD_LIMIT = 16 * 1024 * 1024
 """Bytes of fragments that may wait for another part to be complete."""
 
 _plain = msgspec.json.decode
-_encode = msgspec.json.Encoder().encode
 _TEXT, _THOUGHT, _CALL = TextDelta, ReasoningDelta, CallStarted
 
 
@@ -142,7 +142,7 @@ class PartBuilder:
         candidate = self._at(event)
         if candidate is None:
             return
-        signature = _signature(event.state)
+        signature = own_or_sealed(event.state, reasoning_states.THOUGHT, NAME)
         if candidate.call is not None:
             candidate.signature = signature
             return
@@ -297,28 +297,18 @@ class PartBuilder:
             fields = {"index": b"%d" % choice}
             if candidate.stop is not None:
                 fields["finishReason"] = quote(word_of(candidate.stop.reason, candidate.stop.said))
-                fields.update(own_fields(candidate.stop.extras))
+                fields.update(own_fields(candidate.stop.extras, NAME))
             if candidate.citations:
                 fields["citationMetadata"] = b'{"citations":[' + b",".join(candidate.citations) + b"]}"
             stops.append((choice, fields))
         return stops
 
 
-def own_fields(extras: Extras | None) -> dict[str, bytes]:
-    """Extra fields that came from this dialect."""
-    return dict(extras.fields) if extras is not None and extras.dialect == NAME else {}
-
-
-def _signature(state: Opaque) -> bytes:
-    own = state.origin.dialect == NAME and state.kind == reasoning_states.THOUGHT
-    return state.json if own else quote(seal(state))
-
-
 def _media_parts(media: Media) -> list[Json]:
     """The bytes or the address, and the words that were spoken."""
     parts = []
     source = media.source
-    extras = own_fields(media.extras)
+    extras = own_fields(media.extras, NAME)
     if isinstance(source, Inline) and source.data != EMPTY:
         inline = render_object({"mimeType": quote(source.media_type), "data": source.data})
         parts.append(render_object({"inlineData": inline, **extras}))
@@ -340,7 +330,7 @@ def _source(json: Json) -> Json | None:
     fields = {"uri": found["url"]}
     if isinstance(found.get("title"), str):
         fields["title"] = found["title"]
-    return _encode(fields)
+    return encode(fields)
 
 
 def logprobs_result(tokens: Json) -> Json:
@@ -350,7 +340,7 @@ def logprobs_result(tokens: Json) -> Json:
     tops = [_objects(item.get("top_logprobs")) for item in items]
     if any(tops):
         result["topCandidates"] = [{"candidates": [_token(top) for top in found]} for found in tops]
-    return _encode(result)
+    return encode(result)
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

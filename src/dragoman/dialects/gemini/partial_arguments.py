@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.parts import Json
+from dragoman.dialects.raw_json import encode
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _LARGEST_INDEX = 100_000
-_encode = msgspec.json.Encoder().encode
 
 
 class _PartialValue(msgspec.Struct, rename="camel"):
@@ -46,7 +46,7 @@ class PartialArguments:
             self._place(piece)
 
     def json(self) -> Json:
-        return _encode(self._root)
+        return encode(self._root)
 
     def _place(self, piece: _PartialValue) -> None:
         steps: list[str | int] = []

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.parts import Json
+from dragoman.dialects.raw_json import encode
 
 _decode = msgspec.json.decode
-_encode = msgspec.json.Encoder().encode
 _SNAKE = re.compile(r"_([a-z])")
 
 Walk = Callable[[Any], Any]
@@ -38,13 +38,13 @@ def camel(name: str) -> str:
 @lru_cache(maxsize=512)
 def from_proto(schema: Json) -> Json:
     """The JSON Schema that a proto schema means."""
-    return _encode(_from_proto(_decode(schema)))
+    return encode(_from_proto(_decode(schema)))
 
 
 @lru_cache(maxsize=512)
 def to_proto(schema: Json) -> Json:
     """A JSON Schema in proto form."""
-    return _encode(_to_proto(_decode(schema)))
+    return encode(_to_proto(_decode(schema)))
 
 
 def _from_proto(node: Any) -> Any:

@@ -1,28 +1,19 @@
-"""Gemini generateContent requests, both ways. Model and streaming are told by the path, not by the body."""
+"""A client's Gemini request to our values. Its path, and not its body, names the model and asks for a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from urllib.parse import quote as escape
 
 from msgspec import Raw
 
-from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message
-from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import parse_messages, parse_system
 from dragoman.dialects.gemini.settings import SNAKE, parse_top_level
-from dragoman.dialects.parsing import parse_model, request_parser
+from dragoman.dialects.parsing import open_body, parse_model, request_parser
 from dragoman.errors import DuplicateKey, MalformedRequest
-from dragoman.wire.json_reader import items, members, readable, refuse_duplicates, render_list, render_object
-
-LIST = "contents"
-PATH = "/v1beta/models/"
-TELLS_MODEL = False
-HEADERS: dict[str, str] = {}
-"""Model and stream are said by the path."""
+from dragoman.wire.json_reader import items, render_list, render_object
 
 
 @request_parser
@@ -30,22 +21,22 @@ def parse_request(
     body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
 ) -> Ask:
     """A client's request, with the model and the streaming of its path. Raises MalformedRequest or DuplicateKey."""
-    source, repairs = readable(body)
-    given = members(source)
-    refuse_duplicates(source, given)
-    found = _renamed(given)
-    raw = found.get(LIST)
+    opened = open_body(body)
+    source, repairs = opened.source, opened.repairs
+    found = _renamed(opened.members)
+    raw = found.get("contents")
     if raw is None:
         raise MalformedRequest("there are no contents", at="/contents", hint='a Gemini request has "contents"')
     contents, mended = _listed(bytes(raw))
-    found[LIST] = Raw(contents)
+    found["contents"] = Raw(contents)
     if mended:
         source, repairs = render_object(found), (*repairs, "made a content of a text")
     top = parse_top_level(found)
     messages = parse_system(bytes(found.get("systemInstruction", b""))) + parse_messages(contents)
-    conversation = Conversation(tuple(messages), top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
     named = model or (parse_model(found) or "").removeprefix("models/") or None
-    return Ask(NAME, named, stream, conversation, source, found, headers or {}, True, repairs)
+    return Ask(
+        NAME, named, stream, top.conversation(messages), source, found, headers or {}, top.include_usage, repairs
+    )
 
 
 def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
@@ -76,17 +67,6 @@ def _listed(raw: bytes) -> tuple[bytes, bool]:
 
 def _content(raw: bytes) -> bytes:
     return b'{"role":"user","parts":[{"text":' + raw + b"}]}" if raw[:1] == b'"' else raw
-
-
-def path(options: RenderOptions) -> str:
-    """Where the request goes: the model and the streaming stand here."""
-    verb = "streamGenerateContent?alt=sse" if options.stream else "generateContent"
-    return f"{PATH}{_escaped(options.model)}:{verb}"
-
-
-@lru_cache(maxsize=256)
-def _escaped(model: str) -> str:
-    return escape(model.removeprefix("models/"), safe="/@:._-")
 
 
 def locate(message: Message, part: int | None) -> str:

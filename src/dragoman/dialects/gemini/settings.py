@@ -6,7 +6,7 @@ Members that we do not know, of objects that we do, are kept as extras with a do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,38 +16,49 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, parse_choice, parse_tools, render_choice, render_tools
+from dragoman.dialects.ownership import require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import inside, own_extras, put, refuse_unspoken
+from dragoman.dialects.rendering import inside, put, refuse_unspoken
+from dragoman.dialects.top_level import (
+    Members,
+    ParsedMember,
+    PlainMembers,
+    SpecialMembers,
+    TopLevel,
+    decode_flag,
+    decode_number,
+    decode_word,
+    decoded,
+    parse_members,
+    setting_members,
+)
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, render_object
+from dragoman.wire.json_reader import items, render_object
 
-_number = msgspec.json.Decoder(Number).decode
 _whole = msgspec.json.Decoder(int, strict=False).decode
-_flag = msgspec.json.Decoder(bool).decode
-_word = msgspec.json.Decoder(str).decode
+"""Protocol buffers write large numbers as texts."""
 
-GENERATION: dict[str, tuple[str, Callable[[Any], Any]]] = {
+GENERATION: PlainMembers = {
     "maxOutputTokens": ("max_tokens", _whole),
-    "temperature": ("temperature", _number),
-    "topP": ("top_p", _number),
-    "topK": ("top_k", _number),
+    "temperature": ("temperature", decode_number),
+    "topP": ("top_p", decode_number),
+    "topK": ("top_k", decode_number),
     "candidateCount": ("n", _whole),
     "seed": ("seed", _whole),
-    "presencePenalty": ("presence_penalty", _number),
-    "frequencyPenalty": ("frequency_penalty", _number),
-    "responseLogprobs": ("logprobs", _flag),
+    "presencePenalty": ("presence_penalty", decode_number),
+    "frequencyPenalty": ("frequency_penalty", decode_number),
+    "responseLogprobs": ("logprobs", decode_flag),
     "logprobs": ("top_logprobs", _whole),
 }
 """Name in `generationConfig` → our field and its decoder."""
 
-TOP: dict[str, tuple[str, Callable[[Any], Any]]] = {"serviceTier": ("service_tier", _word), "store": ("store", _flag)}
+PLAIN: PlainMembers = {"serviceTier": ("service_tier", decode_word), "store": ("store", decode_flag)}
 
 SKIPPED = frozenset({"model", "contents", "systemInstruction", "tools"})
 """Members that are read elsewhere."""
@@ -63,7 +74,7 @@ SNAKE = {
 """Top-level names in their other spelling."""
 
 UNSPOKEN = ("min_p", "parallel_tool_calls", "verbosity", "user", "metadata", "prompt_cache_key")
-"""Settings that Gemini has no word for."""
+"""Settings that Gemini has no member for."""
 
 _LEVELS = {
     "MINIMAL": Effort.MINIMAL,
@@ -78,59 +89,34 @@ _TEXT = "text/plain"
 Fields = dict[str, bytes]
 
 
-class TopLevel(msgspec.Struct):
-    """What the top level says besides the messages."""
-
-    settings: Settings
-    tools: tuple[Tool | NativeTool, ...]
-    extras: Extras | None
-    empty_tools: bool
-
-
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
-    """Settings, tools and the fields we do not know."""
-    found: dict[str, Any] = {}
-    extras: dict[str, Json] = {}
-    nulls: list[str] = []
-    for key, value in source.items():
-        raw = bytes(value)
-        if raw == b"null":
-            nulls.append(key)
-        elif key == "generationConfig":
-            _parse_generation(raw, found, extras)
-        elif key == "toolConfig":
-            _parse_tool_config(raw, found, extras)
-        elif key in TOP:
-            found[TOP[key][0]] = _plain(TOP[key][1], raw, f"/{key}")
-        elif key not in SKIPPED:
-            extras[key] = raw
-    if nulls:
-        found["nulls"] = tuple(nulls)
+    """Settings, tools and the fields that we do not know."""
+    settings, extras = parse_settings(setting_members(source, SKIPPED, nulls=True))
     tools, empty = parse_tools(bytes(source.get("tools", b"")))
-    return TopLevel(Settings(**found), tools, extras_of(NAME, extras), empty)
+    return TopLevel(settings, tools, extras, empty)
 
 
-def _plain(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
-    try:
-        return decode(raw)
-    except msgspec.DecodeError as fault:
-        raise malformed(fault, at) from None
+def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
+    found, extras = parse_members(members, PLAIN, PARSERS, ())
+    return Settings(**found), extras_of(NAME, extras)
 
 
-def _parse_generation(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_generation(raw: bytes) -> ParsedMember:
     at = "/generationConfig"
     wire = named(raw, at)
+    found: dict[str, Any] = {}
     for key, (field, decode) in GENERATION.items():
         if key in wire:
-            found[field] = _plain(decode, wire.pop(key), f"{at}/{key}")
+            found[field] = decoded(decode, wire.pop(key), f"{at}/{key}")
     if "stopSequences" in wire:
         found["stop"] = _stop(wire.pop("stopSequences"))
     form = _parse_format(wire)
     if form is not None:
         found["response_format"] = form
     if "thinkingConfig" in wire:
-        _parse_thinking(wire.pop("thinkingConfig"), found, extras)
-    extras |= {f"generationConfig.{key}": value for key, value in wire.items()}
+        fields, rest = _parse_thinking(wire.pop("thinkingConfig"))
+        return found | fields, {f"thinkingConfig.{key}": value for key, value in rest.items()} | wire
+    return found, wire
 
 
 def _stop(raw: bytes) -> tuple[bytes, ...]:
@@ -178,7 +164,7 @@ def _parse_new_format(wire: Fields) -> ResponseFormat | None:
     return ResponseFormat(FormatKind.SCHEMA if schema else FormatKind.JSON, schema, spelled="responseFormat")
 
 
-def _parse_thinking(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_thinking(raw: bytes) -> ParsedMember:
     at = "/generationConfig/thinkingConfig"
     wire = named(raw, at)
     fields: dict[str, Any] = {}
@@ -188,31 +174,31 @@ def _parse_thinking(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) 
         fields["effort"] = effort
         del wire["thinkingLevel"]
     if "thinkingBudget" in wire:
-        budget = _plain(_whole, wire.pop("thinkingBudget"), f"{at}/thinkingBudget")
+        budget = decoded(_whole, wire.pop("thinkingBudget"), f"{at}/thinkingBudget")
         fields |= {"on": False} if budget == 0 else {"budget": budget}
     if "includeThoughts" in wire:
-        fields["visible"] = _plain(_flag, wire.pop("includeThoughts"), f"{at}/includeThoughts")
-    if fields:
-        found["thinking"] = Thinking(**fields)
-    extras |= {f"generationConfig.thinkingConfig.{key}": value for key, value in wire.items()}
+        fields["visible"] = decoded(decode_flag, wire.pop("includeThoughts"), f"{at}/includeThoughts")
+    return ({"thinking": Thinking(**fields)} if fields else {}), wire
 
 
-def _parse_tool_config(raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
+def _parse_tool_config(raw: bytes) -> ParsedMember:
     wire = named(raw, "/toolConfig")
     config = wire.pop("functionCallingConfig", None)
-    if config is not None:
-        choice, rest = parse_choice(config)
-        if choice is not None:
-            found["tool_choice"] = choice
-        extras |= {f"toolConfig.functionCallingConfig.{key}": value for key, value in rest.items()}
-    extras |= {f"toolConfig.{key}": value for key, value in wire.items()}
+    if config is None:
+        return {}, wire
+    choice, rest = parse_choice(config)
+    found = {"tool_choice": choice} if choice is not None else {}
+    return found, {f"functionCallingConfig.{key}": value for key, value in rest.items()} | wire
+
+
+PARSERS: SpecialMembers = {"generationConfig": _parse_generation, "toolConfig": _parse_tool_config}
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members but the contents. Model and streaming are told by the path."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini request")
-    extras = own_extras(conversation, NAME)
+    extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {}
     system = render_system(conversation.messages)
     if system is not None:
@@ -238,7 +224,7 @@ def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str
     generation = _generation(settings, extras)
     if generation:
         out["generationConfig"] = render_object(generation)
-    for key, (field, _) in TOP.items():
+    for key, (field, _) in PLAIN.items():
         put(out, key, getattr(settings, field))
     return out
 

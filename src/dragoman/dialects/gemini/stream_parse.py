@@ -7,17 +7,16 @@ from collections.abc import Callable
 import msgspec
 
 from dragoman.conversation.events import Event
-from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.dialects.gemini import ORIGIN
-from dragoman.dialects.gemini.answer_events import ABSENT, GeminiAnswerParser, GeminiChunk, decode_chunk
+from dragoman.dialects.gemini.answer_events import GeminiAnswerParser, GeminiChunk, decode_chunk
 from dragoman.dialects.gemini.errors import parse_error
 from dragoman.dialects.gemini.json_array import ObjectDecoder
+from dragoman.dialects.parsing import FRAME_TOO_LONG
+from dragoman.dialects.raw_json import ABSENT
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.json_reader import mend_surrogates
 from dragoman.wire.sse import SseDecoder, one_line
-
-TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "A chunk of the stream was longer than can be read.")
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _LINE, _END = b"\r\n", b"\r\n\r\n"
@@ -51,12 +50,12 @@ class GeminiStreamParser:
                 self._parse_frame(frame.data, out)
             self._idle = data[-4:] == _END and not self._frames.overflowed
             if self._frames.overflowed and not self._answer.over:
-                self._answer.fail(TOO_LONG, out)
+                self._answer.fail(FRAME_TOO_LONG, out)
         elif self._objects is not None:
             for found in self._objects.feed(data):
                 self._parse_frame(one_line(found), out)
             if self._objects.overflowed and not self._answer.over:
-                self._answer.fail(TOO_LONG, out)
+                self._answer.fail(FRAME_TOO_LONG, out)
         if self._torn.found:
             self._torn.mend(out, 0)
         return out

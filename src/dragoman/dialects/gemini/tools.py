@@ -14,6 +14,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
+from dragoman.dialects.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, members, render_object
@@ -85,9 +86,7 @@ def _render_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
             run.append(render_tool(tool))
             continue
         _close(run, entries)
-        if tool.origin.dialect != NAME:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Gemini request")
-        entries.append(tool.json)
+        entries.append(own_tool(tool, NAME))
     _close(run, entries)
     return b"[" + b",".join(entries) + b"]"
 
@@ -115,11 +114,7 @@ def render_tool(tool: Tool) -> Json:
     if tool.schema is not None:
         proto = tool.schema_as == PROTO
         wire["parameters" if proto else "parametersJsonSchema"] = to_proto(tool.schema) if proto else tool.schema
-    if tool.extras is not None:
-        if tool.extras.dialect != NAME:
-            raise Unrepresentable(f"fields of {tool.extras.dialect} in a Gemini tool")
-        wire |= tool.extras.fields
-    return render_object(wire)
+    return render_object(wire | dict(require_own(tool.extras, NAME)))
 
 
 def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
@@ -157,9 +152,7 @@ def render_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json |
     names: tuple[str, ...] = ()
     match choice.mode:
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
-                raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
-            return choice.json
+            return own_choice(choice, NAME)
         case ChoiceMode.NAMED:
             mode, names = "ANY", choice.names
         case ChoiceMode.ALLOWED:

@@ -10,6 +10,8 @@ import msgspec
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.gemini import NAME
+from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.raw_json import decode_object, encode
 from dragoman.wire.json_reader import render_object
 
 _COUNTED = (
@@ -24,25 +26,19 @@ _COUNTED = (
 _TOOL_USE = "toolUsePromptTokenCount"
 
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-_encode = msgspec.json.Encoder().encode
-
-
 def usage_of(told: Iterable[bytes]) -> Usage | None:
     """The usage that several pieces tell: what a later piece leaves out still holds."""
     fields: dict[str, Any] = {}
     for raw in told:
         try:
-            fields.update(_decode(raw))
+            fields.update(decode_object(raw))
         except msgspec.DecodeError:
             continue
     if not fields:
         return None
     prompt, answer, thoughts, _, cached = (_count(fields.get(name)) for name in _COUNTED)
     fields[_TOOL_USE] = _count(fields.get(_TOOL_USE)) or None
-    extras = {key: _encode(value) for key, value in fields.items() if key not in _COUNTED and value is not None}
+    extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTED and value is not None}
     return Usage(
         input=prompt + (fields[_TOOL_USE] or 0),
         output=answer + thoughts,
@@ -55,7 +51,7 @@ def usage_of(told: Iterable[bytes]) -> Usage | None:
 def render_usage(usage: Usage) -> Json:
     """Thoughts beside the answer, and results of the provider's own tools beside the prompt. They add up to the whole,
     also where a server claims to have thought more than it wrote, or cached more than it read."""
-    extras = usage.extras.fields if usage.extras is not None and usage.extras.dialect == NAME else {}
+    extras = own_fields(usage.extras, NAME)
     prompt = usage.input - (int(extras[_TOOL_USE]) if _TOOL_USE in extras else 0)
     thoughts, cached = min(usage.reasoning, usage.output), min(usage.cached, usage.input)
     fields = {

@@ -26,19 +26,14 @@ from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.answer_wire import (
-    ABSENT,
     BODY_KEYS,
     CHOICE_KEYS,
     HEAD_KEYS,
-    UNREADABLE,
     ChatChoiceDelta,
     ChatChunk,
     ChatDelta,
     decode_chunk,
     decode_head,
-    items,
-    members,
-    plain,
 )
 from dragoman.dialects.openai_chat.open_choice import OTHER, REASONING, REFUSAL, TEXT, OpenChoice
 from dragoman.dialects.openai_chat.reasoning_details import parse_entries
@@ -46,6 +41,7 @@ from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, reason_of
 from dragoman.dialects.openai_chat.thought_signatures import signature_in
 from dragoman.dialects.openai_chat.usage import parse_usage
 from dragoman.dialects.parsing import extras_of, link
+from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.error_bodies import read_failure
 
@@ -145,7 +141,7 @@ class ChatAnswerParser:
         """Puts the head together. It is told with the first choice: a chunk may go ahead that has not even a name."""
         try:
             head = decode_head(frame)
-            fields = members(frame)
+            fields = decode_members(frame)
         except UNREADABLE:
             head, fields = decode_head(b"{}"), {}
         for key, raw in fields.items():
@@ -176,7 +172,7 @@ class ChatAnswerParser:
         if len(told) > 4:
             self._usage = told
         elif chunk.x_groq is not ABSENT and b'"usage"' in bytes(chunk.x_groq):
-            told = bytes(members(chunk.x_groq).get("usage", b""))
+            told = bytes(decode_members(chunk.x_groq).get("usage", b""))
             self._usage = told if told[:1] == b"{" else self._usage
 
     def _choice(self, index: int) -> OpenChoice:
@@ -206,8 +202,8 @@ class ChatAnswerParser:
             self._keep_extras(choice, wire, frame)
 
     def _keep_extras(self, choice: OpenChoice, wire: ChatChoiceDelta, frame: bytes) -> None:
-        for raw in items(members(frame)["choices"]):
-            fields = members(raw)
+        for raw in decode_items(decode_members(frame)["choices"]):
+            fields = decode_members(raw)
             if bytes(fields.get("index", b"0")) == b"%d" % (wire.index or 0):
                 extras = {key: bytes(value) for key, value in fields.items() if key not in CHOICE_KEYS}
                 choice.extras = {key: value for key, value in extras.items() if value != _NULL}
@@ -251,7 +247,7 @@ class ChatAnswerParser:
             elif logprobs is not None and choice.open == TEXT:
                 out.append(TextDelta(choice.index, choice.part, EMPTY, logprobs))
         elif literal[0] == _LIST:
-            for part in items(literal):
+            for part in decode_items(literal):
                 self._content_part(choice, bytes(part), out)
 
     def _speak(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
@@ -266,7 +262,7 @@ class ChatAnswerParser:
         """Content as a list: Mistral's thinking, Databricks' summaries, and kinds that only the provider knows."""
         if raw[:1] != b"{":
             return
-        fields = members(raw)
+        fields = decode_members(raw)
         kind = unquote(bytes(fields["type"])) if bytes(fields.get("type", b""))[:1] == b'"' else ""
         text = bytes(fields.get("text", b""))
         if kind == "text" and text[:1] == b'"':
@@ -283,9 +279,9 @@ class ChatAnswerParser:
     def _think(self, choice: OpenChoice, raw: Raw, field: str, out: list[Event]) -> None:
         if bytes(raw)[:1] == b'"':
             self._ponder(choice, bytes(raw), field, out)
-        for piece in items(raw) if bytes(raw)[:1] == b"[" else ():
+        for piece in decode_items(raw) if bytes(raw)[:1] == b"[" else ():
             if bytes(piece)[:1] == b"{":
-                self._ponder(choice, bytes(members(piece).get("text", b"")), field, out)
+                self._ponder(choice, bytes(decode_members(piece).get("text", b"")), field, out)
 
     def _ponder(self, choice: OpenChoice, literal: bytes, field: str, out: list[Event]) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
@@ -322,7 +318,7 @@ class ChatAnswerParser:
     def _hear(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
         if bytes(raw)[:1] != b"{":
             return
-        fields = {key: bytes(value) for key, value in members(raw).items() if bytes(value) != _NULL}
+        fields = {key: bytes(value) for key, value in decode_members(raw).items() if bytes(value) != _NULL}
         data = fields.pop("data", EMPTY)
         transcript = fields.pop("transcript", None)
         if data == EMPTY and transcript in (None, EMPTY) and fields.get("id", EMPTY) == EMPTY:
@@ -336,7 +332,7 @@ class ChatAnswerParser:
 
     def _see(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
         for item in _objects(raw):
-            image = plain(item).get("image_url")
+            image = decode_object(item).get("image_url")
             url = image.get("url") if isinstance(image, dict) else image
             if not isinstance(url, str):
                 continue
@@ -347,7 +343,7 @@ class ChatAnswerParser:
 
 def _complains(frame: bytes) -> bool:
     """An error that does not stand in `error`, as some servers write it in place of a chunk."""
-    return b'"error"' in frame or not _COMPLAINTS.isdisjoint(members(frame))
+    return b'"error"' in frame or not _COMPLAINTS.isdisjoint(decode_members(frame))
 
 
 def _breakdown(choice: OpenChoice) -> Failure:
@@ -363,13 +359,13 @@ def _token_logprobs(raw: Raw) -> Json | None:
     text = bytes(raw)
     if text[:1] != b"{":
         return None
-    content = bytes(members(text).get("content", b""))
+    content = bytes(decode_members(text).get("content", b""))
     return content if content[:1] == b"[" and len(content) > 2 else None
 
 
 def _objects(raw: Raw) -> Sequence[bytes]:
     text = bytes(raw)
-    return [bytes(item) for item in items(text) if bytes(item)[:1] == b"{"] if text[:1] == b"[" else ()
+    return [bytes(item) for item in decode_items(text) if bytes(item)[:1] == b"{"] if text[:1] == b"[" else ()
 
 
 def unreadable(body: bytes) -> Failed:

@@ -11,9 +11,10 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.openai_chat import ORIGIN
 from dragoman.dialects.openai_chat.answer_events import ChatAnswerParser, unreadable
-from dragoman.dialects.openai_chat.answer_wire import ABSENT, UNREADABLE, decode_glanced
+from dragoman.dialects.openai_chat.answer_wire import decode_glanced
 from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, reason_of
 from dragoman.dialects.openai_chat.usage import count_usage
+from dragoman.dialects.raw_json import ABSENT, UNREADABLE
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:

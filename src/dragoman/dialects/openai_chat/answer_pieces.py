@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Origin
 from dragoman.dialects.citations import page_of
 from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.ownership import own_members
+from dragoman.dialects.raw_json import encode
 
-_encode = msgspec.json.Encoder().encode
 _PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think"})
-
-
-def own_members(extras: Extras | None) -> bytes:
-    """Fields of our own dialect, each with a comma before it."""
-    if extras is None or extras.dialect != NAME:
-        return b""
-    return b"".join([b",%b:%b" % (quote(key), value) for key, value in extras.fields.items()])
 
 
 def annotation(citation: Json, origin: Origin) -> Json | None:
@@ -28,7 +20,7 @@ def annotation(citation: Json, origin: Origin) -> Json | None:
     if page is None:
         return None
     cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
-    return _encode({"type": "url_citation", "url_citation": cited})
+    return encode({"type": "url_citation", "url_citation": cited})
 
 
 def media(
@@ -37,7 +29,7 @@ def media(
     """The member of a message that holds a sound or a picture; nothing for what Chat cannot say."""
     if kind is MediaKind.AUDIO:
         words = b"" if transcript is None else b',"transcript":' + transcript
-        return b'"audio":{"data":' + data + words + own_members(extras) + b"}"
+        return b'"audio":{"data":' + data + words + own_members(extras, NAME) + b"}"
     if kind is MediaKind.IMAGE:
         return b'"images":[' + image(media_type, data, url) + b"]"
     return b""

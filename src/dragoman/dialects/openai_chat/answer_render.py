@@ -21,18 +21,12 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.replies import Choice, Reply, Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.answer_pieces import (
-    annotation,
-    detailed,
-    image,
-    logprobs_object,
-    own_members,
-    reasoning_field,
-)
+from dragoman.dialects.openai_chat.answer_pieces import annotation, detailed, image, logprobs_object, reasoning_field
 from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
 from dragoman.dialects.openai_chat.stop_reasons import word_for
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
+from dragoman.dialects.ownership import own_fields, own_members
 
 
 def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
@@ -53,7 +47,7 @@ def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
         out += (b',"service_tier":', quote(reply.service_tier))
     if reply.fingerprint is not None:
         out += (b',"system_fingerprint":', quote(reply.fingerprint))
-    out += (own_members(reply.extras), b"}")
+    out += (own_members(reply.extras, NAME), b"}")
     return b"".join(out)
 
 
@@ -62,7 +56,7 @@ def _choice(index: int, choice: Choice, answering: AnswerContext) -> bytes:
     reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
     word = word_for(reason, parts.legacy, bool(parts.refusals))
     return b'{"index":%d,"message":%b,"logprobs":%b,"finish_reason":"%b"%b}' % (
-        *(index, parts.message(), logprobs_object(choice.logprobs), word, own_members(choice.extras)),
+        *(index, parts.message(), logprobs_object(choice.logprobs), word, own_members(choice.extras, NAME)),
     )
 
 
@@ -94,7 +88,7 @@ class _SortedParts:
                     self.notes.append(part)
                 case Opaque() if part.origin.dialect == NAME:
                     self.content.append(part)
-        self.legacy = legacy or any(own_members(call.extras) == b',"function_call":true' for call in self.calls)
+        self.legacy = legacy or any(own_members(call.extras, NAME) == b',"function_call":true' for call in self.calls)
 
     def message(self) -> bytes:
         out = [b'{"role":"assistant","content":', self._content()]
@@ -185,7 +179,6 @@ def _sound(part: Media) -> bytes:
     """The SDK's type wants an id and a date with every sound."""
     data = part.source.data if isinstance(part.source, Inline) else EMPTY
     fields: dict[str, bytes] = {"id": EMPTY, "expires_at": b"0"}
-    if part.extras is not None and part.extras.dialect == NAME:
-        fields |= part.extras.fields
-    more = own_members(Extras(NAME, fields))
+    fields |= own_fields(part.extras, NAME)
+    more = own_members(Extras(NAME, fields), NAME)
     return b',"audio":{"data":%b,"transcript":%b%b}' % (data, part.transcript or EMPTY, more)

@@ -5,12 +5,10 @@ Texts stay raw: they are copied, not decoded. `b""` is absent, `b"null"` is null
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import Raw
 
-ABSENT = Raw()
+from dragoman.dialects.raw_json import ABSENT
 
 
 class ChatFunctionDelta(msgspec.Struct, gc=False):
@@ -98,7 +96,3 @@ CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "
 decode_chunk = msgspec.json.Decoder(ChatChunk).decode
 decode_glanced = msgspec.json.Decoder(GlancedAnswer).decode
 decode_head = msgspec.json.Decoder(ChatHead).decode
-members = msgspec.json.Decoder(dict[str, Raw]).decode
-items = msgspec.json.Decoder(list[Raw]).decode
-plain = msgspec.json.Decoder(dict[str, Any]).decode
-UNREADABLE = (msgspec.DecodeError, RecursionError)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_errors import error_object, headers_of, status_of
+from dragoman.dialects.raw_json import encode
 from dragoman.wire.error_bodies import read_failure
 
 _TOO_LONG = "maximum context length"
-
-_encode = msgspec.json.Encoder().encode
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -28,7 +25,7 @@ def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[
 
 def error_body(failure: Failure) -> bytes:
     """The body alone, which is also the last chunk of a stream that failed."""
-    return _encode({"error": error_object(failure, message_of(failure))})
+    return encode({"error": error_object(failure, message_of(failure))})
 
 
 def message_of(failure: Failure) -> str:

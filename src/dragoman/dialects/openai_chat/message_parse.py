@@ -37,6 +37,7 @@ from dragoman.conversation.parts import (
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.plain_messages import parse_arguments
 from dragoman.dialects.parsing import OPENAI_FILES, cache_hint, extras_of, kind_of, link, made_id, state
+from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, members, render_object, salvage
 
@@ -46,18 +47,16 @@ UNTITLED = "untitled"
 BARE = "bare"
 DOCUMENT_URL = "document_url"
 """Shapes of media besides Chat's own: a URL as plain text, a document by its URL. `untitled`: a file without a name."""
-_NONE = Raw()
-_NOTHING = (b"", b"null")
 
 
 class ChatWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
-    arguments: Raw = _NONE
+    arguments: Raw = ABSENT
 
 
 class ChatWireCustom(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
-    input: Raw = _NONE
+    input: Raw = ABSENT
 
 
 class ChatWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -65,37 +64,37 @@ class ChatWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str | None = "function"
     function: ChatWireFunction | None = None
     custom: ChatWireCustom | None = None
-    extra_content: Raw = _NONE
-    cache_control: Raw = _NONE
+    extra_content: Raw = ABSENT
+    cache_control: Raw = ABSENT
 
 
 class ChatWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: str
-    content: Raw = _NONE
+    content: Raw = ABSENT
     name: str | UnsetType | None = UNSET
     tool_calls: list[ChatWireCall] | UnsetType | None = UNSET
     tool_call_id: str | UnsetType | None = UNSET
-    refusal: Raw = _NONE
-    reasoning_content: Raw = _NONE
-    reasoning: Raw = _NONE
-    reasoning_details: Raw = _NONE
+    refusal: Raw = ABSENT
+    reasoning_content: Raw = ABSENT
+    reasoning: Raw = ABSENT
+    reasoning_details: Raw = ABSENT
     function_call: ChatWireFunction | UnsetType | None = UNSET
-    audio: Raw = _NONE
-    annotations: Raw = _NONE
-    cache_control: Raw = _NONE
+    audio: Raw = ABSENT
+    annotations: Raw = ABSENT
+    cache_control: Raw = ABSENT
     prefix: bool | UnsetType | None = UNSET
 
 
 class ChatWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str
-    text: Raw = _NONE
-    refusal: Raw = _NONE
-    image_url: Raw = _NONE
-    input_audio: Raw = _NONE
-    file: Raw = _NONE
-    video_url: Raw = _NONE
-    document_url: Raw = _NONE
-    cache_control: Raw = _NONE
+    text: Raw = ABSENT
+    refusal: Raw = ABSENT
+    image_url: Raw = ABSENT
+    input_audio: Raw = ABSENT
+    file: Raw = ABSENT
+    video_url: Raw = ABSENT
+    document_url: Raw = ABSENT
+    cache_control: Raw = ABSENT
 
 
 _messages = msgspec.json.Decoder(list[ChatWireMessage]).decode
@@ -188,15 +187,15 @@ class ChatMessageParser:
     def _assistant(self, wire: ChatWireMessage, extras: ExtraFields) -> Message:
         content = bytes(wire.content)
         parts: list[Part] = []
-        if wire.reasoning_content is not _NONE or wire.reasoning is not _NONE or wire.reasoning_details is not _NONE:
+        if wire.reasoning_content is not ABSENT or wire.reasoning is not ABSENT or wire.reasoning_details is not ABSENT:
             parts += self._reasoning(wire)
         calls = wire.tool_calls
         if content[:1] == b'"':
             if content != EMPTY or not (calls or wire.function_call):
                 parts.append(Text(content))
-        elif content not in _NOTHING:
+        elif content not in NOTHING:
             parts += self._content(content)
-        if wire.refusal is not _NONE or wire.audio is not _NONE or wire.annotations is not _NONE:
+        if wire.refusal is not ABSENT or wire.audio is not ABSENT or wire.annotations is not ABSENT:
             parts += self._asides(wire)
         if calls:
             parts += [self._call(call, number, extras) for number, call in enumerate(calls)]
@@ -250,7 +249,7 @@ class ChatMessageParser:
                 "a tool call without its function", at=f"/messages/{self._index}/tool_calls/{number}/function"
             )
         identity = wire.id or made_id(self._calls, name)
-        if not extras and wire.extra_content is _NONE and wire.cache_control is _NONE:
+        if not extras and wire.extra_content is ABSENT and wire.cache_control is ABSENT:
             return Call(identity, name, arguments, None, custom)
         at = f"$.tool_calls[{number}]"
         fields = {**extras.get(at, {}), **extras.get(at + ".function", {})}
@@ -295,7 +294,7 @@ class ChatMessageParser:
         )
 
     def _content(self, content: bytes) -> tuple[Part, ...]:
-        if content in _NOTHING:
+        if content in NOTHING:
             return ()
         at = f"/messages/{self._index}/content"
         if content[:1] != b"[":
@@ -314,7 +313,7 @@ def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...]
     fields = dict(extras.get("$", {}))
     for name in _FIELDS:
         value = getattr(wire, name)
-        if value is UNSET or value is _NONE:
+        if value is UNSET or value is ABSENT:
             continue
         text = bytes(value) if type(value) is Raw else b"null" if value is None else b"" if value else _raw_json(value)
         if text in _HOLDS_NOTHING:
@@ -340,7 +339,7 @@ def _raw_json(value: Any) -> bytes:
         return bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
     found = {name: getattr(value, name) for name in value.__struct_fields__}
     return render_object(
-        {name: _raw_json(item) for name, item in found.items() if item is not None and item is not _NONE}
+        {name: _raw_json(item) for name, item in found.items() if item is not None and item is not ABSENT}
     )
 
 
@@ -443,7 +442,7 @@ def _beside(wire: ChatWirePart, extras: Extras | None) -> Extras | None:
     found = {
         name: bytes(getattr(wire, name))
         for name in PART_PARSERS
-        if name != wire.type and getattr(wire, name) is not _NONE
+        if name != wire.type and getattr(wire, name) is not ABSENT
     }
     if not found:
         return extras

@@ -29,6 +29,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LEGACY, UNTITLED
+from dragoman.dialects.ownership import own_block, render_extras
 from dragoman.dialects.parsing import data_url
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
@@ -142,18 +143,8 @@ def _tail(message: Message, out: Pieces) -> None:
         out += (b',"name":', quote(message.name))
     if message.hint is not None:
         out += (b',"cache_control":', message.hint.json)
-    _extras(message, out)
+    render_extras(message.extras, NAME, out)
     out.append(b"}")
-
-
-def _extras(holder: Message | Part, out: Pieces) -> None:
-    extras = holder.extras
-    if extras is None:
-        return
-    if extras.dialect != NAME:
-        raise Unrepresentable(f"fields of {extras.dialect} in a Chat message: {', '.join(extras.fields)}")
-    for key, value in extras.fields.items():
-        out += (b",", quote(key), b":", value)
 
 
 def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
@@ -211,7 +202,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
             out += (b',"extra_content":{"google":{"thought_signature":', _signature(call.signature), b"}}")
         if call.hint is not None:
             out += (b',"cache_control":', call.hint.json)
-        _extras(call, out)
+        render_extras(call.extras, NAME, out)
         out.append(b"}")
         mark = b","
     if mark == b",":
@@ -219,9 +210,8 @@ def _calls(calls: list[Call], out: Pieces) -> None:
 
 
 def _signature(held: Opaque) -> bytes:
-    """Gemini's own signature as it is; any other under its maker's name."""
-    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect in (NAME, "gemini")
-    return held.json if own else quote(seal(held))
+    """Google's signature as it is, whichever of its endpoints made it; any other sealed under its maker's name."""
+    return held.json if held.kind == reasoning_states.THOUGHT else quote(seal(held))
 
 
 def argument_text(call: Call) -> bytes:
@@ -252,7 +242,7 @@ def _result(part: Part, out: Pieces) -> None:
         out += (b',"name":', quote(part.name))
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)
-    _extras(part, out)
+    render_extras(part.extras, NAME, out)
     out.append(b"}")
 
 
@@ -266,7 +256,7 @@ def render_part(part: Part, out: Pieces) -> None:
         return
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)
-    _extras(part, out)
+    render_extras(part.extras, NAME, out)
     out.append(b"}")
 
 
@@ -279,9 +269,7 @@ def _render_refusal(part: Refusal, out: Pieces) -> None:
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:
-    if part.origin.dialect != NAME:
-        raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in Chat content")
-    out.append(part.json)
+    out.append(own_block(part, NAME))
 
 
 def _render_media(part: Media, out: Pieces) -> None:

@@ -14,7 +14,7 @@ from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.answer_wire import UNREADABLE, items, members
+from dragoman.dialects.raw_json import UNREADABLE, decode_items, decode_members
 from dragoman.wire.json_reader import render_object
 
 TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
@@ -61,7 +61,7 @@ class ReasoningEntry(msgspec.Struct, gc=False):
 def parse_entries(raw: bytes) -> list[ReasoningEntry]:
     """The entries of a list; what is no entry is left out."""
     try:
-        found = [members(item) for item in items(raw) if bytes(item)[:1] == b"{"]
+        found = [decode_members(item) for item in decode_items(raw) if bytes(item)[:1] == b"{"]
     except UNREADABLE:
         return []
     return [entry for entry in map(_entry, found) if entry is not None]
@@ -94,7 +94,7 @@ def render_state(state: Opaque, text: bytes | None, kind: str, number: int, stre
 
 
 def _own_entry(state: Opaque, number: int, streamed: bool) -> Json:
-    fields = {key: bytes(value) for key, value in members(state.json).items()}
+    fields = {key: bytes(value) for key, value in decode_members(state.json).items()}
     if streamed and not {"text", "summary"}.isdisjoint(fields):
         fields = {key: value for key, value in fields.items() if key not in ("text", "summary")}
         fields["index"] = str(number).encode()

@@ -1,56 +1,43 @@
-"""OpenAI Chat Completions requests, both ways."""
+"""A client's Chat request to our values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.parts import Call, Opaque, Reasoning, Refusal, Result, Text
-from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import parse_messages
 from dragoman.dialects.openai_chat.plain_messages import parse_plain
 from dragoman.dialects.openai_chat.settings import parse_top_level
-from dragoman.dialects.parsing import parse_model, request_parser
+from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import members, readable, refuse_duplicates
-
-LIST = "messages"
-PATH = "/chat/completions"
-TELLS_MODEL = True
-HEADERS: dict[str, str] = {}
 
 
 @request_parser
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
-    source, repairs = readable(body)
-    found = members(source)
-    refuse_duplicates(source, found)
-    raw = found.get(LIST)
+    opened = open_body(body)
+    found = opened.members
+    raw = found.get("messages")
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Chat request has "messages"')
     top = parse_top_level(found)
     plain = parse_plain(raw)
     messages = plain.messages if plain is not None else parse_messages(raw)
-    conversation = Conversation(messages, top.tools, top.settings, top.extras, None, top.empty_tools)
     return Ask(
         NAME,
         parse_model(found),
-        bytes(found.get("stream", b"")) == b"true",
-        conversation,
-        source,
+        asks_for_stream(found),
+        top.conversation(messages),
+        opened.source,
         found,
         headers or {},
         top.include_usage,
-        repairs,
+        opened.repairs,
         plain.traits if plain is not None else None,
     )
-
-
-def path(options: RenderOptions) -> str:
-    return PATH
 
 
 def locate(message: Message, part: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -16,48 +16,55 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import (
     THINKING_FIELDS,
     FormatKind,
-    Number,
     ResponseFormat,
     Settings,
 )
-from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
 from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
+from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import own_extras, put
-from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, members, render_object
+from dragoman.dialects.rendering import put
+from dragoman.dialects.top_level import (
+    Members,
+    ParsedMember,
+    PlainMembers,
+    SpecialMembers,
+    TopLevel,
+    decode_flag,
+    decode_number,
+    decode_whole,
+    decode_word,
+    parse_members,
+    setting_members,
+)
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import items, members, render_object
 
-_number = msgspec.json.Decoder(Number).decode
-_whole = msgspec.json.Decoder(int).decode
-_flag = msgspec.json.Decoder(bool).decode
-_word = msgspec.json.Decoder(str).decode
-_raw = bytes
-
-PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "temperature": ("temperature", _number),
-    "top_p": ("top_p", _number),
-    "top_k": ("top_k", _number),
-    "min_p": ("min_p", _number),
-    "seed": ("seed", _whole),
-    "random_seed": ("seed", _whole),
-    "frequency_penalty": ("frequency_penalty", _number),
-    "presence_penalty": ("presence_penalty", _number),
-    "n": ("n", _whole),
-    "logprobs": ("logprobs", _flag),
-    "top_logprobs": ("top_logprobs", _whole),
-    "max_completion_tokens": ("max_tokens", _whole),
-    "max_tokens": ("max_tokens", _whole),
-    "parallel_tool_calls": ("parallel_tool_calls", _flag),
-    "verbosity": ("verbosity", _word),
-    "user": ("user", _word),
-    "metadata": ("metadata", _raw),
-    "service_tier": ("service_tier", _word),
-    "store": ("store", _flag),
-    "prompt_cache_key": ("prompt_cache_key", _word),
+PLAIN: PlainMembers = {
+    "temperature": ("temperature", decode_number),
+    "top_p": ("top_p", decode_number),
+    "top_k": ("top_k", decode_number),
+    "min_p": ("min_p", decode_number),
+    "seed": ("seed", decode_whole),
+    "random_seed": ("seed", decode_whole),
+    "frequency_penalty": ("frequency_penalty", decode_number),
+    "presence_penalty": ("presence_penalty", decode_number),
+    "n": ("n", decode_whole),
+    "logprobs": ("logprobs", decode_flag),
+    "top_logprobs": ("top_logprobs", decode_whole),
+    "max_completion_tokens": ("max_tokens", decode_whole),
+    "max_tokens": ("max_tokens", decode_whole),
+    "parallel_tool_calls": ("parallel_tool_calls", decode_flag),
+    "verbosity": ("verbosity", decode_word),
+    "user": ("user", decode_word),
+    "metadata": ("metadata", bytes),
+    "service_tier": ("service_tier", decode_word),
+    "store": ("store", decode_flag),
+    "prompt_cache_key": ("prompt_cache_key", decode_word),
 }
 """Wire name → our field and its decoder."""
 
@@ -65,98 +72,49 @@ SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "
 """Members that are read elsewhere."""
 
 
-class TopLevel(msgspec.Struct):
-    """What the top level says besides the messages."""
-
-    settings: Settings
-    tools: tuple[Tool | NativeTool, ...]
-    extras: Extras | None
-    empty_tools: bool
-    include_usage: bool
-
-
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
-    """Settings, tools and the fields we do not know."""
-    settings, extras = _parse_rest(tuple([(key, bytes(value)) for key, value in source.items() if key not in SKIPPED]))
+    """Settings, tools and the fields that we do not know."""
+    settings, extras = parse_settings(setting_members(source, SKIPPED))
     tools, empty = parse_tools(source)
-    return TopLevel(settings, tools, extras, empty, _include_usage(source))
+    return TopLevel(settings, tools, extras, empty, include_usage=_include_usage(source))
 
 
 @lru_cache(maxsize=128)
-def _parse_rest(source: tuple[tuple[str, bytes], ...]) -> tuple[Settings, Extras | None]:
+def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
     """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
-    found: dict[str, Any] = {}
-    extras: dict[str, Json] = {}
-    nulls: list[str] = []
-    thinking: dict[str, bytes] = {}
-    for key, raw in source:
-        if raw == b"null":
-            nulls.append(key)
-            continue
-        plain = PLAIN.get(key)
-        if plain is not None:
-            _parse_plain(key, raw, plain, found, extras)
-        elif key in THINKING_FIELDS:
-            thinking[key] = raw
-        elif key in PARSERS:
-            _parse_special(key, raw, found, extras)
-        else:
-            extras[key] = raw
+    thinking = {key: raw for key, raw in members if key in THINKING_FIELDS and raw != b"null"}
+    found, extras = parse_members([pair for pair in members if pair[0] not in thinking], PLAIN, PARSERS)
     if thinking:
         parse_thinking(thinking, found, extras)
-    if nulls:
-        found["nulls"] = tuple(nulls)
+    for field, spelled in (("max_tokens", "limit_as"), ("seed", "seed_as")):
+        if field in found:
+            found[spelled] = next(key for key, raw in members if raw != b"null" and _field_of(key) == field)
     return Settings(**found), extras_of(NAME, extras)
 
 
-def _parse_plain(
-    key: str, raw: bytes, plain: tuple[str, Callable[[Any], Any]], found: dict[str, Any], extras: dict[str, Json]
-) -> None:
-    field, decode = plain
-    if field in found:
-        extras[key] = raw
-        return
-    try:
-        found[field] = decode(raw)
-    except msgspec.DecodeError as fault:
-        raise malformed(fault, f"/{key}") from None
-    if field == "max_tokens":
-        found["limit_as"] = key
-    elif field == "seed":
-        found["seed_as"] = key
+def _field_of(key: str) -> str:
+    return PLAIN[key][0] if key in PLAIN else ""
 
 
-def _parse_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
-    """A member with a form of its own. What has another form than we know is kept as it is."""
-    try:
-        content = PARSERS[key](raw)
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
-        content = None
-    if content is None:
-        extras[key] = raw
-    else:
-        found |= content
-
-
-def _parse_stop(raw: bytes) -> dict[str, Any] | None:
+def _parse_stop(raw: bytes) -> ParsedMember:
     if raw[:1] == b'"':
-        return {"stop": (raw,), "stop_listed": False}
+        return {"stop": (raw,), "stop_listed": False}, {}
     texts = tuple(bytes(item) for item in items(raw, "/stop"))
     if not texts:
-        return None
+        return {}, {"": raw}
     if any(text[:1] != b'"' for text in texts):
         raise MalformedRequest("a stop sequence that is not a string", at="/stop")
-    return {"stop": texts}
+    return {"stop": texts}, {}
 
 
-def _parse_choice(raw: bytes) -> dict[str, Any]:
+def _parse_choice(raw: bytes) -> ParsedMember:
     if raw[:1] == b'"':
         word = unquote(raw)
         mode = _MODES.get(word)
         if mode is None:
-            return {"tool_choice": ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)}
-        return {"tool_choice": ToolChoice(mode, spelled=word if word == ANY else "")}
-    return {"tool_choice": _named_choice(raw, msgspec.json.decode(raw))}
+            return {"tool_choice": ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)}, {}
+        return {"tool_choice": ToolChoice(mode, spelled=word if word == ANY else "")}, {}
+    return {"tool_choice": _named_choice(raw, msgspec.json.decode(raw))}, {}
 
 
 ANY = "any"
@@ -182,37 +140,36 @@ def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
-def _parse_legacy_choice(raw: bytes) -> dict[str, Any]:
+def _parse_legacy_choice(raw: bytes) -> ParsedMember:
     if raw[:1] == b'"':
-        return {"tool_choice": ToolChoice(ChoiceMode(unquote(raw)), spelled=LEGACY)}
-    return {"tool_choice": ToolChoice(ChoiceMode.NAMED, (msgspec.json.decode(raw)["name"],), spelled=LEGACY)}
+        return {"tool_choice": ToolChoice(ChoiceMode(unquote(raw)), spelled=LEGACY)}, {}
+    return {"tool_choice": ToolChoice(ChoiceMode.NAMED, (msgspec.json.decode(raw)["name"],), spelled=LEGACY)}, {}
 
 
-def _parse_format(raw: bytes) -> dict[str, Any] | None:
+def _parse_format(raw: bytes) -> ParsedMember:
     wire = members(raw, "/response_format")
     kind = _FORMATS.get(unquote(bytes(wire["type"])))
     if kind is None or wire.keys() - {"type", "json_schema"}:
-        return None
+        return {}, {"": raw}
     if kind is not FormatKind.SCHEMA:
-        return {"response_format": ResponseFormat(kind)}
+        return {"response_format": ResponseFormat(kind)}, {}
     schema = members(wire["json_schema"], "/response_format/json_schema")
     if schema.keys() - {"name", "description", "schema", "strict"}:
-        return None
+        return {}, {"": raw}
     strict = bytes(schema.get("strict", b"null"))
-    return {
-        "response_format": ResponseFormat(
-            kind,
-            bytes(schema["schema"]) if "schema" in schema else None,
-            unquote(bytes(schema.get("name", b'""'))),
-            text_literal(schema.get("description")),
-            None if strict == b"null" else _flag(strict),
-        )
-    }
+    form = ResponseFormat(
+        kind,
+        bytes(schema["schema"]) if "schema" in schema else None,
+        unquote(bytes(schema.get("name", b'""'))),
+        text_literal(schema.get("description")),
+        None if strict == b"null" else decode_flag(strict),
+    )
+    return {"response_format": form}, {}
 
 
 _FORMATS = {"text": FormatKind.TEXT, "json_object": FormatKind.JSON, "json_schema": FormatKind.SCHEMA}
 
-PARSERS: dict[str, Callable[[bytes], dict[str, Any] | None]] = {
+PARSERS: SpecialMembers = {
     "stop": _parse_stop,
     "tool_choice": _parse_choice,
     "function_call": _parse_legacy_choice,
@@ -240,7 +197,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["stream"] = b"true"
         if options.usage:
             out["stream_options"] = b'{"include_usage":true}'
-    out |= own_extras(conversation, NAME)
+    out |= require_own(conversation.extras, NAME)
     return out
 
 
@@ -290,9 +247,7 @@ def _render_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
             allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
             out["tool_choice"] = msgspec.json.encode({"type": "allowed_tools", "allowed_tools": allowed})
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
-                raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
-            out["tool_choice"] = choice.json
+            out["tool_choice"] = own_choice(choice, NAME)
         case _:
             out["tool_choice"] = quote(ANY if choice.spelled == ANY else choice.mode)
 

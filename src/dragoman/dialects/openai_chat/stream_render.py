@@ -28,19 +28,13 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.answer_pieces import (
-    annotation,
-    detailed,
-    logprobs_object,
-    media,
-    own_members,
-    reasoning_field,
-)
+from dragoman.dialects.openai_chat.answer_pieces import annotation, detailed, logprobs_object, media, reasoning_field
 from dragoman.dialects.openai_chat.errors import error_body
 from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
 from dragoman.dialects.openai_chat.stop_reasons import word_for
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
+from dragoman.dialects.ownership import own_members
 from dragoman.wire.sse import DONE_FRAME, data_frame
 
 Place = tuple[int, int]
@@ -122,7 +116,7 @@ class ChatStreamRenderer:
         if event.fingerprint is not None:
             head += b',"system_fingerprint":' + quote(event.fingerprint)
         self._head = head + b',"choices":['
-        self._lead = head + own_members(event.extras) + b',"choices":['
+        self._lead = head + own_members(event.extras, NAME) + b',"choices":['
 
     def _choice(self, index: int) -> _RenderedChoice:
         found = self._choices.get(index)
@@ -205,7 +199,7 @@ class ChatStreamRenderer:
             return
         choice = self._choice(event.choice)
         index = len(choice.calls)
-        legacy = self._legacy or own_members(event.extras) == b',"function_call":true'
+        legacy = self._legacy or own_members(event.extras, NAME) == b',"function_call":true'
         choice.calls[event.part] = (index, event.custom, legacy)
         if legacy:
             self._delta(choice, b'"function_call":{"name":%b,"arguments":""}' % quote(event.name))
@@ -257,7 +251,7 @@ class ChatStreamRenderer:
             self._delta(choice, b'"content":""', content=True)
         legacy = any(call[2] for call in choice.calls.values())
         word = word_for(event.reason, legacy, choice.refused)
-        more = own_members(event.extras)
+        more = own_members(event.extras, NAME)
         self._out += (choice.opening, b'},"logprobs":null,"finish_reason":"', word, b'"', more, b"}]", self._tail)
         choice.stopped = True
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.ownership import own_or_sealed
 from dragoman.dialects.parsing import state
 
 
@@ -36,5 +36,4 @@ def signature_in(extra_content: bytes, origin: Origin) -> Opaque | None:
 
 def render_signature(held: Opaque) -> Json:
     """The dialect's own state as it is, any other under its maker's name."""
-    own = held.kind == reasoning_states.THOUGHT and held.origin.dialect == NAME
-    return b'{"google":{"thought_signature":' + (held.json if own else quote(seal(held))) + b"}}"
+    return b'{"google":{"thought_signature":' + own_or_sealed(held, reasoning_states.THOUGHT, NAME) + b"}}"

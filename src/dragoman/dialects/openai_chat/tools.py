@@ -13,9 +13,10 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
-from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, malformed, members, render_object
 
 
@@ -171,9 +172,7 @@ render_tools = IdentityCache(_grouped)
 
 def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
-        if tool.origin.dialect != NAME:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Chat request")
-        return tool.json
+        return own_tool(tool, NAME)
     if tool.custom:
         return _render_custom(tool)
     inner, outer = _split_extras(tool)
@@ -206,10 +205,7 @@ def _render_custom(tool: Tool) -> Json:
 
 def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:
     """Extras that stood inside `function`, and those beside it."""
-    if tool.extras is None:
-        return {}, {}
-    if tool.extras.dialect != NAME:
-        raise Unrepresentable(f"fields of {tool.extras.dialect} in a Chat tool")
-    inner = {key[9:]: value for key, value in tool.extras.fields.items() if key.startswith("function.")}
-    outer = {key: value for key, value in tool.extras.fields.items() if not key.startswith("function.")}
+    fields = require_own(tool.extras, NAME)
+    inner = {key[9:]: value for key, value in fields.items() if key.startswith("function.")}
+    outer = {key: value for key, value in fields.items() if not key.startswith("function.")}
     return inner, outer

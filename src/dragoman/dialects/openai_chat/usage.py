@@ -6,10 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.answer_wire import UNREADABLE, plain
+from dragoman.dialects.openai_usage import count_in, details_in, other_counts
+from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.raw_json import UNREADABLE, decode_object, encode
 
 _KNOWN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 _KNOWN_DETAILS = {
@@ -18,29 +20,28 @@ _KNOWN_DETAILS = {
 }
 _CACHED = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.decode
 
 
 def parse_usage(raw: bytes) -> Usage | None:
     """The tokens, or None where nothing is told."""
     try:
-        told = plain(raw)
+        told = decode_object(raw)
     except UNREADABLE:
         return None
-    inputs, outputs = _details(told, "prompt_tokens_details"), _details(told, "completion_tokens_details")
-    reasoning = _count(outputs, "reasoning_tokens") or _count(told, "reasoning_tokens")
-    cached = _count(inputs, "cached_tokens") or next((n for n in (_count(told, key) for key in _CACHED) if n), 0)
-    written = _count(inputs, "cache_write_tokens") or _count(told, "cache_creation_input_tokens")
-    entered, output = _count(told, "prompt_tokens"), _count(told, "completion_tokens")
-    untold = _count(told, "total_tokens") - entered - output
-    if untold > 0 and untold == _count(inputs, "audio_tokens"):
+    inputs, outputs = details_in(told, "prompt_tokens_details"), details_in(told, "completion_tokens_details")
+    reasoning = count_in(outputs, "reasoning_tokens") or count_in(told, "reasoning_tokens")
+    cached = count_in(inputs, "cached_tokens") or next((n for n in (count_in(told, key) for key in _CACHED) if n), 0)
+    written = count_in(inputs, "cache_write_tokens") or count_in(told, "cache_creation_input_tokens")
+    entered, output = count_in(told, "prompt_tokens"), count_in(told, "completion_tokens")
+    untold = count_in(told, "total_tokens") - entered - output
+    if untold > 0 and untold == count_in(inputs, "audio_tokens"):
         entered += untold
     elif untold > 0 and reasoning in (0, untold):
         # Thinking that was charged and not counted as output.
         output += untold
         reasoning = untold
-    return Usage(entered, output, cached, written, reasoning, _extras(told))
+    return Usage(entered, output, cached, written, reasoning, other_counts(told, _KNOWN, _KNOWN_DETAILS, NAME))
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
@@ -84,9 +85,7 @@ def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
 
 def render_usage(usage: Usage) -> Json:
     """The usage object, with the fields of its own dialect where it came from there."""
-    fields: dict[str, Any] = {}
-    if usage.extras is not None and usage.extras.dialect == NAME:
-        fields = {key: _decode(value) for key, value in usage.extras.fields.items()}
+    fields: dict[str, Any] = {key: _decode(value) for key, value in own_fields(usage.extras, NAME).items()}
     inputs: dict[str, Any] = fields.pop("prompt_tokens_details", {})
     outputs: dict[str, Any] = fields.pop("completion_tokens_details", {})
     inputs["cached_tokens"] = usage.cached
@@ -100,29 +99,4 @@ def render_usage(usage: Usage) -> Json:
         "prompt_tokens_details": inputs,
         "completion_tokens_details": outputs,
     }
-    return _encode(told | fields)
-
-
-def _details(told: dict[str, Any], key: str) -> dict[str, Any]:
-    found = told.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _count(told: dict[str, Any], key: str) -> int:
-    found = told.get(key)
-    return int(found) if isinstance(found, (int, float)) and 0 <= found < 2**53 else 0
-
-
-def _extras(told: dict[str, Any]) -> Extras | None:
-    """What is told besides: costs, times, tokens of sounds and pictures."""
-    fields: dict[str, Json] = {}
-    for key, value in told.items():
-        if key in _KNOWN or value is None:
-            continue
-        if key in _KNOWN_DETAILS:
-            others = {name: count for name, count in _details(told, key).items() if name not in _KNOWN_DETAILS[key]}
-            if others:
-                fields[key] = _encode(others)
-            continue
-        fields[key] = _encode(value)
-    return Extras(NAME, fields) if fields else None
+    return encode(told | fields)

@@ -28,17 +28,10 @@ from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.answer_wire import (
-    ABSENT,
-    UNREADABLE,
-    ResponsesStreamEvent,
-    decode_event,
-    objects,
-    present,
-    string,
-)
+from dragoman.dialects.openai_responses.answer_wire import ResponsesStreamEvent, decode_event, objects, present
 from dragoman.dialects.openai_responses.usage import parse_usage
 from dragoman.dialects.parsing import base62, extras_of, state
+from dragoman.dialects.raw_json import ABSENT, UNREADABLE, text_in
 from dragoman.dialects.split_surrogates import TornDeltas
 from dragoman.wire.error_bodies import read_failure
 from dragoman.wire.json_reader import render_object
@@ -111,7 +104,7 @@ class ResponsesAnswerParser:
     def take_whole(self, body: bytes, out: list[Event]) -> bool:
         """Read a response object. False where it is none."""
         response = present(body)
-        status = string(response.get("status"))
+        status = text_in(response.get("status"))
         if "error" in response and status in ("failed", ""):
             self._fail(None, body, out)
             return True
@@ -131,12 +124,12 @@ class ResponsesAnswerParser:
 
     def _start(self, response: Mapping[str, bytes], out: list[Event], whole: bool = False) -> None:
         self.begun = True
-        self._id = string(response.get("id"))
-        model = string(response.get("model"))
+        self._id = text_in(response.get("id"))
+        model = text_in(response.get("model"))
         if model and not self.origin.model:
             self.origin = Origin(self.origin.dialect, self.origin.provider, model, self.origin.account)
         others = {key: value for key, value in response.items() if key not in _HEAD and key != "incomplete_details"}
-        if string(others.get("status")) in (_FINISHED if whole else _STREAMED):
+        if text_in(others.get("status")) in (_FINISHED if whole else _STREAMED):
             others.pop("status")
         created = response.get("created_at", b"")
         out.append(
@@ -144,7 +137,7 @@ class ResponsesAnswerParser:
                 id=self._id,
                 model=model,
                 created=int(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
-                service_tier=string(response.get("service_tier")) or None,
+                service_tier=text_in(response.get("service_tier")) or None,
                 extras=extras_of(NAME, others),
             )
         )
@@ -172,11 +165,11 @@ class ResponsesAnswerParser:
         out.append(Ended())
 
     def _stop(self, response: Mapping[str, bytes], out: list[Event]) -> None:
-        status = string(response.get("status"))
+        status = text_in(response.get("status"))
         if status in ("queued", "in_progress"):
             return
         details = response.get("incomplete_details")
-        said = string(present(details).get("reason")) if details else status
+        said = text_in(present(details).get("reason")) if details else status
         reason = Stop.CALLS if self._called else Stop.REFUSAL if self._refused else Stop.END
         if status == "incomplete":
             reason = _REASONS.get(said, Stop.LENGTH)
@@ -191,7 +184,7 @@ class ResponsesAnswerParser:
         self._items[wire.output_index] = self._open(item, out)
 
     def _open(self, item: Mapping[str, bytes], out: list[Event]) -> _GrowingItem:
-        kind = string(item.get("type"))
+        kind = text_in(item.get("type"))
         if kind in CALLS:
             return self._open_call(kind, item, out)
         known = _MESSAGE if kind == "message" else _REASONING
@@ -203,9 +196,9 @@ class ResponsesAnswerParser:
         found = _GrowingItem(kind, extras_of(NAME, {key: value for key, value in item.items() if key not in _CALL}))
         part = found.parts[0] = self._begin()
         made = base62(self._seed or self._id, 0, part, length=24)
-        identity = string(item.get("call_id")) or string(item.get("id")) or f"call_{made}"
+        identity = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{made}"
         custom = kind == "custom_tool_call"
-        out.append(CallStarted(0, part, identity, string(item.get("name")), custom, found.extras))
+        out.append(CallStarted(0, part, identity, text_in(item.get("name")), custom, found.extras))
         return found
 
     def _begin(self) -> int:
@@ -308,7 +301,7 @@ class ResponsesAnswerParser:
 
     def _finish_message(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         for index, content in enumerate(objects(item.get("content"))):
-            if "refusal" in content and string(content.get("type")) == "refusal":
+            if "refusal" in content and text_in(content.get("type")) == "refusal":
                 if index not in found.parts:
                     self._refuse(found, index, content["refusal"], out)
                 continue
@@ -354,11 +347,11 @@ class ResponsesAnswerParser:
             self._keep(found, item, out)
             return
         extras = extras_of(NAME, {key: value for key, value in item.items() if key != "result"})
-        media_type = f"image/{string(item.get('output_format')) or 'png'}"
+        media_type = f"image/{text_in(item.get('output_format')) or 'png'}"
         out.append(MediaDelta(0, self._begin(), MediaKind.IMAGE, media_type, data, None, "", extras))
 
     def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
-        opaque = Opaque(kind=string(item.get("type")), json=render_object(item), origin=self.origin)
+        opaque = Opaque(kind=text_in(item.get("type")), json=render_object(item), origin=self.origin)
         out.append(Kept(0, self._begin(), opaque))
 
 

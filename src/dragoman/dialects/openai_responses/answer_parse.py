@@ -9,7 +9,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_responses import ORIGIN
 from dragoman.dialects.openai_responses.answer_events import ResponsesAnswerParser
-from dragoman.dialects.openai_responses.answer_wire import UNREADABLE
+from dragoman.dialects.raw_json import UNREADABLE
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:

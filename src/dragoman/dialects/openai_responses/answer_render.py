@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import Started
 from dragoman.conversation.literals import EMPTY
@@ -26,6 +27,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME, output_items
 from dragoman.dialects.openai_responses.response_object import identity, incomplete_details, response_for
 from dragoman.dialects.openai_responses.usage import render_usage
+from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.wire.json_reader import render_list
 
 
@@ -76,7 +78,7 @@ class _OutputRenderer:
 
     def _text(self, part: Text) -> None:
         self._close_text()
-        fields = output_items.own_fields(part.extras)
+        fields = own_fields(part.extras, NAME)
         if self.content and fields.get("id") != self.fields.get("id"):
             self._close_message()
         self.fields = self.fields or fields
@@ -98,25 +100,25 @@ class _OutputRenderer:
 
     def _reasoning(self, part: Reasoning) -> None:
         self._close_message()
-        fields = output_items.own_fields(part.extras)
+        fields = own_fields(part.extras, NAME)
         encrypted = None
         if part.state is not None:
-            encrypted = output_items.encrypted_content(part.state)
-            fields = fields or output_items.own_fields(part.state.extras)
+            encrypted = own_or_sealed(part.state, reasoning_states.ENCRYPTED, NAME)
+            fields = fields or own_fields(part.state.extras, NAME)
         literal = part.text.literal if part.text is not None else None
         self.items.append(output_items.reasoning(self._id("rs", fields), fields, literal, part.field, encrypted))
 
     def _state(self, state: Opaque) -> None:
         """State of a text or a call, which have no place for it: a reasoning item of its own."""
         self._close_message()
-        encrypted = output_items.encrypted_content(state)
+        encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
         self.items.append(output_items.reasoning(self._id("rs", {}), {}, None, "", encrypted))
 
     def _call(self, part: Call) -> None:
         self._close_message()
         if part.signature is not None:
             self._state(part.signature)
-        fields = output_items.own_fields(part.extras)
+        fields = own_fields(part.extras, NAME)
         made = self._id("ctc" if part.custom else "fc", fields)
         words = text_of_arguments(part)
         self.items.append(output_items.call(made, fields, part.id, part.name, part.custom, words, b"completed"))
@@ -126,7 +128,7 @@ class _OutputRenderer:
             self._text(Text(literal=part.transcript))
         if part.kind is MediaKind.IMAGE and isinstance(part.source, Inline):
             self._close_message()
-            fields = output_items.own_fields(part.extras)
+            fields = own_fields(part.extras, NAME)
             source = part.source
             self.items.append(output_items.picture(self._id("ig", fields), fields, source.media_type, source.data))
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import Raw
 
-ABSENT = Raw()
+from dragoman.dialects.raw_json import ABSENT, decode_items, decode_members
 
 
 class ResponsesStreamEvent(msgspec.Struct, gc=False):
@@ -27,16 +25,6 @@ class ResponsesStreamEvent(msgspec.Struct, gc=False):
 
 
 decode_event = msgspec.json.Decoder(ResponsesStreamEvent).decode
-members = msgspec.json.Decoder(dict[str, Raw]).decode
-items = msgspec.json.Decoder(list[Raw]).decode
-plain = msgspec.json.Decoder(dict[str, Any]).decode
-UNREADABLE = (msgspec.DecodeError, RecursionError)
-
-
-def string(raw: Raw | bytes | None) -> str:
-    """The text of a string, or nothing."""
-    text = bytes(raw) if raw is not None else b""
-    return msgspec.json.decode(text, type=str) if text[:1] == b'"' else ""
 
 
 def objects(raw: Raw | bytes | None) -> list[dict[str, bytes]]:
@@ -44,9 +32,9 @@ def objects(raw: Raw | bytes | None) -> list[dict[str, bytes]]:
     text = bytes(raw) if raw is not None else b""
     if text[:1] != b"[":
         return []
-    return [present(item) for item in items(text) if bytes(item)[:1] == b"{"]
+    return [present(item) for item in decode_items(text) if bytes(item)[:1] == b"{"]
 
 
 def present(raw: Raw | bytes) -> dict[str, bytes]:
     """The members of an object that are not null."""
-    return {key: text for key, value in members(raw).items() if (text := bytes(value)) != b"null"}
+    return {key: text for key, value in decode_members(raw).items() if (text := bytes(value)) != b"null"}

@@ -23,29 +23,29 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.ownership import own_block, render_extras
 from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of, link
+from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, salvage
 
-_NONE = Raw()
-_NOTHING = (b"", b"null")
 _EMPTY = (b"", b"null", b"[]")
 
 
 class ResponsesWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str
-    text: Raw = _NONE
-    refusal: Raw = _NONE
-    annotations: Raw = _NONE
-    logprobs: Raw = _NONE
+    text: Raw = ABSENT
+    refusal: Raw = ABSENT
+    annotations: Raw = ABSENT
+    logprobs: Raw = ABSENT
     image_url: str | None = None
     file_id: str | None = None
     file_url: str | None = None
     file_data: str | None = None
     filename: str | None = None
     detail: str | None = None
-    input_audio: Raw = _NONE
+    input_audio: Raw = ABSENT
 
 
 _parts = msgspec.json.Decoder(list[ResponsesWirePart]).decode
@@ -54,7 +54,7 @@ _part = msgspec.json.Decoder(ResponsesWirePart)
 
 def parse_content(raw: bytes, at: str) -> tuple[Part, ...]:
     """A list of parts. One of a type that we do not know is kept verbatim."""
-    if raw in _NOTHING:
+    if raw in NOTHING:
         return ()
     if raw[:1] != b"[":
         raise MalformedRequest("content is neither a string nor a list of parts", at=at)
@@ -183,25 +183,12 @@ def render_part(part: Part, spoken: bool, out: Pieces) -> None:
         case Media() if not spoken:
             _render_media(part, out)
         case Opaque() if not spoken:
-            if part.origin.dialect != NAME:
-                raise Unrepresentable(f"a {part.kind} block of {part.origin.dialect} in a Responses request")
-            out.append(part.json)
+            out.append(own_block(part, NAME))
             return
         case _:
             raise Unrepresentable(f"a part of kind {type(part).__name__} in a Responses message")
-    render_extras(part.extras, out)
+    render_extras(part.extras, NAME, out, "")
     out.append(b"}")
-
-
-def render_extras(extras: Extras | None, out: Pieces, head: str = "") -> None:
-    """The extras under a head (`item.`), or those without any."""
-    if extras is None:
-        return
-    if extras.dialect != NAME:
-        raise Unrepresentable(f"fields of {extras.dialect} in a Responses request: {', '.join(extras.fields)}")
-    for key, value in extras.fields.items():
-        if key.startswith(head) if head else "." not in key:
-            out += (b",", quote(key[len(head) :]), b":", value)
 
 
 def _render_media(part: Media, out: Pieces) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_errors import error_object, headers_of, status_of
+from dragoman.dialects.raw_json import encode
 from dragoman.wire.error_bodies import read_failure
 
 _TOO_LONG = "exceeds the context window"
-
-_encode = msgspec.json.Encoder().encode
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -23,21 +20,21 @@ def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure
 
 def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
-    body = _encode({"error": error_object(failure, _message(failure))})
+    body = encode({"error": error_object(failure, _message(failure))})
     return status_of(failure), headers_of(failure, answering), body
 
 
 def response_error(failure: Failure) -> bytes:
     """The error as it stands in a failed response, which has a code always."""
     told = error_object(failure, _message(failure))
-    return _encode({"code": told["code"] or "invalid_request_error", "message": told["message"]})
+    return encode({"code": told["code"] or "invalid_request_error", "message": told["message"]})
 
 
 def error_event(failure: Failure, number: int) -> bytes:
     """The `error` event: flat, as it is documented, and with the object that it really carries."""
     told = error_object(failure, _message(failure))
     flat = {"code": told["code"], "message": told["message"], "param": told["param"]}
-    return _encode({"type": "error", "sequence_number": number, **flat, "error": told})
+    return encode({"type": "error", "sequence_number": number, **flat, "error": told})
 
 
 def _message(failure: Failure) -> str:

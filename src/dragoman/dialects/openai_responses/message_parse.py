@@ -18,30 +18,29 @@ from dragoman.conversation.parts import Call, Extras, Json, Opaque, Part, Reason
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.content import parse_content
 from dragoman.dialects.parsing import extras_of, made_id, state
+from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, members, salvage
 
 ITEM = "item."
 """Extras of an assistant's message item hang on its first part under this head: one message may hold several items."""
-_NONE = Raw()
-_NOTHING = (b"", b"null")
 
 
 class ResponsesWireItem(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str | None = None
     role: str | None = None
-    content: Raw = _NONE
-    id: Raw = _NONE
-    status: Raw = _NONE
-    phase: Raw = _NONE
-    namespace: Raw = _NONE
+    content: Raw = ABSENT
+    id: Raw = ABSENT
+    status: Raw = ABSENT
+    phase: Raw = ABSENT
+    namespace: Raw = ABSENT
     call_id: str | None = None
     name: str | None = None
-    arguments: Raw = _NONE
-    input: Raw = _NONE
-    output: Raw = _NONE
-    summary: Raw = _NONE
-    encrypted_content: Raw = _NONE
+    arguments: Raw = ABSENT
+    input: Raw = ABSENT
+    output: Raw = ABSENT
+    summary: Raw = ABSENT
+    encrypted_content: Raw = ABSENT
 
 
 class _ItemKind(msgspec.Struct, gc=False):
@@ -63,7 +62,7 @@ _NO_FIELDS: Fields = {}
 
 def parse_messages(raw: bytes) -> list[Message]:
     """The `input`: a text, or a list of items."""
-    if raw in _NOTHING:
+    if raw in NOTHING:
         return []
     if raw[:1] == b'"':
         return [Message(USER, (Text(raw),), 0)]
@@ -216,7 +215,7 @@ class ResponsesItemParser:
         if wire.name is None:
             raise MalformedRequest("a call without the name of its tool", at=f"/input/{self._index}/name")
         raw = bytes(wire.input if custom else wire.arguments)
-        arguments = _arguments(raw) if not custom else EMPTY if raw in _NOTHING else raw
+        arguments = _arguments(raw) if not custom else EMPTY if raw in NOTHING else raw
         identity = wire.call_id or made_id(self._calls, wire.name)
         return Call(identity, wire.name, arguments, custom=custom, extras=_extras(wire, fields))
 
@@ -282,7 +281,7 @@ def _extras(wire: ResponsesWireItem, fields: Fields, more: tuple[str, ...] = ())
     found: dict[str, Json] = {}
     for name in _BESIDE:
         raw = getattr(wire, name)
-        if raw is not _NONE and bytes(raw) != b"null":
+        if raw is not ABSENT and bytes(raw) != b"null":
             found[name] = bytes(raw)
     for name in more:
         value = getattr(wire, name)
@@ -294,7 +293,7 @@ def _extras(wire: ResponsesWireItem, fields: Fields, more: tuple[str, ...] = ())
 def _arguments(raw: bytes) -> Json:
     """An argument string decoded and checked: a JSON object, or the string as it was where it holds none."""
     if raw[:1] != b'"':
-        return b"{}" if raw in _NOTHING else raw
+        return b"{}" if raw in NOTHING else raw
     text = unquote(raw).strip().encode()
     try:
         members(text)
@@ -312,7 +311,7 @@ def _marked(part: Part, extras: Extras) -> Part:
 
 def _texts(raw: bytes, kind: str) -> list[bytes] | None:
     """The texts of a reasoning item's list, or None where it holds anything else."""
-    if raw in _NOTHING:
+    if raw in NOTHING:
         return []
     if raw[:1] != b"[":
         return None

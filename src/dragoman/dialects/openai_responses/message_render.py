@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.content import render_content, render_extras
+from dragoman.dialects.openai_responses.content import render_content
 from dragoman.dialects.openai_responses.message_parse import ITEM
+from dragoman.dialects.ownership import own_block, own_or_sealed, render_extras
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
@@ -71,7 +71,7 @@ def _render_plain(message: Message, out: Pieces) -> None:
         head = b',{"type":"message","role":%b,"content":' % quote(message.role_text)
     out.append(head)
     _render_words(message.parts, message.listed, False, out)
-    render_extras(message.extras, out)
+    render_extras(message.extras, NAME, out, "")
     out.append(b"}")
 
 
@@ -119,9 +119,7 @@ def _render_turn(message: Message, out: Pieces) -> None:
             case Reasoning():
                 _render_reasoning(first, out)
             case Opaque():
-                if first.origin.dialect != NAME:
-                    raise Unrepresentable(f"a {first.kind} block of {first.origin.dialect} in a Responses request")
-                out += (b",", first.json)
+                out += (b",", own_block(first, NAME))
             case _:
                 raise Unrepresentable(f"a part of kind {type(first).__name__} in an assistant's turn")
 
@@ -130,7 +128,7 @@ def _render_spoken(parts: list[Part], out: Pieces) -> None:
     """A string where one part says it all; else parts, as a message that came with an id has them."""
     out.append(_SPOKEN)
     _render_words(parts, False, True, out)
-    render_extras(parts[0].extras, out, ITEM)
+    render_extras(parts[0].extras, NAME, out, ITEM)
     out.append(b"}")
 
 
@@ -145,7 +143,7 @@ def _render_call(part: Call, out: Pieces) -> None:
         arguments = part.arguments
         out += (b',{"type":"function_call","call_id":', quote(part.id), b',"name":', quote(part.name))
         out += (b',"arguments":', arguments if arguments[:1] == b'"' else quote(arguments.decode()))
-    render_extras(part.extras, out)
+    render_extras(part.extras, NAME, out, "")
     out.append(b"}")
 
 
@@ -161,7 +159,7 @@ def _render_result(part: Part, out: Pieces) -> None:
         _render_words(part.parts, part.listed, False, out)
     else:
         out.append(EMPTY)
-    render_extras(part.extras, out)
+    render_extras(part.extras, NAME, out, "")
     out.append(b"}")
 
 
@@ -176,7 +174,6 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
         out.append(b',"content":[{"type":"reasoning_text","text":%b}]' % text)
     held = part.state
     if held is not None:
-        mine = held.kind == reasoning_states.ENCRYPTED and held.origin.dialect == NAME
-        out += (b',"encrypted_content":', held.json if mine else quote(seal(held)))
-    render_extras(part.extras, out)
+        out += (b',"encrypted_content":', own_or_sealed(held, reasoning_states.ENCRYPTED, NAME))
+    render_extras(part.extras, NAME, out, "")
     out.append(b"}")

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
-from dragoman.conversation import reasoning_states
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.parts import Extras, Json, Opaque, Origin
+from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.citations import page_of
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.answer_events import THOUGHT
 from dragoman.dialects.parsing import base62
+from dragoman.dialects.raw_json import encode
 from dragoman.wire.json_reader import render_list, render_object
-
-_encode = msgspec.json.Encoder().encode
-
-
-def own_fields(extras: Extras | None) -> dict[str, Json]:
-    """Fields of our own dialect."""
-    return dict(extras.fields) if extras is not None and extras.dialect == NAME else {}
 
 
 def item_id(prefix: str, fields: Mapping[str, Json], response: str, place: int) -> Json:
@@ -62,12 +52,6 @@ def reasoning(
     return render_object(item)
 
 
-def encrypted_content(state: Opaque) -> Json:
-    """The dialect's own state as it is, any other under its maker's name."""
-    own = state.kind == reasoning_states.ENCRYPTED and state.origin.dialect == NAME
-    return state.json if own else quote(seal(state))
-
-
 def call(
     identity: Json, fields: Mapping[str, Json], call_id: str, name: str, custom: bool, words: Json, status: bytes
 ) -> Json:
@@ -97,4 +81,4 @@ def annotation(citation: Json, origin: Origin) -> Json | None:
     if page is None:
         return None
     place = {"start_index": page.start, "end_index": page.end}
-    return _encode({"type": "url_citation", "url": page.url, "title": page.title, **place})
+    return encode({"type": "url_citation", "url": page.url, "title": page.title, **place})

@@ -1,24 +1,18 @@
-"""OpenAI Responses requests, both ways."""
+"""A client's Responses request to our values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message, Role
-from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import parse_instructions, parse_messages
 from dragoman.dialects.openai_responses.message_render import turn_items
 from dragoman.dialects.openai_responses.settings import parse_top_level
-from dragoman.dialects.parsing import parse_model, request_parser
+from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import members, readable, refuse_duplicates
 
-LIST = "input"
-PATH = "/responses"
-TELLS_MODEL = True
-HEADERS: dict[str, str] = {}
 _STORED = ("previous_response_id", "conversation", "prompt")
 """Members beside which there need not be any input."""
 
@@ -26,20 +20,24 @@ _STORED = ("previous_response_id", "conversation", "prompt")
 @request_parser
 def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
-    source, repairs = readable(body)
-    found = members(source)
-    refuse_duplicates(source, found)
-    if LIST not in found and not any(key in found for key in _STORED):
+    opened = open_body(body)
+    found = opened.members
+    if "input" not in found and not any(key in found for key in _STORED):
         raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
     top = parse_top_level(found)
-    messages = parse_instructions(bytes(found.get("instructions", b""))) + parse_messages(bytes(found.get(LIST, b"")))
-    conversation = Conversation(tuple(messages), top.tools, top.settings, top.extras, empty_tools=top.empty_tools)
-    stream = bytes(found.get("stream", b"")) == b"true"
-    return Ask(NAME, parse_model(found), stream, conversation, source, found, headers or {}, True, repairs)
-
-
-def path(options: RenderOptions) -> str:
-    return PATH
+    messages = parse_instructions(bytes(found.get("instructions", b"")))
+    messages += parse_messages(bytes(found.get("input", b"")))
+    return Ask(
+        NAME,
+        parse_model(found),
+        asks_for_stream(found),
+        top.conversation(messages),
+        opened.source,
+        found,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+    )
 
 
 def locate(message: Message, part: int | None) -> str:

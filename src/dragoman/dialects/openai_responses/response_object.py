@@ -8,10 +8,11 @@ import msgspec
 
 from dragoman.conversation.events import Started
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.ownership import own_fields
 from dragoman.wire.json_reader import render_object
 
 _REPEATED: Mapping[str, Json] = {
@@ -68,7 +69,7 @@ def response_for(started: Started, answering: AnswerContext) -> ResponseFrame:
         "model": quote(answering.model or started.model),
     }
     asked = {key: value for key, value in answering.request.items() if key in _REPEATED}
-    repeated = dict(_own(started.extras)) or {**_REPEATED, **asked}
+    repeated = own_fields(started.extras, NAME) or {**_REPEATED, **asked}
     if started.service_tier is not None:
         repeated["service_tier"] = quote(started.service_tier)
     return ResponseFrame(head, repeated)
@@ -83,7 +84,3 @@ def incomplete_details(reason: Stop | None, refused: bool) -> Json | None:
     if reason is Stop.REFUSAL and not refused:
         return INCOMPLETE[Stop.FILTER]
     return INCOMPLETE.get(reason) if reason is not None else None
-
-
-def _own(extras: Extras | None) -> Mapping[str, Json]:
-    return extras.fields if extras is not None and extras.dialect == NAME else {}

@@ -5,7 +5,7 @@ Members that we do not know, of objects that we do, are kept as extras with a do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -14,34 +14,44 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import Effort, FormatKind, Number, ResponseFormat, Settings, Thinking
-from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
-from dragoman.dialects.openai_responses.tools import _parse_tools, render_tool
+from dragoman.dialects.openai_responses.tools import parse_tools, render_tool
+from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import own_extras, put, put_text, refuse_unspoken
+from dragoman.dialects.rendering import put, put_text, refuse_unspoken
+from dragoman.dialects.top_level import (
+    ODD_FORM,
+    Members,
+    ParsedMember,
+    PlainMembers,
+    SpecialMembers,
+    TopLevel,
+    decode_flag,
+    decode_number,
+    decode_whole,
+    decode_word,
+    parse_members,
+    setting_members,
+)
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, malformed, members, render_object
+from dragoman.wire.json_reader import items, members, render_object
 
-_number = msgspec.json.Decoder(Number).decode
-_whole = msgspec.json.Decoder(int).decode
-_flag = msgspec.json.Decoder(bool).decode
-_word = msgspec.json.Decoder(str).decode
-
-PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "max_output_tokens": ("max_tokens", _whole),
-    "temperature": ("temperature", _number),
-    "top_p": ("top_p", _number),
-    "frequency_penalty": ("frequency_penalty", _number),
-    "presence_penalty": ("presence_penalty", _number),
-    "top_logprobs": ("top_logprobs", _whole),
-    "parallel_tool_calls": ("parallel_tool_calls", _flag),
-    "store": ("store", _flag),
-    "user": ("user", _word),
-    "service_tier": ("service_tier", _word),
-    "prompt_cache_key": ("prompt_cache_key", _word),
+PLAIN: PlainMembers = {
+    "max_output_tokens": ("max_tokens", decode_whole),
+    "temperature": ("temperature", decode_number),
+    "top_p": ("top_p", decode_number),
+    "frequency_penalty": ("frequency_penalty", decode_number),
+    "presence_penalty": ("presence_penalty", decode_number),
+    "top_logprobs": ("top_logprobs", decode_whole),
+    "parallel_tool_calls": ("parallel_tool_calls", decode_flag),
+    "store": ("store", decode_flag),
+    "user": ("user", decode_word),
+    "service_tier": ("service_tier", decode_word),
+    "prompt_cache_key": ("prompt_cache_key", decode_word),
 }
 """Wire name → our field and its decoder."""
 
@@ -49,7 +59,7 @@ SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
 """Members that are read elsewhere."""
 
 UNSPOKEN = ("top_k", "min_p", "seed", "n")
-"""Settings that Responses has no word for."""
+"""Settings that Responses has no member for."""
 
 
 INCLUDE = "include"
@@ -57,84 +67,37 @@ _LOGPROBS = b'"message.output_text.logprobs"'
 """The probabilities of tokens are asked for among the things to include."""
 
 
-class TopLevel(msgspec.Struct):
-    """What the top level says besides the messages."""
-
-    settings: Settings
-    tools: tuple[Tool | NativeTool, ...]
-    extras: Extras | None
-    empty_tools: bool
-
-
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
-    """Settings, tools and the fields we do not know."""
-    found: dict[str, Any] = {}
-    extras: dict[str, Json] = {}
-    nulls: list[str] = []
-    for key, value in source.items():
-        if key in SKIPPED:
-            continue
-        raw = bytes(value)
-        if raw == b"null":
-            nulls.append(key)
-        elif key in PLAIN:
-            _parse_plain(key, raw, found)
-        elif key in PARSERS:
-            _parse_special(key, raw, found, extras)
-        elif key == INCLUDE and _LOGPROBS in raw:
-            found["logprobs"] = True
-            rest = [bytes(item) for item in items(raw, "/include") if bytes(item) != _LOGPROBS]
-            if rest:
-                extras[key] = b"[" + b",".join(rest) + b"]"
-        elif key != "instructions" or raw[:1] != b'"':
-            extras[key] = raw
-    if nulls:
-        found["nulls"] = tuple(nulls)
-    tools, empty = _parse_tools(bytes(source.get("tools", b"")))
-    return TopLevel(Settings(**found), tools, extras_of(NAME, extras), empty)
+    """Settings, tools and the fields that we do not know."""
+    settings, extras = parse_settings(setting_members(source, SKIPPED))
+    tools, empty = parse_tools(bytes(source.get("tools", b"")))
+    return TopLevel(settings, tools, extras, empty)
 
 
-def _parse_plain(key: str, raw: bytes, found: dict[str, Any]) -> None:
-    field, decode = PLAIN[key]
-    try:
-        found[field] = decode(raw)
-    except msgspec.DecodeError as fault:
-        raise malformed(fault, f"/{key}") from None
-
-
-Parsed = tuple[dict[str, Any], Mapping[str, Json]]
-
-
-def _parse_special(key: str, raw: bytes, found: dict[str, Any], extras: dict[str, Json]) -> None:
-    """A member with a form of its own. What has another form than we know is kept as it is."""
-    try:
-        content, rest = PARSERS[key](raw)
-    except (msgspec.DecodeError, MalformedRequest, KeyError, TypeError, ValueError, AttributeError):
-        extras[key] = raw
-        return
-    found |= content
-    extras |= {f"{key}.{name}": value for name, value in rest.items()}
+def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
+    found, extras = parse_members(members, PLAIN, PARSERS, (*ODD_FORM, MalformedRequest))
+    return Settings(**found), extras_of(NAME, extras)
 
 
 def _given(raw: bytes) -> dict[str, bytes]:
     return {key: bytes(value) for key, value in members(raw).items() if bytes(value) != b"null"}
 
 
-def _parse_reasoning(raw: bytes) -> Parsed:
+def _parse_reasoning(raw: bytes) -> ParsedMember:
     wire = _given(raw)
     fields: dict[str, Any] = {}
     if "effort" in wire:
-        fields["effort"] = Effort(_word(wire.pop("effort")))
+        fields["effort"] = Effort(decode_word(wire.pop("effort")))
     if "summary" in wire:
-        fields["summary"] = _word(wire.pop("summary"))
+        fields["summary"] = decode_word(wire.pop("summary"))
     return ({"thinking": Thinking(**fields)} if fields else {}), wire
 
 
-def _parse_text(raw: bytes) -> Parsed:
+def _parse_text(raw: bytes) -> ParsedMember:
     wire = _given(raw)
     found: dict[str, Any] = {}
     if "verbosity" in wire:
-        found["verbosity"] = _word(wire.pop("verbosity"))
+        found["verbosity"] = decode_word(wire.pop("verbosity"))
     form = _format(wire["format"]) if "format" in wire else None
     if form is not None:
         found["response_format"] = form
@@ -153,16 +116,16 @@ def _format(raw: bytes) -> ResponseFormat | None:
     return ResponseFormat(
         kind,
         wire.get("schema"),
-        _word(wire.get("name", b'""')),
+        decode_word(wire.get("name", b'""')),
         description if description[:1] == b'"' else None,
-        _flag(wire["strict"]) if "strict" in wire else None,
+        decode_flag(wire["strict"]) if "strict" in wire else None,
     )
 
 
 _FORMATS = {"text": FormatKind.TEXT, "json_object": FormatKind.JSON, "json_schema": FormatKind.SCHEMA}
 
 
-def _parse_choice(raw: bytes) -> Parsed:
+def _parse_choice(raw: bytes) -> ParsedMember:
     if raw[:1] == b'"':
         mode = _MODES.get(unquote(raw))
         choice = ToolChoice(mode) if mode else ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
@@ -186,15 +149,30 @@ def _named_choice(raw: bytes, wire: Any) -> ToolChoice:
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
-def _parse_metadata(raw: bytes) -> Parsed:
+def _parse_metadata(raw: bytes) -> ParsedMember:
     return {"metadata": raw}, {}
 
 
-PARSERS: dict[str, Callable[[bytes], Parsed]] = {
+def _parse_include(raw: bytes) -> ParsedMember:
+    """What the answer is to include besides: log probabilities are a setting, all else is kept as it is."""
+    if _LOGPROBS not in raw:
+        return {}, {"": raw}
+    rest = [bytes(item) for item in items(raw, "/include") if bytes(item) != _LOGPROBS]
+    return {"logprobs": True}, {"": b"[" + b",".join(rest) + b"]"} if rest else {}
+
+
+def _parse_instructions(raw: bytes) -> ParsedMember:
+    """A text is a message and is parsed as one; anything else is kept as it is."""
+    return {}, {} if raw[:1] == b'"' else {"": raw}
+
+
+PARSERS: SpecialMembers = {
     "reasoning": _parse_reasoning,
     "text": _parse_text,
     "tool_choice": _parse_choice,
     "metadata": _parse_metadata,
+    "include": _parse_include,
+    "instructions": _parse_instructions,
 }
 
 
@@ -202,7 +180,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     """All top-level members but the input."""
     settings = conversation.settings
     _check(conversation)
-    extras = own_extras(conversation, NAME)
+    extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     instructions = render_instructions(conversation.messages)
     if instructions is not None:
@@ -288,9 +266,7 @@ def _render_choice(conversation: Conversation, out: dict[str, Json]) -> None:
             allowed = {"type": "allowed_tools", "mode": mode, "tools": _entries(conversation, choice)}
             out["tool_choice"] = msgspec.json.encode(allowed)
         case ChoiceMode.NATIVE:
-            if choice.origin is None or choice.origin.dialect != NAME or choice.json is None:
-                raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
-            out["tool_choice"] = choice.json
+            out["tool_choice"] = own_choice(choice, NAME)
         case _:
             out["tool_choice"] = quote(choice.mode)
 

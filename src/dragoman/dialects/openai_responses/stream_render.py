@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import UNFINISHED, merged
 from dragoman.conversation.events import (
     CallDelta,
@@ -34,6 +35,7 @@ from dragoman.dialects.openai_responses.errors import error_event, response_erro
 from dragoman.dialects.openai_responses.open_items import OpenFunctionCall, OpenMessage, OpenReasoning
 from dragoman.dialects.openai_responses.response_object import ResponseFrame, identity, incomplete_details, response_for
 from dragoman.dialects.openai_responses.usage import render_usage
+from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.wire.json_reader import render_list
 from dragoman.wire.sse import event_frame
 
@@ -161,7 +163,7 @@ class ResponsesStreamRenderer:
     def _text(self, event: TextDelta) -> None:
         held = self._open
         if type(held) is not OpenMessage or held.part != event.part:
-            held = self._message(output_items.own_fields(event.extras))
+            held = self._message(own_fields(event.extras, NAME))
             self._begin_content(held, event.part, False)
         self._text_part = event.part
         held.literals.append(event.literal)
@@ -209,7 +211,7 @@ class ResponsesStreamRenderer:
     def _reasoning(self, event: ReasoningDelta) -> None:
         held = self._open
         if not isinstance(held, OpenReasoning) or held.part != event.part:
-            fields = output_items.own_fields(event.extras)
+            fields = own_fields(event.extras, NAME)
             held = self._begin_reasoning(event.part, fields, event.field)
         if event.literal == EMPTY:
             return
@@ -237,13 +239,13 @@ class ResponsesStreamRenderer:
             return
         held = self._open
         if not isinstance(held, OpenReasoning) or held.part != event.part:
-            held = self._begin_reasoning(event.part, output_items.own_fields(event.state.extras), event.field)
-        held.encrypted = output_items.encrypted_content(event.state)
+            held = self._begin_reasoning(event.part, own_fields(event.state.extras, NAME), event.field)
+        held.encrypted = own_or_sealed(event.state, reasoning_states.ENCRYPTED, NAME)
 
     def _render_state(self, state: Opaque) -> None:
         """State of a text or a call: a reasoning item of its own."""
         held = self._begin_reasoning(-1, {}, "")
-        held.encrypted = output_items.encrypted_content(state)
+        held.encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
         self._close_open()
 
     def _call(self, event: CallStarted) -> None:
@@ -254,7 +256,7 @@ class ResponsesStreamRenderer:
         if event is None:
             return
         self._close_open()
-        fields = output_items.own_fields(event.extras)
+        fields = own_fields(event.extras, NAME)
         place = self._place()
         made = self._item_id("ctc" if event.custom else "fc", fields, place)
         call = OpenFunctionCall(place, made, fields, event)
@@ -282,7 +284,7 @@ class ResponsesStreamRenderer:
             self._text(TextDelta(0, event.part, event.transcript))
         if event.kind is not MediaKind.IMAGE or event.data == EMPTY:
             return
-        fields = output_items.own_fields(event.extras)
+        fields = own_fields(event.extras, NAME)
         self._close_open()
         place = self._place()
         item = output_items.picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)

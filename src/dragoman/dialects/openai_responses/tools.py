@@ -6,13 +6,14 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import items, members, render_object
 
 
-def _parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     if raw in (b"", b"null"):
         return (), False
     if raw[:1] != b"[":
@@ -44,9 +45,7 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
 
 def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
-        if tool.origin.dialect != NAME:
-            raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a Responses request")
-        return tool.json
+        return own_tool(tool, NAME)
     if tool.hint is not None:
         raise Unrepresentable(f"a cache hint on the tool {tool.name} in a Responses request")
     wire: dict[str, Json] = {"type": b'"custom"' if tool.custom else b'"function"', "name": quote(tool.name)}
@@ -58,8 +57,4 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     else:
         wire["parameters"] = tool.schema if tool.schema is not None else b"null"
         put(wire, "strict", tool.strict)
-    if tool.extras is not None:
-        if tool.extras.dialect != NAME:
-            raise Unrepresentable(f"fields of {tool.extras.dialect} in a Responses tool")
-        wire |= tool.extras.fields
-    return render_object(wire)
+    return render_object(wire | dict(require_own(tool.extras, NAME)))

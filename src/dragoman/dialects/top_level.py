@@ -1,0 +1,112 @@
+"""The members of a request besides its messages, as all dialects parse them.
+
+A dialect states two tables: settings whose value stands in one member, and members that have a form of their own. What
+is in neither table is kept as an extra field. Members that we do not know, of objects that we do, are extras with a
+dotted name (`reasoning.context`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import CacheHint, Extras, Json
+from dragoman.conversation.settings import Number, Settings
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.wire.json_reader import malformed
+
+decode_number = msgspec.json.Decoder(Number).decode
+decode_whole = msgspec.json.Decoder(int).decode
+decode_flag = msgspec.json.Decoder(bool).decode
+decode_word = msgspec.json.Decoder(str).decode
+
+Tools = tuple[Tool | NativeTool, ...]
+Members = tuple[tuple[str, bytes], ...]
+"""Names and raw values, in the client's order. They can be the key of a cache."""
+
+PlainMembers = Mapping[str, tuple[str, Callable[[Any], Any]]]
+"""Name of a member → our field and its decoder."""
+
+ParsedMember = tuple[dict[str, Any], Mapping[str, Json]]
+"""Our fields, and what else stood in the member. What has an empty name there is the member itself."""
+
+SpecialMembers = Mapping[str, Callable[[bytes], ParsedMember]]
+
+ODD_FORM = (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError)
+"""What a parser raises where a member has another form than it knows."""
+
+
+class TopLevel(msgspec.Struct, frozen=True):
+    """What a request says besides its messages. `include_usage`: its stream is to report the usage."""
+
+    settings: Settings
+    tools: Tools = ()
+    extras: Extras | None = None
+    empty_tools: bool = False
+    hint: CacheHint | None = None
+    include_usage: bool = True
+
+    def conversation(self, messages: Iterable[Message]) -> Conversation:
+        """The conversation of these messages."""
+        return Conversation(tuple(messages), self.tools, self.settings, self.extras, self.hint, self.empty_tools)
+
+
+def setting_members(source: Mapping[str, Raw], skipped: frozenset[str], *, nulls: bool = False) -> Members:
+    """The members that may hold settings. `nulls`: with those of the skipped ones that are null.
+
+    The skipped ones may be many megabytes long, so they are not copied.
+    """
+    return tuple(
+        [
+            (key, bytes(value))
+            for key, value in source.items()
+            if key not in skipped or (nulls and len(value) == 4 and bytes(value) == b"null")
+        ]
+    )
+
+
+def parse_members(
+    members: Iterable[tuple[str, bytes]],
+    plain: PlainMembers,
+    special: SpecialMembers,
+    odd_form: tuple[type[Exception], ...] = ODD_FORM,
+) -> tuple[dict[str, Any], dict[str, Json]]:
+    """The fields of our settings, and the extra fields.
+
+    A member that says again what another one has said is an extra field. So is one of a form that we do not know.
+    """
+    found: dict[str, Any] = {}
+    extras: dict[str, Json] = {}
+    nulls: list[str] = []
+    for key, raw in members:
+        if raw == b"null":
+            nulls.append(key)
+        elif key in plain and plain[key][0] not in found:
+            field, decode = plain[key]
+            found[field] = decoded(decode, raw, f"/{key}")
+        elif key in special:
+            try:
+                fields, rest = special[key](raw)
+            except odd_form:
+                extras[key] = raw
+                continue
+            found |= fields
+            extras |= {f"{key}.{name}" if name else key: value for name, value in rest.items()}
+        else:
+            extras[key] = raw
+    if nulls:
+        found["nulls"] = tuple(nulls)
+    return found, extras
+
+
+def decoded(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
+    """A value of one type. Raises MalformedRequest where it has another."""
+    try:
+        return decode(raw)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, at) from None
