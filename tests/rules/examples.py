@@ -2,7 +2,8 @@
 
 An example is two indented blocks with `becomes` between them. A line before it may name the target, the client's
 dialect, a choice and a fetched URL: "For `anthropic/claude-opus-4-8`, from `gemini`, with `late-system: opening`:", or
-"For `anthropic/claude-opus-4-8`, with `http://example.com/a.gif` fetched as `GIF89a`:".
+"For `anthropic/claude-opus-4-8`, with `http://example.com/a.gif` fetched as `GIF89a`:". It may also state facts: "For a
+target with `strict_max = 1`, `strict_optional_max = 24`:".
 
 A block in script notation is a conversation: the rule alone repairs it. Without a target it runs for one that refuses
 whatever can be refused. A block in JSON is a request: it is compiled for its target, and nothing but this rule may
@@ -28,8 +29,12 @@ from dragoman.rules.rule import Rule
 
 _EXAMPLE = re.compile(r"((?:^ {4}.*\n)+)becomes\n((?:^ {4}.*\n?)+)", re.MULTILINE)
 _CONDITIONS = re.compile(
-    r"(?:^|\n)(?:For `(?P<target>[^`]+)`)?(?:, from `(?P<source>[^`]+)`)?(?:(?:, w|W)ith `[\w-]+: (?P<choice>[^`]+)`)?"
-    r"(?:, with `(?P<url>http[^`]+)` fetched as `(?P<fetched>[^`]+)`)?:\n\n$"
+    r"(?:^|\n)"
+    r"(?:For (?:`(?P<target>[^`]+)`|a target with (?P<stated>`\w+ = [^`]+`(?:, `\w+ = [^`]+`)*)))?"
+    r"(?:, from `(?P<source>[^`]+)`)?"
+    r"(?:(?:, w|W)ith `[\w-]+: (?P<choice>[^`]+)`)?"
+    r"(?:, with `(?P<url>http[^`]+)` fetched as `(?P<fetched>[^`]+)`)?"
+    r":\n\n$"
 )
 
 
@@ -40,6 +45,7 @@ class Example(msgspec.Struct, frozen=True):
     before: str
     after: str
     target: str = ""
+    stated: str = ""
     source: str = ""
     choice: str = ""
     url: str = ""
@@ -61,6 +67,10 @@ class Example(msgspec.Struct, frozen=True):
         return {self.rule: value}
 
     @property
+    def facts(self) -> dict[str, Any]:
+        return {name: msgspec.json.decode(value) for name, value in re.findall(r"`(\w+) = ([^`]+)`", self.stated)}
+
+    @property
     def dialect(self) -> str:
         """The client's: that of the target, unless the example says otherwise."""
         if not self.is_request:
@@ -74,7 +84,7 @@ class Example(msgspec.Struct, frozen=True):
     @property
     def context(self) -> Context:
         if not self.target:
-            return Context(refusing(), self.choices)
+            return Context(refusing(**self.facts), self.choices)
         target = choose(self.target, rules=self.choices)
         known = context_for(target, self.is_request and self.dialect == target.dialect)
         return msgspec.structs.replace(known, media=self.media)
@@ -92,15 +102,12 @@ def _block(text: str) -> str:
     return textwrap.dedent(text).strip("\n")
 
 
-def refusing() -> Facts:
-    """A target that refuses whatever can be refused."""
+def refusing(**stated: Any) -> Facts:
+    """A target that refuses whatever can be refused, with some facts stated."""
     plain = Facts()
     stances = {name: Stance.REFUSES for name in Facts.__struct_fields__ if isinstance(getattr(plain, name), Stance)}
-    return Facts(
-        **stances,
-        dialect=DIALECT,
-        system_place=SystemPlace.OPENING,
-        system_count=SystemCount.ONE,
-        first_turn=Turn.USER,
-        last_turn=Turn.USER,
+    places = {"system_place": SystemPlace.OPENING, "system_count": SystemCount.ONE}
+    turns = {"first_turn": Turn.USER, "last_turn": Turn.USER}
+    return msgspec.convert(
+        {"dialect": DIALECT, "thinking_form": "effort", **stances, **places, **turns, **stated}, Facts
     )

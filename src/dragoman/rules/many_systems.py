@@ -1,8 +1,8 @@
 r"""Several system messages at the opening, for a target that takes one.
 
 `auto` joins them where the target takes one: into one text with a blank line between, or into one message of several
-parts where a part carries a cache hint. `separate` leaves them as they are. `join` joins them for every target, with the
-separator `\n\n---\n\n`, or with one of your own: `{"join": "…"}`.
+parts where a part carries a cache hint. `separate` leaves them as they are. `join` joins them for every target, with
+the separator `\n\n---\n\n`, or with one of your own: `{"join": "…"}`.
 
 Loses nothing.
 

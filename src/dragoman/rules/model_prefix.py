@@ -1,8 +1,8 @@
 """A `[model] ` prefix that an earlier answer was shown with.
 
 Some clients show which model answered and send that prefix back as the assistant's own words. The model then imitates
-it. This rule changes valid requests, so it is `off` unless you choose `strip`, which takes the prefix off the first text
-of each assistant turn, also where it is repeated.
+it. This rule changes valid requests, so it is `off` unless you choose `strip`, which takes the prefix off the first
+text of each assistant turn, also where it is repeated.
 
 Loses nothing: the model did not write the prefix.
 
