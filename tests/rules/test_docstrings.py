@@ -1,63 +1,58 @@
-"""Every example in a rule's docstring is what the rule does."""
+"""A rule's docstring is its page: it names the defect, says what the repair loses, and holds examples that are true."""
 
 from __future__ import annotations
 
-import textwrap
-
+import msgspec
 import pytest
+from tests.rules.examples import Example, examples
 
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.traits import observe
-from dragoman.profiles.facts import Facts, Stance, SystemCount, SystemPlace, Turn
+from dragoman.engine.adapt import adapt
 from dragoman.rules import BY_NAME, ORDER
-from dragoman.rules.context import Context
-from dragoman.rules.rule import Rule
 
-BECOMES = "\nbecomes\n"
+EXAMPLES = [example for rule in ORDER for example in examples(rule)]
 
 
-def refusing() -> Facts:
-    """A target that refuses whatever can be refused: every rule is triggered."""
-    plain = Facts()
-    stances = {name: Stance.REFUSES for name in Facts.__struct_fields__ if isinstance(getattr(plain, name), Stance)}
-    return Facts(
-        **stances,
-        dialect="openai-chat",
-        system_place=SystemPlace.OPENING,
-        system_count=SystemCount.ONE,
-        first_turn=Turn.USER,
-        last_turn=Turn.USER,
-    )
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.rule} {example.target} {example.choice}")
+def test_the_example_is_what_the_rule_does(example: Example) -> None:
+    if example.is_request:
+        check_request(example)
+    else:
+        check_script(example)
 
 
-def examples() -> list[tuple[Rule, str, str]]:
-    return [(rule, *_sides(rule.text)) for rule in ORDER if BECOMES in rule.text]
-
-
-def _sides(text: str) -> tuple[str, str]:
-    before, after = text.split(BECOMES)
-    return _indented(before.split("\n\n")[-1]), _indented(after)
-
-
-def _indented(block: str) -> str:
-    return textwrap.dedent("\n".join(line for line in block.split("\n") if line.startswith("    ")))
-
-
-@pytest.mark.parametrize(("rule", "before", "after"), examples(), ids=[rule.name for rule, _, _ in examples()])
-def test_the_example_is_what_the_rule_does(rule: Rule, before: str, after: str) -> None:
-    facts = refusing()
-    conversation = parse(before)
-    assert rule.when(facts)
-    assert rule.looks_for & observe(conversation)
-    done = rule.repair(conversation, Context(facts))
+def check_script(example: Example) -> None:
+    rule, context, conversation = BY_NAME[example.rule], example.context, example.conversation
+    assert rule.called_for(context)
+    assert rule.traits_sought(context.facts) & observe(conversation)
+    done = rule.repair(conversation, context)
     assert done.notes
-    assert show(done.conversation) == show(parse(after))
+    assert show(done.conversation) == show(parse(example.after))
 
 
-def test_many_rules_have_an_example() -> None:
-    assert len(examples()) >= 12
+def check_request(example: Example) -> None:
+    before, after = msgspec.json.decode(example.before), msgspec.json.decode(example.after)
+    done = adapt(before, source=example.dialect, target=example.target, rules=example.choices, media=example.media)
+    assert {change.rule for change in done.changes} == {example.rule}
+    assert {name: done.json.get(name) for name in {**before, **after}} == {
+        name: after.get(name) for name in before
+    } | after
 
 
-@pytest.mark.parametrize("name", sorted(BY_NAME))
-def test_the_page_says_what_the_rule_loses(name: str) -> None:
-    assert "Loses " in BY_NAME[name].text
+def test_every_rule_has_an_example() -> None:
+    assert [rule.name for rule in ORDER if not list(examples(rule))] == []
+
+
+def test_every_page_begins_with_one_sentence_that_names_the_defect() -> None:
+    heads = {rule.name: " ".join(rule.text.split("\n\n")[0].split()) for rule in ORDER}
+    assert [name for name, head in heads.items() if not head.endswith(".") or ". " in head or len(head) > 160] == []
+
+
+def test_every_page_says_what_the_repair_loses() -> None:
+    assert [rule.name for rule in ORDER if "\nLoses " not in rule.text] == []
+
+
+def test_every_page_names_the_options() -> None:
+    named = {rule.name: [option for option in rule.options if f"`{option}`" not in rule.text] for rule in ORDER}
+    assert {name: missing for name, missing in named.items() if missing} == {}

@@ -87,36 +87,3 @@ def test_one_run_settles_it(name: str) -> None:
     twice = adapt(once.body, source=once.dialect, target=target)
     assert [change.did for change in twice.changes] == []
     assert twice.body == once.body
-
-
-def test_base64_for_urls_becomes_what_all_read() -> None:
-    part = {"inlineData": {"mimeType": "image/png", "data": "-_8"}}
-    body = {"contents": [{"role": "user", "parts": [part, {"text": "See?"}]}]}
-    sent = adapt(body, source="gemini", target="anthropic/claude-sonnet-4-5").json
-    assert sent["messages"][0]["content"][0]["source"]["data"] == "+/8="
-
-
-def test_an_empty_reasoning_item_is_no_thinking() -> None:
-    items = [
-        {"role": "user", "content": "Hi"},
-        {"type": "reasoning", "summary": []},
-        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "a", "output": "ok"},
-    ]
-    sent = adapt({"model": "m", "input": items}, source="openai-responses", target="moonshot/kimi-k2-thinking").json
-    assert sent["messages"][1]["reasoning_content"] == " "
-
-
-@pytest.mark.parametrize(("budget", "limit", "sent"), [(512, 8000, None), (9000, 8000, 7999), (2000, 8000, 2000)])
-def test_a_budget_stays_in_its_bounds(budget: int, limit: int, sent: int | None) -> None:
-    config = {"maxOutputTokens": limit, "thinkingConfig": {"thinkingBudget": budget}}
-    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": config}
-    thinking = adapt(body, source="gemini", target="anthropic/claude-opus-4-6").json["thinking"]
-    assert thinking.get("budget_tokens") == sent
-
-
-def test_a_whole_number_is_written_without_a_point() -> None:
-    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"topK": 40.0}}
-    adapted = adapt(body, source="gemini", target="anthropic/claude-sonnet-4-5")
-    assert b'"top_k":40,' in adapted.body
-    assert "setting-range" not in {change.rule for change in adapted.changes}

@@ -10,3 +10,6 @@ THOUGHT = "thought_signature"
 """Gemini: hangs on a call, a text or a thought."""
 DETAIL = "reasoning_details"
 """Chat as OpenRouter speaks it: one entry of the list, verbatim."""
+
+CHAT_FIELDS = ("reasoning_content", "reasoning", DETAIL)
+"""The fields of a Chat message in which providers hand out thinking and take it back."""

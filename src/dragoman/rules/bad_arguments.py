@@ -1,9 +1,17 @@
-"""Arguments of a call that are no JSON object.
+"""Arguments of a call that are not a JSON object.
 
-A model may have written text, a list or broken JSON. Where an object is wanted, the text becomes the member `arguments`
-of one; nothing at all becomes an empty object.
+A model may have written text, a list or broken JSON. A provider that parses the arguments wants an object. Text becomes
+the member `arguments` of an object; empty arguments become an empty object.
 
 Loses nothing.
+
+    user: Hi
+    call look(c1) "outside"
+    result c1: 12 degrees
+becomes
+    user: Hi
+    call look(c1) {"arguments": "outside"}
+    result c1: 12 degrees
 """
 
 from __future__ import annotations

@@ -1,9 +1,16 @@
-"""A message of which only blank text is left, since rules before this one took what stood beside it.
+"""A message that holds only blank text after other rules took the rest.
 
-An empty text beside thinking is nobody's defect; once the thinking had to go it is a message that says nothing, and
-is treated as one (see `empty-content`).
+An empty text beside thinking is no defect. Once the thinking had to go, the message is empty, and it is treated as
+`empty-content` treats an empty message.
 
 Loses nothing: there was nothing.
+
+    user: Hi
+    assistant:
+    user: Are you there?
+becomes
+    user: Hi
+    user: Are you there?
 """
 
 from __future__ import annotations

@@ -1,8 +1,16 @@
-"""No cache hint where one would save money. Off unless asked for (`cache-marks: add`), since it changes valid requests.
+"""No cache hint, where one would save money.
 
-A hint is put on the last part of the opening system messages, or on the first user turn where there are none.
+This rule changes valid requests, so it is `off` unless you choose `add`. A hint is put on the last part of the opening
+system messages, or on the first user turn where there are none.
 
 Loses nothing; adds a hint.
+
+For `anthropic/claude-sonnet-4-5`, with `cache-marks: add`:
+
+    {"system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
+becomes
+    {"system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+     "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
 """
 
 from __future__ import annotations

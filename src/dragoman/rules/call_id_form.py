@@ -1,8 +1,20 @@
-"""A call id that the target's form does not allow: too long, or with characters it does not take.
+"""A call id that the target's form does not allow.
 
-Call and result get an id made from the old one. The answer's ids are mapped back.
+Providers limit the length of an id or its characters; Mistral wants exactly nine letters and digits. The call and its
+result get an id made from the old one, so that the same id is made on every turn. The ids in the answer are mapped
+back.
 
 Loses nothing.
+
+For `mistral/mistral-large-latest`:
+
+    user: Hi
+    call look(toolu_01A) {}
+    result toolu_01A: 12 degrees
+becomes
+    user: Hi
+    call look(bVXC8iVxY) {}
+    result bVXC8iVxY: 12 degrees
 """
 
 from __future__ import annotations
@@ -31,7 +43,8 @@ def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []
-    messages = tuple([_renamed(message, names, notes) for message in conversation.messages])
+    called = {part.id for message in conversation.messages for part in message.parts if type(part) is Call}
+    messages = tuple([_renamed(message, names, called, notes) for message in conversation.messages])
     undo = Undo(ids={made: old for old, made in names.items()})
     return Rewrite(conversation.but(messages=messages), tuple(notes), undo)
 
@@ -63,7 +76,8 @@ def _made(identity: str, used: set[str], facts: Facts) -> str:
     return made
 
 
-def _renamed(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
+def _renamed(message: Message, names: dict[str, str], called: set[str], notes: list[Note]) -> Message:
+    """The message with its ids in the target's form. What is said of a call holds for its result too."""
     parts: list[Part] = []
     touched = False
     for part in message.parts:
@@ -73,6 +87,8 @@ def _renamed(message: Message, names: dict[str, str], notes: list[Note]) -> Mess
             touched = True
         elif type(part) is Result and part.call_id in names:
             made = but(part, call_id=names[part.call_id])
+            if part.call_id not in called:
+                notes.append(Note("wrote its id in the target's form", message, part, before=part, after=made))
             touched = True
         else:
             made = part

@@ -1,8 +1,16 @@
 """A tool that takes plain text, for a target that only knows functions.
 
-The tool becomes a function with one string argument, `input`; calls in the history follow.
+The tool becomes a function with one string argument, `input`. Calls in the history get the same form.
 
-Loses metadata: a grammar for the text cannot be said.
+Loses metadata: a grammar for the text has no place in a function's schema. Calls lose nothing.
+
+    user: List the files.
+    call run(c1) !custom "ls"
+    result c1: a.txt
+becomes
+    user: List the files.
+    call run(c1) {"input": "ls"}
+    result c1: a.txt
 """
 
 from __future__ import annotations

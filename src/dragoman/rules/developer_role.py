@@ -1,6 +1,7 @@
 """The role `developer`, for a target that does not know it.
 
-It becomes a system message, which is what such targets call the same thing.
+OpenAI renamed the system role for its reasoning models; other providers refuse the new name. The message becomes a
+system message, which means the same.
 
 Loses nothing.
 

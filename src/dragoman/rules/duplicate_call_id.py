@@ -1,9 +1,22 @@
-"""One call id used twice.
+"""A call id that two calls share.
 
-The later call, and the result that answers it, get an id made from the old one and how often it was used before, so
-that the same conversation with more turns gets the same ids.
+Providers match results to calls by id, so many refuse an id that is used twice: in one turn, or in the whole
+conversation. The later call and the result that answers it get a new id, made from the old one and the number of times
+it was used before. The same conversation with more turns gets the same ids. The ids in the answer are mapped back.
 
 Loses nothing.
+
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
+    call look(c1) {}
+    result c1: 13 degrees
+becomes
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
+    call look(FXnMVWNd6FCJh3AEK0Wk8WSE) {}
+    result FXnMVWNd6FCJh3AEK0Wk8WSE: 13 degrees
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Text that says nothing.
+"""Text that is empty or only white space.
 
-An empty or blank text beside other parts goes. A message that is nothing else goes too if it is the system's or the
-assistant's; a user's turn is needed where it stands and gets a short placeholder (`texts.empty_content`).
+An empty text beside other parts is taken out. A message that holds nothing else is taken out too if it is the system's
+or the assistant's. A user turn is needed where it stands, so it gets a short placeholder (`texts.empty_content`).
 
 Loses nothing: there was nothing.
 

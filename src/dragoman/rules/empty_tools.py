@@ -1,6 +1,14 @@
-"""An empty list of tools, for a target that refuses one. It is left out.
+"""An empty list of tools, for a target that refuses one.
+
+The list is left out.
 
 Loses nothing.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "tools": []}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}]}
 """
 
 from __future__ import annotations

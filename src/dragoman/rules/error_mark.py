@@ -1,8 +1,16 @@
-"""A result marked as an error, for a dialect that has no such mark.
+"""A tool result marked as an error, for a dialect that has no such mark.
 
-The words of the result say so instead, with `[error] ` before them.
+The text of the result says so instead, with `[error] ` before it.
 
 Loses metadata.
+
+    user: Hi
+    call look(c1) {}
+    result c1 !error: no such place
+becomes
+    user: Hi
+    call look(c1) {}
+    result c1: [error] no such place
 """
 
 from __future__ import annotations

@@ -1,9 +1,21 @@
-"""Calls and results in the history, for a proxy that only understands text.
+r"""Calls and results in the history, for a proxy that only takes text.
 
-A call and its result are told as text together, or both stay: never one without the other. Thinking fields and the
-assistant's parts become plain text too.
+Some proxies in front of Gemini refuse tool turns. Each call becomes text of the assistant and its result becomes text
+of the user: never one without the other. The parts of an assistant or system message become one text, and thinking is
+left out.
 
-Loses metadata.
+Loses metadata, or content where a part cannot be said as text.
+
+For `gemini-compatible/gemini-2.5-flash`:
+
+    user: Hi
+    assistant: One moment.
+    call look(c1) {"where": "outside"}
+    result c1: 12 degrees
+becomes
+    user: Hi
+    assistant: One moment.\n[tool_call name=look id=c1]\n{"where":"outside"\u007d
+    user: [tool_result name=look id=c1]\n12 degrees
 """
 
 from __future__ import annotations

@@ -1,10 +1,22 @@
-"""Thinking that another provider or model signed, or signatures on calls and texts that the target cannot check.
+"""Thinking or a signature that another provider or model made.
 
-A signature is only valid where it was issued (fact `reasoning_scope`). The state goes; thinking whose text the target
-takes without a proof stays as text, other thinking goes with its state. `text` keeps it as tagged words of the
-assistant.
+A signature is only valid where it was issued (fact `reasoning_scope`); elsewhere providers refuse it. It is taken off
+calls and texts. Thinking stays as plain text where the target takes it without a proof. Otherwise `drop` leaves it out,
+and `text` keeps it as tagged words of the assistant.
 
 Loses metadata.
+
+For `anthropic/claude-opus-4-8`, from `gemini`:
+
+    {"contents": [{"role": "user", "parts": [{"text": "Hi"}]},
+      {"role": "model", "parts": [{"text": "Hello", "thoughtSignature": "c2lnbmVk"}]},
+      {"role": "user", "parts": [{"text": "More"}]}],
+     "generationConfig": {"maxOutputTokens": 100}}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"},
+      {"role": "assistant", "content": "Hello"},
+      {"role": "user", "content": "More"}],
+     "max_tokens": 100}
 """
 
 from __future__ import annotations

@@ -1,8 +1,15 @@
-"""The opening system text among the messages, for a target that has a field for it.
+"""An opening system message among the messages, for a target that has a field for it.
 
-It moves to the field.
+Anthropic and Gemini take the opening instructions in a field of their own and refuse them among the messages. The text
+moves to the field.
 
 Loses nothing.
+
+For `anthropic/claude-sonnet-4-5`:
+
+    {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}], "max_tokens": 100}
+becomes
+    {"system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
 """
 
 from __future__ import annotations

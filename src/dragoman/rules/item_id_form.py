@@ -1,10 +1,21 @@
-"""Items under an id that the target did not give: another vendor's, or one that stands for what only it keeps.
+"""An item id that another vendor made, or that names thinking which only its provider keeps.
 
-An id of another form goes, since calls are known by their call id and messages by their place. Thinking under such an
-id goes with it, and so does thinking that its own provider keeps, where the item that it led to is not named or the
-same one was there before.
+The Responses API knows its items by their ids (`rs_…`, `fc_…`, `msg_…`) and refuses ids of another form. An id of
+another form is taken off, because a call is also known by its call id and a message by its place. Thinking under such
+an id is left out. So is thinking that OpenAI keeps where the message after it does not name its id, and thinking that
+stands there twice.
 
 Loses metadata.
+
+For `openai-responses/gpt-5`:
+
+    {"input": [{"role": "user", "content": "Hi"},
+      {"type": "function_call", "id": "tool_1", "call_id": "c", "name": "look", "arguments": "{}"},
+      {"type": "function_call_output", "call_id": "c", "output": "12 degrees"}]}
+becomes
+    {"input": [{"role": "user", "content": "Hi"},
+      {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+      {"type": "function_call_output", "call_id": "c", "output": "12 degrees"}]}
 """
 
 from __future__ import annotations

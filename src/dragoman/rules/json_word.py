@@ -1,9 +1,16 @@
-"""An answer in JSON is asked for, and no message says the word.
+"""JSON asked for as the answer's format, while no message says the word.
 
-Some providers take the setting only where the conversation mentions it, lest the model write white space forever. A
-user turn that says so is appended (`texts.json_word`).
+Some providers refuse the setting unless a message mentions JSON, because a model that was not told may write white
+space without end. A user turn that says so is appended (`texts.json_word`).
 
 Loses nothing; adds a turn.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "response_format": {"type": "json_object"}}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}, {"role": "user", "content": "Answer in JSON."}],
+     "response_format": {"type": "json_object"}}
 """
 
 from __future__ import annotations

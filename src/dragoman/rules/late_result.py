@@ -1,6 +1,7 @@
 """A result that does not stand right after its call, or not in the order of the calls.
 
-It moves to its call; what stood between follows.
+Many providers look for the results of a turn in the message after it. The results move there, in call order. What stood
+between follows them.
 
 Loses order.
 

@@ -1,7 +1,8 @@
 """A system message after the first turn.
 
-Some models take instructions only ahead of the conversation, some only at certain places. By choice a late one becomes
-a user turn where it stands, so that it stays next to what it is about; or moves to the opening; or is an error.
+Some models take instructions only before the conversation, some only at certain places. With `user` a late message
+becomes a user turn where it stands, so that it stays next to what it is about, with the tag `[System] `
+(`texts.system_prefix`). With `opening` it moves to the other system messages.
 
 Loses authority: as a user turn the model reads it as the user's words. Moved to the opening it loses its order.
 
@@ -10,6 +11,16 @@ Loses authority: as a user turn the model reads it as the user's words. Moved to
 becomes
     user: Hi
     user: [System] Answer in French.
+
+With `late-system: opening`:
+
+    system: Be brief.
+    user: Hi
+    system: Answer in French.
+becomes
+    system: Be brief.
+    system: Answer in French.
+    user: Hi
 """
 
 from __future__ import annotations

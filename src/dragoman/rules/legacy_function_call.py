@@ -1,8 +1,19 @@
-"""Calls and tools spelled the old Chat way: `functions`, `function_call`, the role `function`.
+"""Calls and tools in the old Chat form: `functions`, `function_call`, the role `function`.
 
-They are written as tools, tool calls and tool messages, with ids made from their place.
+OpenAI replaced this form with tools, and many providers never took it. Functions become tools, calls become tool calls,
+and the role `function` becomes `tool`. The old form has no call ids, so each call gets an id made from its place.
 
 Loses nothing.
+
+For `deepseek/deepseek-chat`:
+
+    {"messages": [{"role": "user", "content": "Hi"}],
+     "functions": [{"name": "look", "parameters": {"type": "object"}}],
+     "function_call": "auto"}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}],
+     "tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}],
+     "tool_choice": "auto"}
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
-"""Text content spelled as a list of parts, for a target that wants a string.
+r"""Text content written as a list of parts, for a target that wants a string.
 
-The texts are joined with a line break.
+Some chat templates only read strings. The texts are joined with a line break.
 
 Loses nothing.
+
+    user: Hi
+    + Are you there?
+becomes
+    user: Hi\nAre you there?
 """
 
 from __future__ import annotations

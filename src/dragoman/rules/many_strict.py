@@ -1,8 +1,20 @@
-"""More strict tools, or heavier ones, than the target can compile.
+"""More strict tools, or larger ones, than the target can compile.
 
-As many as fit stay strict, in the order in which they stand; the others are sent without the mark.
+A provider compiles the schemas of strict tools into a grammar and limits how many there may be, and how many optional
+fields and fields of several types they may have. As many tools as fit stay strict, in their order. The others are sent
+without the mark.
 
-Loses metadata: the model may call them with other arguments than their schema allows.
+Loses metadata: the model may call them with arguments that their schema does not allow.
+
+For a target with `strict_max = 1`, `strict_optional_max = 24`, `strict_union_max = 16`:
+
+    @tool {"is": "Tool", "name": "look", "schema": {"type": "object"}, "strict": true}
+    @tool {"is": "Tool", "name": "wait", "schema": {"type": "object"}, "strict": true}
+    user: Hi
+becomes
+    @tool {"is": "Tool", "name": "look", "schema": {"type": "object"}, "strict": true}
+    @tool wait {"type": "object"}
+    user: Hi
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Several system messages at the opening, for a target that takes one.
+r"""Several system messages at the opening, for a target that takes one.
 
-`auto` joins them only where the target takes one: as one text, with a blank line between, or as one message of several
-parts where a part carries a cache hint. `separate` leaves them, `join` always joins, with the separator
-`\\n\\n---\\n\\n` or one of your own (`join: "…"`).
+`auto` joins them where the target takes one: into one text with a blank line between, or into one message of several
+parts where a part carries a cache hint. `separate` leaves them as they are. `join` joins them for every target, with
+the separator `\n\n---\n\n`, or with one of your own: `{"join": "…"}`.
 
 Loses nothing.
 
@@ -10,7 +10,16 @@ Loses nothing.
     system: Answer in French.
     user: Hi
 becomes
-    system: Be brief.\\n\\nAnswer in French.
+    system: Be brief.\n\nAnswer in French.
+    user: Hi
+
+With `many-systems: {"join": " "}`:
+
+    system: Be brief.
+    system: Answer in French.
+    user: Hi
+becomes
+    system: Be brief. Answer in French.
     user: Hi
 """
 

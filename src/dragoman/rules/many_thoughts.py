@@ -1,8 +1,19 @@
-"""Thinking in several pieces where a turn has one field for it.
+r"""Thinking in several pieces, for a target that has one field for it.
 
-The pieces become one text; the same words are not said twice.
+The pieces become one text. A piece that says the same as another is left out.
 
 Loses nothing.
+
+For `deepseek/deepseek-reasoner`:
+
+    user: Hi
+    ~ A greeting.
+    ~ I greet back.
+    assistant: Hello
+becomes
+    user: Hi
+    ~ A greeting.\nI greet back.
+    assistant: Hello
 """
 
 from __future__ import annotations

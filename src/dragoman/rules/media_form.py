@@ -1,8 +1,17 @@
-"""Media in a shape that one vendor made: a document as `document_url`, a URL as plain text, a file without a name.
+"""Media in a form that one vendor made.
 
-It is written in the dialect's own shape.
+A document as `document_url`, a URL as plain text, or a file without a name is refused where only the dialect's own form
+is known. The part is written in that form.
 
 Loses nothing.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "See?"},
+      {"type": "image_url", "image_url": "https://example.com/a.png"}]}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "See?"},
+      {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]}
 """
 
 from __future__ import annotations

@@ -1,10 +1,22 @@
-"""Thinking that the target demands back and that is not there.
+"""Thinking that the target demands back and that is not in the conversation.
 
-Some models refuse a tool turn of theirs without its thinking: a filler (`reasoning_filler`) stands in, since the call
-was another model's. Others refuse a last tool turn that does not open with thinking: there thinking is turned off for
-this request.
+Some models refuse a tool turn without its thinking. The calls were made by another model, so a filler stands in (fact
+`reasoning_filler`). Others refuse a last tool turn that does not begin with thinking: for them thinking is turned off
+in this request.
 
-Loses metadata.
+Loses nothing where a filler stands in. Turning thinking off loses metadata.
+
+For `moonshot/kimi-k2-thinking`:
+
+    {"messages": [{"role": "user", "content": "Hi"},
+      {"role": "assistant", "content": "One moment.", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
+      {"role": "tool", "tool_call_id": "c1", "content": "12 degrees"}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"},
+      {"role": "assistant", "content": "One moment.", "reasoning_content": " ", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
+      {"role": "tool", "tool_call_id": "c1", "content": "12 degrees"}]}
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A call that was never answered: the run was interrupted, or its result was trimmed away.
+"""A call that has no result.
 
-A result is made up right after the call, with words that say so (`texts.missing_tool_result`).
+The run was interrupted, or the result was trimmed away. Providers demand a result for every call. One is made up right
+after the call, with words that say so (`texts.missing_tool_result`).
 
 Loses nothing; adds a result that no tool gave.
 

@@ -1,10 +1,22 @@
 """A call without the signature that the target demands.
 
-Some models check a signature on the first call of each step since the last user turn. For calls that another model made
-their makers document a value that skips the check; it is put there. What we write anew gets it in earlier turns too:
-there it is not demanded, and a turn that was written with it while it was the current one stays as it was.
+Gemini 3 checks a signature on the first call of each step since the last user turn. For calls that another model made,
+Google documents a value that skips the check (fact `signature_skip`); it is put on the call. Where we write the request
+anew, calls of earlier turns get it too. It is not demanded there, but so a turn is written the same way before and
+after it has become an earlier one.
 
 Loses nothing; adds the documented value.
+
+For `gemini/gemini-3-pro-preview`:
+
+    {"contents": [{"role": "user", "parts": [{"text": "Hi"}]},
+      {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]},
+      {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "12 degrees"}}}]}]}
+becomes
+    {"contents": [{"role": "user", "parts": [{"text": "Hi"}]},
+      {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}},
+        "thoughtSignature": "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="}]},
+      {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "12 degrees"}}}]}]}
 """
 
 from __future__ import annotations

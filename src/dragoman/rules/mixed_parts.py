@@ -1,8 +1,18 @@
-"""Words after a call in one turn, for a dialect that tells calls apart from words.
+"""Text after a call in one turn, for a dialect that keeps calls apart from text.
 
-Thinking comes first, then words, then calls.
+The parts are sorted: thinking first, then text, then calls.
 
 Loses order.
+
+    user: Hi
+    call look(c1) {}
+    + One moment.
+    result c1: 12 degrees
+becomes
+    user: Hi
+    assistant: One moment.
+    call look(c1) {}
+    result c1: 12 degrees
 """
 
 from __future__ import annotations

@@ -1,9 +1,18 @@
-"""A `[model] ` prefix that an earlier answer was shown with. Off unless asked for (`model-prefix: strip`), since it
-changes valid requests.
+"""A `[model] ` prefix that an earlier answer was shown with.
 
-It is taken off the assistant's words, repeated ones too.
+Some clients show which model answered and send that prefix back as the assistant's own words. The model then imitates
+it. This rule changes valid requests, so it is `off` unless you choose `strip`, which takes the prefix off the first
+text of each assistant turn, also where it is repeated.
 
-Loses nothing: the prefix was not the model's.
+Loses nothing: the model did not write the prefix.
+
+With `model-prefix: strip`:
+
+    user: Hi
+    assistant: [gpt-4o] Hello
+becomes
+    user: Hi
+    assistant: Hello
 """
 
 from __future__ import annotations

@@ -1,9 +1,18 @@
 """A tool that only its own provider runs: web search, code execution, a namespace of tools.
 
-A namespace is unpacked: its functions become tools of their own, named `NAMESPACE__TOOL`, and the answer's calls get
-their name back. Any other goes, since the target cannot run it.
+Another provider cannot run it, and refuses it. The functions of a namespace become tools of their own, named
+`NAMESPACE__TOOL`; calls in the answer get their own name back. Any other tool is left out. So is a tool choice that
+only its own dialect has.
 
-Loses content: the model can no longer do what the tool did.
+Loses content: the model can no longer do what the tool did. Unpacking a namespace and leaving out a choice lose
+metadata.
+
+For `openai/gpt-4o`, from `anthropic`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100,
+     "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Nothing but system messages.
+"""A conversation of nothing but system messages.
 
-A user turn is appended (`texts.no_user_turn`).
+Most providers demand at least one turn. A user turn is appended (`texts.no_user_turn`).
 
 Loses nothing; adds a turn.
 

@@ -1,8 +1,16 @@
 """A message without any content: null, or an empty list.
 
-The assistant's or the system's goes; a user's turn gets a short placeholder (`texts.empty_content`).
+A message of the assistant or the system is taken out. A user turn is needed where it stands, so it gets a short
+placeholder (`texts.empty_content`).
 
-Loses nothing: there was nothing.
+Loses nothing where there was nothing. An assistant turn that held only thinking loses it, which is metadata.
+
+    user: Hi
+    assistant: []
+    user: []
+becomes
+    user: Hi
+    user: (empty)
 """
 
 from __future__ import annotations

@@ -1,8 +1,15 @@
-"""A field of a message or a part that holds nothing, for a target that takes no fields it does not know.
+"""A field of a message or a part that holds nothing: null, or an empty list.
 
-SDKs write what an answer did not have (`refusal: null`, `parsed: null`) back into the history.
+SDKs write the fields that an answer did not have (`refusal: null`, `tool_calls: []`) back into the history. A provider
+that refuses unknown fields refuses them even when they are empty. The field is left out.
 
 Loses nothing: null means absent.
+
+For `groq/llama-3.3-70b-versatile`:
+
+    {"messages": [{"role": "user", "content": "Hi", "refusal": null}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}]}
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
-"""A top-level key given as null, for a target that wants it left out.
+"""A top-level field that is null, for a target that wants it left out.
+
+The field is left out.
 
 Loses nothing: null means absent.
+
+For `anthropic/claude-sonnet-4-5`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100, "temperature": null}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""A tool result whose call is not there: a trimmed history has them.
+r"""A tool result whose call is not in the conversation.
 
-It becomes words of the user, with a header that says what it was. It is never dropped.
+This happens where a history was trimmed. Providers refuse a result without its call. It becomes a user turn where it
+stands, with a header that says what it was. It is never dropped.
 
-Loses metadata: it is no longer a tool's result.
+Loses metadata: the text is no longer a tool's result.
 
     user: Hi
     result c1: 12 degrees
 becomes
     user: Hi
-    user: [tool_result id=c1]\\n12 degrees
+    user: [tool_result id=c1]\n12 degrees
 """
 
 from __future__ import annotations

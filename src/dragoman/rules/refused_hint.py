@@ -1,8 +1,16 @@
-"""Cache hints, for a target that refuses them or takes only so many.
+"""A cache hint that the target refuses, or more of them than it takes.
 
-Where there are too many, the last ones stay: they cover the most.
+A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
+prefix.
 
 Loses metadata.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user",
+      "content": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}
 """
 
 from __future__ import annotations

@@ -1,6 +1,19 @@
 """A name on a message, for a target that has no place for it.
 
-Loses metadata. `text` puts it before the words instead.
+Anthropic, Gemini and others refuse the field. With `drop` the name is taken off; with `text` it stands before the words
+instead.
+
+Loses metadata.
+
+    user (bob): Hi
+becomes
+    user: Hi
+
+With `refused-name: text`:
+
+    user (bob): Hi
+becomes
+    user: bob: Hi
 """
 
 from __future__ import annotations

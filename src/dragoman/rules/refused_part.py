@@ -1,10 +1,19 @@
-"""A part that the target does not take: a kind of media, a form of it, a refusal, a citation, a server tool's block.
+"""A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
-Media becomes a line of text that says what was there; media in a tool's result moves to a user turn after the results
-where the target takes it there. A refusal becomes text, a plain-text document its text. Citations and blocks of
-another provider's own tools go.
+Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
+where the target takes it there. A refusal becomes text, and a document given as text becomes that text. Citations and
+blocks of another provider's own tools are left out.
 
-Loses content, where there is no other way to say it.
+Loses content where there is no other way to say it. A refusal, a citation, the detail of an image and media that moves
+lose metadata; a document given as text loses nothing.
+
+For `deepseek/deepseek-chat`:
+
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "What is this?"},
+      {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "What is this?"},
+      {"type": "text", "text": "[image: https://example.com/a.png]"}]}]}
 """
 
 from __future__ import annotations

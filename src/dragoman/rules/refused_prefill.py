@@ -1,8 +1,14 @@
-"""The mark on a last assistant turn that is to be continued, for a target that does not know it.
+"""A mark on the last assistant turn that asks the model to continue it, for a target that does not know the mark.
 
-The mark goes; whether the turn can stay the last one is for `trailing-assistant`.
+The mark is taken off. Whether the turn may stay the last one is decided by `trailing-assistant`.
 
-Loses metadata: the model may begin anew.
+Loses metadata: the model may begin a new answer.
+
+For `groq/llama-3.3-70b-versatile`:
+
+    {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Once", "prefix": true}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Once"}]}
 """
 
 from __future__ import annotations

@@ -1,9 +1,26 @@
 """Thinking that the target does not take back, or not in that field.
 
-Where it takes thinking as text, the text moves to the field that it reads. Where it takes none without a proof, the
-thinking goes, or with `text` becomes tagged words of the assistant.
+Where the target takes thinking as text, the text moves to the field that it reads (fact `reasoning_field`). Where it
+takes no thinking without a proof, `drop` leaves it out, and `text` keeps it as tagged words of the assistant.
 
-Loses metadata.
+Loses metadata. Moving it to another field loses nothing.
+
+    user: Hi
+    ~ A greeting.
+    assistant: Hello
+becomes
+    user: Hi
+    assistant: Hello
+
+With `refused-reasoning: text`:
+
+    user: Hi
+    ~ A greeting.
+    assistant: Hello
+becomes
+    user: Hi
+    assistant: <thinking>A greeting.</thinking>
+    + Hello
 """
 
 from __future__ import annotations
@@ -12,6 +29,7 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Reasoning
+from dragoman.conversation.reasoning_states import CHAT_FIELDS
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Need, Stance
 from dragoman.rules.context import Context
@@ -36,11 +54,11 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         if facts.reasoning_text is Stance.REFUSES:
             return _refused(part, context)
         needed = facts.reasoning_required is Need.TOOL_TURNS  # what must come back must come where it is looked for
-        moves = not part.field or needed or facts.odd_reasoning_field is Stance.REFUSES
+        translated = part.field not in CHAT_FIELDS  # thinking of another dialect has no such field yet
+        moves = translated or needed or facts.odd_reasoning_field is Stance.REFUSES
         if part.field == facts.reasoning_field or not facts.reasoning_field or not moves:
             return None
-        # Thinking of another dialect has no field yet: giving it one is translation.
-        did = f"moved thinking to `{facts.reasoning_field}`" if part.field else ""
+        did = "" if translated else f"moved thinking to `{facts.reasoning_field}`"
         return Swap((but(part, field=facts.reasoning_field),), did, Loss.NOTHING)
 
     return rewrite_parts(conversation, taken)

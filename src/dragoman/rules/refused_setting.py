@@ -1,9 +1,16 @@
 """A setting that the target does not have, or refuses for this model.
 
-It is left out. Fields of the client's dialect that no other dialect has go the same way, except those that hold the
-conversation itself (`previous_response_id`, `cachedContent`): without them the request would mean something else.
+It is left out. So is a top-level field that only the client's own dialect or another vendor has. A field that stands
+for a part of the conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean
+something else, so it is an error where the target has another dialect.
 
 Loses metadata.
+
+For `openai/gpt-5`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "temperature": 0.5}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}]}
 """
 
 from __future__ import annotations

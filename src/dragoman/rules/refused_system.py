@@ -1,8 +1,15 @@
 """A system message for a model that takes none at all.
 
-It becomes a user turn where it stands, tagged.
+Some small models have a chat template without a system role, and refuse it. The message becomes a user turn where it
+stands, with the tag `[System] ` (`texts.system_prefix`).
 
-Loses authority.
+Loses authority: the model reads it as the user's words.
+
+For `openai/o1-mini`:
+
+    {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]}
+becomes
+    {"messages": [{"role": "user", "content": "[System] Be brief."}, {"role": "user", "content": "Hi"}]}
 """
 
 from __future__ import annotations

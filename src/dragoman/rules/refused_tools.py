@@ -1,8 +1,13 @@
 """Tools, for a model that takes none.
 
-They are left out; the history keeps its calls.
+Some small models refuse a request that declares tools. The tools are left out; the history keeps its calls.
 
 Loses content: the model can call nothing.
+
+    @tool look {"type":"object"}
+    user: Hi
+becomes
+    user: Hi
 """
 
 from __future__ import annotations

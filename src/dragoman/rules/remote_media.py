@@ -1,9 +1,18 @@
 """Media given by URL, for a target that does not fetch it.
 
-Where the caller has fetched it (`media` of `adapt`), its bytes go into the request. Otherwise the URL is listed in
-`wants`, and the part becomes a line of text.
+Where the caller has fetched the URL (`media` of `adapt`), its bytes go into the request. Otherwise the URL is listed in
+`wants`, and `refused-part` puts a line of text in its place.
 
-Loses nothing where it was fetched.
+Loses nothing.
+
+For `anthropic/claude-sonnet-4-5`, with `http://example.com/a.gif` fetched as `GIF89a`:
+
+    {"messages": [{"role": "user", "content": [
+      {"type": "image", "source": {"type": "url", "url": "http://example.com/a.gif"}}]}], "max_tokens": 100}
+becomes
+    {"messages": [{"role": "user", "content": [
+      {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "R0lGODlh"}}]}],
+     "max_tokens": 100}
 """
 
 from __future__ import annotations

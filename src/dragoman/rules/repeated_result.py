@@ -1,8 +1,19 @@
-"""A second result for a call that has one.
+r"""A second result for a call that already has one.
 
-The first answers the call; a later one becomes words of the user where it stands.
+Providers refuse a result that answers no open call. The first result answers the call. A later one becomes a user turn
+where it stands, with a header that says what it was.
 
-Loses metadata: it is no longer tied to its call.
+Loses metadata: the text is no longer tied to its call.
+
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
+    result c1: 13 degrees
+becomes
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
+    user: [tool_result id=c1]\n13 degrees
 """
 
 from __future__ import annotations

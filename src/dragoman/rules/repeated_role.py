@@ -1,14 +1,14 @@
-"""Two turns of one role in a row, for a target that demands alternation.
+r"""Two turns of one role in a row, for a target that demands alternation.
 
-They become one: plain texts are joined with a blank line, anything else as parts of one turn. Some targets demand it
-of the assistant's turns at the end alone.
+They become one turn: plain texts are joined with a blank line, anything else stays as parts of the turn. Some targets
+demand it only of assistant turns at the end.
 
-Loses nothing.
+Loses nothing, except a name that not all of the turns have, which is metadata.
 
     user: Hi
     user: Are you there?
 becomes
-    user: Hi\\n\\nAre you there?
+    user: Hi\n\nAre you there?
 """
 
 from __future__ import annotations

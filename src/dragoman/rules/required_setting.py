@@ -1,6 +1,14 @@
-"""A setting that the target demands and the client did not give: the token limit.
+"""A token limit that the target demands and the client did not give.
 
-Loses nothing; adds the profile's default (`limit_default`).
+The profile's default is set (fact `limit_default`). A thinking budget that is larger comes on top of it.
+
+Loses nothing; adds the limit.
+
+For `anthropic/claude-sonnet-4-5`, from `openai-chat`:
+
+    {"messages": [{"role": "user", "content": "Hi"}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8192}
 """
 
 from __future__ import annotations

@@ -1,16 +1,27 @@
-"""A tool's schema, or the schema of a structured answer, with words that the target's schema dialect does not have.
+"""A schema with keywords that the target's schema dialect does not have.
 
-References are inlined, unions and constants rewritten, and a constraint that cannot be said becomes words of the
-description. A strict schema that cannot be kept strict is sent without the mark.
+This is about the schema of a tool's arguments and of a structured answer. References are inlined, unions and constants
+are rewritten, and a constraint that cannot be said becomes words of the description. A strict schema that cannot stay
+strict is sent without the mark. Arguments that had to be renamed are renamed in the history too, and mapped back in the
+answer.
 
 Loses metadata, or content where the schema now allows other values.
+
+For `gemini-compatible/gemini-2.5-flash`:
+
+    {"messages": [{"role": "user", "content": "Hi"}],
+     "tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object",
+       "properties": {"where": {"const": "outside"}}}}}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}],
+     "tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object",
+       "properties": {"where": {"type": "string", "enum": ["outside"]}}}}}]}
 """
 
 from __future__ import annotations
 
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part
 from dragoman.conversation.settings import ResponseFormat
 from dragoman.conversation.tools import NativeTool, Tool
@@ -23,7 +34,6 @@ from dragoman.rules.schema import FORMS, Compiled, compile_schema, renamed_argum
 
 _STRICT = "-strict"
 _LOSSES = {"nothing": Loss.NOTHING, "order": Loss.ORDER, "metadata": Loss.METADATA, "content": Loss.CONTENT}
-_EMPTY = b'{"type":"object","properties":{}}'
 
 
 @rule(
@@ -47,9 +57,9 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     changed = conversation.but(tools=tools, settings=settings)
     if not renamed:
         return Rewrite(changed, tuple(notes))
-    told = rewrite_parts(changed, lambda message, part: _history(message, part, renamed))
+    history = rewrite_parts(changed, lambda message, part: _renamed_call(part, renamed))
     undo = Undo(keys={new: own for names in renamed.values() for new, own in names.items()})
-    return Rewrite(told.conversation, (*notes, *told.notes), undo)
+    return Rewrite(history.conversation, (*notes, *history.notes), undo)
 
 
 def _compiled(
@@ -64,12 +74,12 @@ def _compiled(
         return tool
     if tool.strict and compiled.loses == "content":
         tool = _unmarked(tool, notes, "its schema cannot be made strict")
-        compiled = _compile(tool.schema, facts.schema_form, False) or compiled
-    if compiled.json == tool.schema:
+        compiled = _compile(tool.schema, facts.schema_form, False)
+    if compiled is None or compiled.json == tool.schema:
         return tool
-    at = f"tools/{tool.at}"
     for note in compiled.notes:
-        notes.append(Note(f"{tool.name}: {note.did}", key=at + note.at, loses=_LOSSES[note.loses], before=tool.schema))
+        did = f"{tool.name}{note.at}: {note.did}"
+        notes.append(Note(did, key=f"tools/{tool.at}", loses=_LOSSES[note.loses], before=tool.schema))
     if compiled.names:
         renamed[tool.name] = dict(compiled.names)
     return but(tool, schema=compiled.json)  # type: ignore[no-any-return]
@@ -106,14 +116,19 @@ def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> Res
         if compiled is None:
             return form
     notes += [
-        Note(f"the answer's schema: {note.did}", key="response_format", loses=_LOSSES[note.loses], before=form.schema)
+        Note(
+            f"the answer's schema{note.at}: {note.did}",
+            key="response_format",
+            loses=_LOSSES[note.loses],
+            before=form.schema,
+        )
         for note in compiled.notes
     ]
     return but(form, schema=compiled.json)  # type: ignore[no-any-return]
 
 
-def _history(message: Message, part: Part, renamed: dict[str, dict[str, str]]) -> Swap | None:
-    """Calls of the history speak the names that the target was told."""
+def _renamed_call(part: Part, renamed: dict[str, dict[str, str]]) -> Swap | None:
+    """Calls of the history use the names of the schema that the target gets."""
     if type(part) is not Call or part.name not in renamed:
         return None
     arguments = renamed_arguments(part.arguments, {own: new for new, own in renamed[part.name].items()})

@@ -1,7 +1,16 @@
-"""A setting under a name that the target does not know: `max_tokens` or `max_completion_tokens`, `seed` or
-`random_seed`, `reasoning_effort` or `reasoning`.
+"""A setting under a name that the target does not know.
 
-Loses nothing. It is a change only where the client's own dialect is the target's.
+Vendors of one dialect call the same setting by different names: `max_tokens` and `max_completion_tokens`, `seed` and
+`random_seed`, `reasoning_effort` and `reasoning`. It gets the name that the target reads. A setting that was given
+under two names keeps one.
+
+Loses nothing. A second name that says something else is lost, which is metadata.
+
+For `openai/gpt-5`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 100}
 """
 
 from __future__ import annotations

@@ -1,8 +1,14 @@
 """A setting outside the range that the target takes.
 
-It is brought to the nearest value in range.
+The value moves to the nearest one in range. Stop sequences beyond the number that the target takes are left out.
 
 Loses metadata.
+
+For `anthropic/claude-sonnet-4-5`, from `openai-chat`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100, "temperature": 1.5}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100, "temperature": 1}
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A field that does not belong in a message, a part or a tool.
 
-Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers go for every
-target. Other unknown fields go to a target of the same dialect that ignores them, and are taken out for one that
-refuses them; they never go to another dialect. `message_fields` lets some through.
+Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers are taken out
+for every target. Any other unknown field goes to a target of the same dialect that ignores it, and is taken out for a
+target that refuses it. It never goes to another dialect. The fact `message_fields` lists fields that a target takes.
 
 Loses metadata.
 

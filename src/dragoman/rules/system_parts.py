@@ -1,8 +1,15 @@
-"""A system message of several parts, for a target that wants one text.
+r"""A system message of several parts, for a target that wants one text.
 
 The parts are joined with a line break. Parts that carry a cache hint which the target takes stay apart.
 
 Loses nothing.
+
+    system: Be brief.
+    + Answer in French.
+    user: Hi
+becomes
+    system: Be brief.\nAnswer in French.
+    user: Hi
 """
 
 from __future__ import annotations

@@ -1,9 +1,17 @@
-"""A wish to think, said in a way that the target does not know: an effort where it counts tokens, a budget where it
-knows efforts, an effort that the model does not offer.
+"""A request to think, in a form that the target does not know.
 
-One table says what an effort is worth in tokens. A target that does not think is not asked to.
+Some targets count tokens, some know levels of effort, some decide themselves, and each refuses the forms of the others.
+An effort becomes the budget it is worth in tokens, a budget becomes the nearest effort, and an effort that the model
+does not offer becomes the nearest one it does. A target that does not think is not asked to.
 
 Loses metadata.
+
+For `openai/gpt-5`, from `anthropic`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 20000,
+     "thinking": {"type": "enabled", "budget_tokens": 9000}}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 20000, "reasoning_effort": "medium"}
 """
 
 from __future__ import annotations

@@ -1,8 +1,17 @@
-"""A call id that carries a thought signature in its tail, as some proxies hand them out (`call_1__thought__…`).
+"""A call id that carries a thought signature in its tail.
 
-The tail goes from the call and from every result that names it. The answer's ids are mapped back.
+Some proxies hand out ids such as `call_1__thought__…`. Other providers refuse them as too long, and do not know the
+signature. The tail is cut off the call and off every result that names it. The ids in the answer are mapped back.
 
-Loses metadata: whoever made the id could have read its tail.
+Loses metadata: the proxy that made the id can read its tail.
+
+    user: Hi
+    call look(call_1__thought__c2ln) {}
+    result call_1__thought__c2ln: 12 degrees
+becomes
+    user: Hi
+    call look(call_1) {}
+    result call_1: 12 degrees
 """
 
 from __future__ import annotations

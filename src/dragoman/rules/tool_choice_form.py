@@ -1,10 +1,16 @@
-"""A tool choice that the target does not take: none are declared, it is forced while the model thinks, or of a kind
-that the target does not know.
+"""A tool choice that the target does not take.
 
-A forced choice becomes `auto`; a choice among some tools becomes `required` or `auto`. Without tools there is nothing
-to choose. One vendor's word (`any`) becomes the dialect's own (`required`).
+A choice is refused where no tools are declared, where it is forced while the model thinks, or where the target does not
+know its kind. Without tools the choice is left out. A forced choice becomes `auto`, and a choice among some tools
+becomes `required` or `auto`. One vendor's word (`any`) becomes the dialect's own (`required`).
 
-Loses metadata.
+Loses metadata. Leaving out a choice without tools and using the dialect's own word lose nothing.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "tool_choice": "auto"}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}]}
 """
 
 from __future__ import annotations

@@ -1,9 +1,21 @@
 """A tool name that the target's form does not allow: dots, spaces, or too long.
 
-What is not allowed becomes an underscore; a name that then collides, or is too long, ends in a short hash. Tools,
-calls, the tool choice and the answer agree.
+Every character that is not allowed becomes an underscore. A name that is then taken, or too long, ends in a short hash.
+Tools, calls, results and the tool choice are renamed together, and the names in the answer are mapped back.
 
 Loses nothing.
+
+For `openai/gpt-4o`:
+
+    @tool files.read {"type":"object","properties":{}}
+    user: Hi
+    call files.read(c1) {}
+    result c1: 12 degrees
+becomes
+    @tool files_read {"type":"object","properties":{}}
+    user: Hi
+    call files_read(c1) {}
+    result c1: 12 degrees
 """
 
 from __future__ import annotations

@@ -1,9 +1,18 @@
-"""A tool entry in another shape than the target reads.
+"""A tool declared in another shape than the target reads.
 
-Clients mix shapes: OpenAI's, a bare function, `function_declarations`, `functionDeclarations`. The entry is written in
+Clients mix shapes: OpenAI's, a bare function, `function_declarations`, `functionDeclarations`. The tool is written in
 the shape that the target takes (fact `tool_wrapper`).
 
 Loses nothing.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user", "content": "Hi"}],
+     "tools": [{"function_declarations": [{"name": "look", "parameters": {"type": "object", "properties": {}}}]}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}],
+     "tools": [{"type": "function",
+       "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]}
 """
 
 from __future__ import annotations

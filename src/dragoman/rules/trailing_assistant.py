@@ -1,6 +1,6 @@
 """A conversation that ends with the assistant, for a target that does not continue it.
 
-A user turn is appended (`texts.trailing_user`).
+Newer models refuse a prefill: the last turn must be the user's. A user turn is appended (`texts.trailing_user`).
 
 Loses nothing; adds a turn.
 

@@ -1,8 +1,14 @@
-"""A last assistant turn, to be continued, that ends in white space.
+r"""White space at the end of a last assistant turn that is to be continued.
 
-Some providers refuse it, since the model would have to go on after the space. It is cut off.
+Some providers refuse it, because the model would have to continue after the space. It is cut off.
 
 Loses nothing.
+
+    user: Tell me a story.
+    assistant: Once upon a time,\u0020
+becomes
+    user: Tell me a story.
+    assistant: Once upon a time,
 """
 
 from __future__ import annotations

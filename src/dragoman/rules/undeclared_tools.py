@@ -3,6 +3,15 @@
 Each tool that was called is declared, with a schema that takes anything.
 
 Loses nothing; adds declarations.
+
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
+becomes
+    @tool look {"type":"object","properties":{}}
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
 """
 
 from __future__ import annotations

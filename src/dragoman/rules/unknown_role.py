@@ -1,8 +1,14 @@
-"""A role that no provider knows.
+"""A role that the target does not know.
 
-The message becomes a user turn where it stands.
+Providers refuse a role outside their own list. The message becomes a user turn where it stands.
 
 Loses authority: whatever the role meant, the model reads the user's words.
+
+    user: Hi
+    narrator: It begins to rain.
+becomes
+    user: Hi
+    user: It begins to rain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,20 @@
 """A user turn right after tool results, for a target that wants the assistant in between.
 
-A short assistant turn is put there (`texts.bridge`).
+Some chat templates demand that user and assistant alternate and count a result as the user's side. A short assistant
+turn is put between (`texts.bridge`).
 
 Loses nothing; adds a turn.
+
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
+    user: Thanks
+becomes
+    user: Hi
+    call look(c1) {}
+    result c1: 12 degrees
+    assistant: Understood.
+    user: Thanks
 """
 
 from __future__ import annotations

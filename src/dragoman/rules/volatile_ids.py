@@ -1,9 +1,17 @@
-"""Message ids in system text that change on every turn and spoil the prompt cache. Off unless asked for
-(`volatile-ids: fix`), since it changes valid requests.
+"""Message ids in system text that change on every turn.
 
-`"message_id": "…"` and `[message_id: …]` get a constant in place of the id.
+They spoil the prompt cache. This rule changes valid requests, so it is `off` unless you choose `fix`, which puts a
+constant in place of the id in `"message_id": "…"` and `[message_id: …]`.
 
 Loses metadata.
+
+With `volatile-ids: fix`:
+
+    system: Be brief. [message_id: 4711]
+    user: Hi
+becomes
+    system: Be brief. [message_id: stable]
+    user: Hi
 """
 
 from __future__ import annotations

@@ -1,0 +1,98 @@
+"""One rule alone over one conversation, as the engine would run it, and a request compiled for a real target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import Undo
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.script import parse, show
+from dragoman.conversation.traits import observe
+from dragoman.dialects.registry import requests
+from dragoman.dialects.rendering import RenderOptions
+from dragoman.engine.adapt import BUILTIN, adapt, read
+from dragoman.engine.report import entries
+from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
+from dragoman.rules.rule import Rule
+
+CHAT = "openai-chat"
+Told = tuple[str, str, bool]
+"""Of an entry of the report: where, what it loses, whether it adds something that nobody said."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What a rule made of a conversation. `changes` are the entries of the report as (at, loses, adds)."""
+
+    ask: Ask
+    conversation: Conversation
+    changes: list[Told]
+    did: list[str]
+    undo: Undo
+
+    @property
+    def untouched(self) -> bool:
+        """Is it the same object, and nothing reported?"""
+        return self.conversation is self.ask.conversation and not self.changes
+
+    @property
+    def script(self) -> str:
+        return show(self.conversation)
+
+    @property
+    def json(self) -> Any:
+        """The conversation written in the client's own dialect."""
+        write = requests(self.ask.dialect).render_request
+        return msgspec.json.decode(write(self.conversation, RenderOptions(self.ask.model or "m", False), self.ask))
+
+
+def facts(dialect: str = CHAT, /, **stated: Any) -> Facts:
+    """Facts as a profile states them, the others at their default."""
+    return msgspec.convert({"dialect": dialect, **stated}, Facts)
+
+
+def run(
+    rule: Rule,
+    said: str | Mapping[str, Any] | Conversation,
+    known: Facts,
+    *,
+    choice: Any = None,
+    texts: Mapping[str, str] | None = None,
+    media: Mapping[str, bytes] | None = None,
+    source: str = CHAT,
+) -> Run:
+    """A script, a request or a conversation through one rule, if the facts and the conversation call for it."""
+    ask = _ask(said, source)
+    context = Context(known, {} if choice is None else {rule.name: choice}, texts or {}, media or {})
+    wanted = rule.called_for(context) and rule.traits_sought(known) & observe(ask.conversation)
+    if not wanted:
+        return Run(ask, ask.conversation, [], [], Undo())
+    done = rule.repair(ask.conversation, context)
+    report = entries(rule, done.notes, ask)
+    told = [(change.at, change.loses, change.adds) for change in report]
+    return Run(ask, done.conversation, told, [change.did for change in report], done.undo)
+
+
+def _ask(said: str | Mapping[str, Any] | Conversation, source: str) -> Ask:
+    if isinstance(said, Mapping):
+        return read(said, source=source)
+    return Ask(source, "m", False, parse(said) if isinstance(said, str) else said, b"")
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A compiled request. `changes` are the entries of the report as (rule, at, loses, adds)."""
+
+    json: Any
+    changes: list[tuple[str, str, str, bool]]
+    wants: tuple[str, ...]
+    undo: Undo
+
+
+def sent(body: Mapping[str, Any], target: str, *, source: str = "", **options: Any) -> Sent:
+    """A request compiled for a target, by default in the target's own dialect."""
+    done = adapt(body, source=source or BUILTIN.target(target).dialect, target=target, **options)
+    report = [(change.rule, change.at, change.loses, change.adds) for change in done.changes]
+    return Sent(done.json, report, done.wants, done.undo)

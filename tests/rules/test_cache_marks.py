@@ -1,0 +1,69 @@
+"""`cache-marks`: a cache hint where one would save money."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import Run, facts, run, sent
+
+from dragoman.rules.cache_marks import cache_marks
+
+TAKES = facts(cache_hints="accepts")
+
+
+def hinted(done: Run) -> list[tuple[int, int]]:
+    messages = done.conversation.messages
+    return [
+        (at, index)
+        for at, message in enumerate(messages)
+        for index, part in enumerate(message.parts)
+        if part.hint is not None
+    ]
+
+
+PLACES: dict[str, tuple[str, tuple[int, int], str]] = {
+    "the last part of the opening": ("system: A\nsystem: B\n+ C\nuser: Hi\nuser: There", (1, 1), "/messages/1"),
+    "the first user turn where there is no opening": (
+        "assistant: A\nuser: Hi\n+ there\nuser: More",
+        (1, 1),
+        "/messages/1",
+    ),
+    "the first user turn where the opening is empty": ("system: []\nuser: Hi", (1, 0), "/messages/1"),
+    "the first user turn that says something": ("user: []\nuser: Hi", (1, 0), "/messages/1"),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_one_hint_is_put_where_it_covers_most(name: str) -> None:
+    said, place, at = PLACES[name]
+    done = run(cache_marks, said, TAKES, choice="add")
+    assert hinted(done) == [place]
+    assert done.changes == [(at, "nothing", True)]
+    assert done.conversation.messages[place[0]].listed
+
+
+HINT = '[part {"is":"Text","literal":"A","hint":{"is":"CacheHint"}}]'
+UNTOUCHED = {
+    "off unless asked for": ("system: A\nuser: Hi", TAKES, None),
+    "off": ("system: A\nuser: Hi", TAKES, "off"),
+    "a hint that is there already": (f"user: {HINT}\nuser: Hi", TAKES, "add"),
+    "nothing to put it on": ("assistant: A", TAKES, "add"),
+    "a target that refuses hints": ("system: A\nuser: Hi", facts(cache_hints="refuses"), "add"),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    said, known, choice = UNTOUCHED[name]
+    assert run(cache_marks, said, known, choice=choice).untouched
+
+
+def test_adapt_with_the_choice() -> None:
+    body: dict[str, Any] = {"system": "S", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
+    done = sent(body, "anthropic/claude-opus-4-8", rules={"cache-marks": "add"})
+    assert done.json["system"] == [{"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}}]
+    assert done.json["messages"] == body["messages"]
+    assert done.changes == [("cache-marks", "/system", "nothing", True)]
+    assert sent(body, "anthropic/claude-opus-4-8").json["system"] == "S"
+    assert sent(body, "openai/gpt-4o", source="anthropic", rules={"cache-marks": "add"}).changes == []

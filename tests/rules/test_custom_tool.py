@@ -1,0 +1,79 @@
+"""`custom-tool`: tools that take plain text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.rules.custom_tool import custom_tool
+
+REFUSES = facts(custom_tools="refuses")
+SCHEMA = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+TOOL: dict[str, Any] = {"type": "custom", "custom": {"name": "run", "description": "d", "format": {"type": "text"}}}
+CALL: dict[str, Any] = {"id": "c", "type": "custom", "custom": {"name": "run", "input": 'say "hi"'}}
+ANSWERED: list[dict[str, Any]] = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c", "content": "ok"},
+]
+
+
+def test_the_tool_and_its_calls_become_functions() -> None:
+    done = run(custom_tool, {"messages": ANSWERED, "tools": [TOOL]}, REFUSES)
+    assert done.json["tools"] == [
+        {"type": "function", "function": {"name": "run", "description": "d", "parameters": SCHEMA}}
+    ]
+    (call,) = done.json["messages"][1]["tool_calls"]
+    assert call == {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "run", "arguments": '{"input":"say \\"hi\\""}'},
+    }
+    assert done.json["messages"][2] == ANSWERED[2]
+    assert ("/messages/1/tool_calls/0", "nothing", False) in done.changes
+    assert ("/tools/0", "metadata", False) in done.changes
+
+
+def test_the_result_of_a_custom_call_follows() -> None:
+    items = [
+        {"role": "user", "content": "Hi"},
+        {"type": "custom_tool_call", "call_id": "c", "name": "run", "input": "ls"},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "a.txt"},
+    ]
+    done = run(
+        custom_tool, {"input": items}, facts("openai-responses", custom_tools="refuses"), source="openai-responses"
+    )
+    _, call, answer = done.json["input"]
+    assert (call["type"], call["arguments"]) == ("function_call", '{"input":"ls"}')
+    assert (answer["type"], answer["output"]) == ("function_call_output", "a.txt")
+    assert done.changes == [("/input/1", "nothing", False), ("/input/2", "nothing", False)]
+
+
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+UNTOUCHED = {
+    "functions alone": ({"messages": ANSWERED[:1], "tools": [FUNCTION]}, REFUSES),
+    "a target that takes custom tools": ({"messages": ANSWERED, "tools": [TOOL]}, facts(custom_tools="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(custom_tool, *UNTOUCHED[name]).untouched
+
+
+def test_other_tools_stay_the_same_objects() -> None:
+    done = run(custom_tool, {"messages": ANSWERED[:1], "tools": [FUNCTION, TOOL]}, REFUSES)
+    assert done.conversation.tools[0] is done.ask.conversation.tools[0]
+    assert done.changes == [("/tools/1", "metadata", False)]
+
+
+def test_adapt_for_a_real_provider() -> None:
+    done = sent({"messages": ANSWERED, "tools": [TOOL], "max_tokens": 9}, "anthropic/claude-opus-4-8", source=CHAT)
+    assert done.json["tools"] == [{"name": "run", "description": "d", "input_schema": SCHEMA}]
+    assert done.json["messages"][1]["content"][0]["input"] == {"input": 'say "hi"'}
+    assert done.changes == [
+        ("custom-tool", "/messages/1/tool_calls/0", "nothing", False),
+        ("custom-tool", "/tools/0", "metadata", False),
+    ]

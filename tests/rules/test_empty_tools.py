@@ -1,0 +1,50 @@
+"""`empty-tools`: an empty list of tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.conversation.tools import Tool
+from dragoman.rules.empty_tools import empty_tools
+
+REFUSES = facts(empty_tools="refuses")
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+EMPTY: dict[str, Any] = {"messages": [HI], "tools": []}
+TOOL = {"type": "function", "function": {"name": "f"}}
+
+
+def test_the_list_is_left_out() -> None:
+    done = run(empty_tools, EMPTY, REFUSES)
+    assert "tools" not in done.json
+    assert done.json["messages"] == [HI]
+    assert done.changes == [("/tools", "nothing", False)]
+
+
+def test_tools_that_another_rule_put_there_stay_without_a_word() -> None:
+    filled = run(empty_tools, EMPTY, facts(empty_tools="accepts")).conversation.but(tools=(Tool("f"),))
+    done = run(empty_tools, filled, REFUSES)
+    assert done.conversation.tools == (Tool("f"),)
+    assert not done.conversation.empty_tools
+    assert done.changes == []
+
+
+UNTOUCHED = {
+    "no list": ({"messages": [HI]}, REFUSES),
+    "a list of one": ({"messages": [HI], "tools": [TOOL]}, REFUSES),
+    "a target that takes it": (EMPTY, facts(empty_tools="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(empty_tools, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    done = sent(EMPTY, "openai/gpt-4o")
+    assert "tools" not in done.json
+    assert done.changes == [("empty-tools", "/tools", "nothing", False)]
+    assert sent(EMPTY, "mistral/mistral-large-latest").json["tools"] == []

@@ -1,0 +1,144 @@
+"""`foreign-reasoning`: thinking and signatures that another provider or model made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import Run, facts, run, sent
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.profiles.facts import Facts
+from dragoman.rules.foreign_reasoning import foreign_reasoning
+
+HI = Message(Role.USER, (Text(b'"Hi"'),), at=0)
+WORDS = Text(b'"Hello"')
+
+
+def own(**more: Any) -> Facts:
+    """A target that issues signatures and takes back no thinking without one."""
+    stated = {"provider": "a", "model": "m", "reasoning_states": ["signature"], "reasoning_text": "refuses", **more}
+    return facts("anthropic", **stated)
+
+
+def state(dialect: str = "anthropic", provider: str = "", model: str = "", kind: str = "signature") -> Opaque:
+    return Opaque(kind=kind, json=b'"c2lnbmVk"', origin=Origin(dialect, provider, model))
+
+
+def thought(proof: Opaque, text: str | None = "Hm", redacted: bool = False) -> Reasoning:
+    return Reasoning(text=None if text is None else Text(quote(text)), state=proof, redacted=redacted)
+
+
+def through(known: Facts, *parts: Part, choice: str | None = None) -> Run:
+    said = Conversation((HI, Message(Role.ASSISTANT, parts, at=1, listed=True)))
+    return run(foreign_reasoning, said, known, choice=choice, source="anthropic")
+
+
+FOREIGN = {
+    "another dialect": (state("gemini"), own()),
+    "another kind of state": (state(kind="encrypted_content"), own()),
+    "another provider": (state(provider="b"), own()),
+    "another model, where only the same one reads it": (state(provider="a", model="n"), own(reasoning_scope="model")),
+    "a target whose own state was refused": (state(), own(reasoning_trusted=False)),
+    "nobody's: the signature is empty": (Opaque(kind="signature", json=b'""', origin=Origin("anthropic")), own()),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_thinking_with_a_foreign_proof_is_left_out(name: str) -> None:
+    proof, known = FOREIGN[name]
+    done = through(known, thought(proof), WORDS)
+    assert done.conversation.messages == (HI, Message(Role.ASSISTANT, (WORDS,)))
+    assert done.changes == [("/messages/1/content/0", "metadata", False)]
+    assert done.did == ["left out thinking that another model made"]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_foreign_signature_is_taken_off_words_and_calls(name: str) -> None:
+    proof, known = FOREIGN[name]
+    call = Call(id="c", name="f", arguments=b"{}", signature=proof)
+    done = through(known, Text(b'"Hello"', signature=proof), call)
+    assert done.conversation.messages[1].parts == (WORDS, Call(id="c", name="f", arguments=b"{}"))
+    assert done.changes == [("/messages/1/content/0", "metadata", False), ("/messages/1/content/1", "metadata", False)]
+
+
+OWN = {
+    "of unknown make, in its own dialect": (state(), own()),
+    "its own": (state(provider="a", model="m"), own(reasoning_scope="model")),
+    "its own, of a model that it does not name": (state(provider="a"), own(reasoning_scope="model")),
+    "of another model, where they share it": (state(provider="a", model="n"), own(reasoning_scope="provider")),
+    "of the same family": (state(provider="fam"), own(family="fam")),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_untouched(name: str) -> None:
+    proof, known = OWN[name]
+    call = Call(id="c", name="f", arguments=b"{}", signature=proof)
+    assert through(known, thought(proof), Text(b'"Hello"', signature=proof), call).untouched
+
+
+def test_what_nobody_signed_is_no_business_of_this_rule() -> None:
+    assert through(own(), Reasoning(text=Text(b'"Hm"')), WORDS).untouched
+
+
+def test_it_stays_as_text_where_the_target_takes_text() -> None:
+    known = own(reasoning_text="accepts", reasoning_field="reasoning_content")
+    done = through(known, thought(state("gemini"), redacted=True), WORDS)
+    assert done.conversation.messages[1].parts == (Reasoning(text=Text(b'"Hm"'), field="reasoning_content"), WORDS)
+    assert done.conversation.messages[1].parts[0].field == "reasoning_content"  # type: ignore[attr-defined]
+    assert done.changes == [("/messages/1/content/0", "metadata", False)]
+
+
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_a_proof_without_words_leaves_nothing(text: str | None) -> None:
+    done = through(own(reasoning_text="accepts"), thought(state("gemini"), text), WORDS)
+    assert done.conversation.messages[1].parts == (WORDS,)
+
+
+def test_the_choice_text_keeps_it_as_tagged_words() -> None:
+    done = through(own(), thought(state("gemini")), WORDS, choice="text")
+    assert done.script == "user: Hi\nassistant: <thinking>Hm</thinking>\n+ Hello"
+    assert done.changes == [("/messages/1/content/0", "metadata", False)]
+    assert through(own(), thought(state("gemini"), ""), WORDS, choice="text").script == "user: Hi\nassistant: Hello"
+    assert through(own(), thought(state("gemini")), WORDS, choice="drop").script == "user: Hi\nassistant: Hello"
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted", "stays"), [("", False, False), (None, False, False), ("", True, True), ("Hm", False, True)]
+)
+def test_a_target_may_refuse_its_own_proof_without_words(text: str | None, redacted: bool, stays: bool) -> None:
+    done = through(own(empty_thinking="refuses"), thought(state(), text, redacted), WORDS)
+    assert done.untouched is stays
+    assert stays or done.did == ["left out thinking without words"]
+
+
+THINKING = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVk"}
+
+
+def claude(first: dict[str, Any]) -> dict[str, Any]:
+    spoken = {"role": "assistant", "content": [first, {"type": "text", "text": "Hello"}]}
+    hi = {"role": "user", "content": "Hi"}
+    return {"max_tokens": 9, "messages": [hi, spoken, hi]}
+
+
+def test_adapt_from_claude_to_others() -> None:
+    dropped = sent(claude(THINKING), "openai/gpt-4o", source="anthropic")
+    assert dropped.json["messages"][1] == {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]}
+    assert dropped.changes == [("foreign-reasoning", "/messages/1/content/0", "metadata", False)]
+    asked = sent(claude(THINKING), "openai/gpt-4o", source="anthropic", rules={"foreign-reasoning": "text"})
+    assert [part["text"] for part in asked.json["messages"][1]["content"]] == ["<thinking>Hm</thinking>", "Hello"]
+    as_text = sent(claude(THINKING), "deepseek/deepseek-reasoner", source="anthropic")
+    assert as_text.json["messages"][1]["reasoning_content"] == "Hm"
+    assert ("foreign-reasoning", "/messages/1/content/0", "metadata", False) in as_text.changes
+
+
+@pytest.mark.parametrize(("model", "stays"), [("claude-sonnet-4-5", False), ("claude-opus-4-7", True)])
+def test_adapt_and_a_proof_of_thinking_without_its_words(model: str, stays: bool) -> None:
+    empty = {**THINKING, "thinking": ""}
+    done = sent(claude(empty), f"anthropic/{model}")
+    assert (empty in done.json["messages"][1]["content"]) is stays
+    assert done.changes == ([] if stays else [("foreign-reasoning", "/messages/1/content/0", "metadata", False)])

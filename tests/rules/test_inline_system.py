@@ -1,0 +1,45 @@
+"""`inline-system`: the opening system text among the messages of a dialect that has a field for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.inline_system import inline_system
+
+CLAUDE = "anthropic"
+REFUSES = facts(CLAUDE, inline_system="refuses")
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+SYSTEM: dict[str, Any] = {"role": "system", "content": "Be brief."}
+
+
+def test_it_moves_to_the_field() -> None:
+    done = run(inline_system, {"messages": [SYSTEM, HI], "max_tokens": 9}, REFUSES, source=CLAUDE)
+    assert done.json["system"] == "Be brief."
+    assert done.json["messages"] == [HI]
+    assert done.changes == [("/messages/0", "nothing", False)]
+    assert done.did == ["moved to the system field"]
+    assert done.conversation.messages[1] is done.ask.conversation.messages[1]
+
+
+UNTOUCHED = {
+    "a text in the field": ({"system": "Be brief.", "messages": [HI], "max_tokens": 9}, REFUSES),
+    "a system message after the first turn": ({"messages": [HI, SYSTEM], "max_tokens": 9}, REFUSES),
+    "a target that takes it there": ({"messages": [SYSTEM, HI], "max_tokens": 9}, facts(CLAUDE)),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(inline_system, *UNTOUCHED[name], source=CLAUDE).untouched
+
+
+def test_adapt_reports_it_in_the_same_dialect_alone() -> None:
+    done = sent({"messages": [SYSTEM, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5")
+    assert (done.json["system"], done.json["messages"]) == ("Be brief.", [HI])
+    assert done.changes == [("inline-system", "/messages/0", "nothing", False)]
+    chat = sent({"messages": [SYSTEM, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5", source="openai-chat")
+    assert chat.json["system"] == "Be brief."
+    assert chat.changes == []

@@ -1,0 +1,100 @@
+"""`item-id-form`: ids of items that another vendor made, and thinking that only its provider keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import Run, facts, run, sent
+
+from dragoman.rules.item_id_form import item_id_form
+
+RESPONSES = "openai-responses"
+OWN = facts(RESPONSES, item_ids={"reasoning": "rs_", "call": "fc_", "message": "msg_"})
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+THOUGHT: dict[str, Any] = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]}
+CALL: dict[str, Any] = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+OUTPUT: dict[str, Any] = {"type": "function_call_output", "call_id": "c", "output": "ok"}
+
+
+def message(identity: str | None, text: str = "Hello") -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text}]
+    item = {"type": "message", "role": "assistant", "status": "completed", "content": content}
+    return item if identity is None else {**item, "id": identity}
+
+
+def through(*items: dict[str, Any], known: Any = OWN) -> Run:
+    return run(item_id_form, {"input": [HI, *items]}, known, source=RESPONSES)
+
+
+def test_a_call_keeps_its_call_id_and_loses_the_other() -> None:
+    done = through({**CALL, "id": "tool_1"}, OUTPUT)
+    assert done.json["input"] == [HI, CALL, OUTPUT]
+    assert done.changes == [("/input/1", "metadata", False)]
+    assert done.did == ["took off an id of another form"]
+
+
+def test_a_message_under_another_id() -> None:
+    done = through(message("chatcmpl-1"), HI)
+    assert done.json["input"] == [HI, message(None), HI]
+    assert done.changes == [("/input/1", "metadata", False)]
+
+
+def test_thinking_under_another_id_is_left_out() -> None:
+    done = through({**THOUGHT, "id": "76f8b89e"}, message("msg_1"), HI)
+    assert done.json["input"] == [HI, message("msg_1"), HI]
+    assert done.changes == [("/input/1", "metadata", False)]
+    assert done.did == ["left out thinking that only another provider keeps"]
+
+
+def test_thinking_whose_message_is_not_named_is_left_out() -> None:
+    done = through({**THOUGHT, "id": "rs_1"}, message(None), HI)
+    assert done.json["input"] == [HI, message(None), HI]
+
+
+def test_thinking_that_stands_there_twice() -> None:
+    once = [{**THOUGHT, "id": "rs_1"}, message("msg_1"), HI]
+    done = through(*once, {**THOUGHT, "id": "rs_1"}, message("msg_2"))
+    assert done.json["input"] == [HI, *once, message("msg_2")]
+    assert done.changes == [("/input/4", "metadata", False)]
+
+
+def test_a_turn_of_nothing_else_goes_with_its_thinking() -> None:
+    done = through({**THOUGHT, "id": "76f8b89e"}, HI)
+    assert done.json["input"] == [HI, HI]
+
+
+UNTOUCHED = {
+    "ids of its own": ({**THOUGHT, "id": "rs_1"}, message("msg_1"), {**CALL, "id": "fc_1"}, OUTPUT),
+    "no ids": (message(None), CALL, OUTPUT),
+    "thinking before a call": ({**THOUGHT, "id": "rs_1"}, CALL, OUTPUT),
+    "thinking without an id": (THOUGHT, message(None), HI),
+    "two thoughts of one message": ({**THOUGHT, "id": "rs_1"}, {**THOUGHT, "id": "rs_2"}, message("msg_1")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert through(*UNTOUCHED[name]).untouched
+
+
+def test_a_target_without_such_ids_takes_any() -> None:
+    assert through({**CALL, "id": "tool_1"}, OUTPUT, known=facts(RESPONSES)).untouched
+
+
+def test_what_is_left_alone_is_the_same_object() -> None:
+    done = through(message("msg_1"), HI, {**CALL, "id": "tool_1"}, OUTPUT)
+    before, after = done.ask.conversation.messages, done.conversation.messages
+    assert [new is old for new, old in zip(after, before, strict=True)] == [True, True, True, False, True]
+
+
+def test_adapt_for_a_real_provider() -> None:
+    body = {"input": [HI, {**THOUGHT, "id": "76f8b89e"}, message("msg_1"), {**CALL, "id": "tool_1"}, OUTPUT]}
+    done = sent(body, "openai-responses/gpt-5")
+    assert done.json["input"] == [HI, message("msg_1"), CALL, OUTPUT]
+    assert done.changes == [
+        ("item-id-form", "/input/1", "metadata", False),
+        ("item-id-form", "/input/3", "metadata", False),
+    ]
+    kept = {"input": [HI, {**THOUGHT, "id": "rs_1"}, message("msg_1"), HI]}
+    assert sent(kept, "openai-responses/gpt-5").json["input"] == kept["input"]

@@ -1,0 +1,89 @@
+"""`late-result`: results that do not stand right after their calls, or in another order."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.profiles.facts import Facts
+from dragoman.rules.late_result import late_result
+
+LATE = facts(late_result="refuses", result_order="accepts")
+ORDER = facts(late_result="accepts", result_order="refuses")
+APART = facts(late_result="refuses", result_order="accepts", calls_apart="accepts")
+
+REPAIRS: dict[str, tuple[Facts, str, str, list[str]]] = {
+    "after a user turn": (
+        LATE,
+        "user: Hi\ncall f(a) {}\nuser: Hm\nresult a: 1\nassistant: Well",
+        "user: Hi\ncall f(a) {}\nresult a: 1\nuser: Hm\nassistant: Well",
+        ["/messages/3"],
+    ),
+    "one of two": (
+        LATE,
+        "user: Hi\ncall f(a) {}\ncall f(b) {}\nresult b: 2\nuser: Hm\nresult a: 1",
+        "user: Hi\ncall f(a) {}\ncall f(b) {}\nresult a: 1\nresult b: 2\nuser: Hm",
+        ["/messages/4"],
+    ),
+    "beside a result of another turn": (
+        LATE,
+        "user: Hi\ncall f(a) {}\nuser: Hm\ncall f(b) {}\nresult a: 1\nresult b: 2",
+        "user: Hi\ncall f(a) {}\nresult a: 1\nuser: Hm\ncall f(b) {}\nresult b: 2",
+        ["/messages/4"],
+    ),
+    "calls of one turn in two messages": (
+        LATE,
+        "user: Hi\ncall f(a) {}\n\ncall f(b) {}\nresult a: 1\nresult b: 2",
+        "user: Hi\ncall f(a) {}\nresult a: 1\ncall f(b) {}\nresult b: 2",
+        ["/messages/3"],
+    ),
+    "in another order": (
+        ORDER,
+        "user: Hi\ncall f(a) {}\ncall f(b) {}\nresult b: 2\nresult a: 1",
+        "user: Hi\ncall f(a) {}\ncall f(b) {}\nresult a: 1\nresult b: 2",
+        ["/messages/3", "/messages/2"],
+    ),
+    "in another order, over two messages": (
+        facts(late_result="refuses", result_order="refuses", calls_apart="accepts"),
+        "user: Hi\ncall f(a) {}\n\ncall f(b) {}\nresult b: 2\nresult a: 1",
+        "user: Hi\ncall f(a) {}\n\ncall f(b) {}\nresult a: 1\nresult b: 2",
+        ["/messages/4", "/messages/3"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_repairs(name: str) -> None:
+    known, before, after, places = REPAIRS[name]
+    done = run(late_result, before, known)
+    assert done.script == after
+    assert done.changes == [(at, "order", False) for at in places]
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+
+
+UNTOUCHED: dict[str, tuple[str, Facts]] = {
+    "right after the call": ("user: Hi\ncall f(a) {}\nresult a: 1\nuser: Hm", LATE),
+    "another order where it does not matter": ("call f(a) {}\ncall f(b) {}\nresult b: 2\nresult a: 1", LATE),
+    "a late one where it does not matter": ("call f(a) {}\nuser: Hm\nresult a: 1", ORDER),
+    "calls in two messages that count as one turn": ("call f(a) {}\n\ncall f(b) {}\nresult a: 1\nresult b: 2", APART),
+    "a result without its call": ("user: Hi\nresult a: 1", LATE),
+    "a call without its result": ("call f(a) {}\nuser: Hm", LATE),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(late_result, *UNTOUCHED[name]).untouched
+
+
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "minimax/some-model"])
+def test_adapt_for_real_providers(target: str) -> None:
+    hi = {"role": "user", "content": "Hi"}
+    asked = {"role": "assistant", "content": "x", "tool_calls": [CALL]}
+    answer = {"role": "tool", "tool_call_id": "a", "content": "1"}
+    done = sent({"messages": [hi, asked, hi, answer]}, target)
+    assert done.json["messages"] == [hi, asked, answer, hi]
+    assert done.changes == [("late-result", "/messages/3", "order", False)]

@@ -1,0 +1,81 @@
+"""`list-content`: text content written as a list of parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.list_content import list_content
+
+REFUSES = facts(list_content="refuses")
+ONE: list[dict[str, Any]] = [{"type": "text", "text": "A"}]
+TWO: list[dict[str, Any]] = [*ONE, {"type": "text", "text": "B"}]
+CALL: dict[str, Any] = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+ASKED: dict[str, Any] = {"role": "assistant", "content": "x", "tool_calls": [CALL]}
+
+
+def turn(role: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **more}
+
+
+REPAIRS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = {
+    "one text": ([turn("user", ONE)], [turn("user", "A")], "/messages/0"),
+    "two texts": (
+        [turn("user", "Hi"), turn("assistant", TWO)],
+        [turn("user", "Hi"), turn("assistant", "A\nB")],
+        "/messages/1",
+    ),
+    "a system text": ([turn("system", TWO)], [turn("system", "A\nB")], "/messages/0"),
+    "beside calls": (
+        [turn("assistant", TWO, tool_calls=[CALL])],
+        [turn("assistant", "A\nB", tool_calls=[CALL])],
+        "/messages/0",
+    ),
+    "a result": (
+        [ASKED, turn("tool", TWO, tool_call_id="a")],
+        [ASKED, turn("tool", "A\nB", tool_call_id="a")],
+        "/messages/1",
+    ),
+    "an empty result": (
+        [ASKED, turn("tool", [], tool_call_id="a")],
+        [ASKED, turn("tool", "", tool_call_id="a")],
+        "/messages/1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_the_list_becomes_a_string(name: str) -> None:
+    before, after, at = REPAIRS[name]
+    done = run(list_content, {"messages": before}, REFUSES)
+    assert done.json["messages"] == after
+    assert done.changes == [(at, "nothing", False)]
+
+
+def test_thinking_stays_before_and_calls_after_the_words() -> None:
+    done = run(list_content, "~ Hm\nassistant: A\n+ B\ncall f(a) {}", REFUSES)
+    assert done.script == "~ Hm\nassistant: A\\nB\ncall f(a) {}"
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "https://a/b.png"}}
+UNTOUCHED = {
+    "strings": ([turn("system", "S"), turn("user", "A"), ASKED, turn("tool", "1", tool_call_id="a")], REFUSES),
+    "a list with media": ([turn("user", [*ONE, IMAGE])], REFUSES),
+    "a target that takes lists": ([turn("user", TWO)], facts(list_content="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    messages, known = UNTOUCHED[name]
+    assert run(list_content, {"messages": messages}, known).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    body = {"messages": [turn("user", TWO)]}
+    done = sent(body, "strict-template/m")
+    assert done.json["messages"] == [turn("user", "A\nB")]
+    assert done.changes == [("list-content", "/messages/0", "nothing", False)]
+    assert sent(body, "openai/gpt-4o").json["messages"] == body["messages"]

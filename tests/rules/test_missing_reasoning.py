@@ -1,0 +1,122 @@
+"""`missing-reasoning`: thinking that the target demands back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.profiles.facts import Facts
+from dragoman.rules.missing_reasoning import missing_reasoning
+
+TOOL_TURNS = facts(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content")
+LAST_TURN = facts("anthropic", reasoning_required="last-tool-turn")
+CALLED = "user: Hi\nassistant: One\ncall f(a) {}\nresult a: 1"
+
+
+def test_a_filler_stands_in_on_every_tool_turn() -> None:
+    done = run(
+        missing_reasoning, f"{CALLED}\nassistant: Two\ncall f(b) {{}}\nresult b: 2\nassistant: Three", TOOL_TURNS
+    )
+    assert done.script == (
+        "user: Hi\n~ \\u0020\nassistant: One\ncall f(a) {}\nresult a: 1\n"
+        "~ \\u0020\nassistant: Two\ncall f(b) {}\nresult b: 2\nassistant: Three"
+    )
+    assert done.changes == [("/messages/1", "nothing", True), ("/messages/3", "nothing", True)]
+    assert done.conversation.messages[1].parts[0].field == "reasoning_content"  # type: ignore[attr-defined]
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+
+
+def test_the_filler_is_a_fact() -> None:
+    known = facts(reasoning_required="tool-turns", reasoning_default=True, reasoning_filler="(none)")
+    assert "~ (none)\nassistant: One" in run(missing_reasoning, CALLED, known).script
+
+
+def test_a_thought_without_words_gives_way_to_the_filler() -> None:
+    empty = '[part {"is":"Reasoning"}]'
+    done = run(missing_reasoning, f"user: Hi\nassistant: {empty}\ncall f(a) {{}}", TOOL_TURNS)
+    assert done.script == "user: Hi\n~ \\u0020\ncall f(a) {}"
+
+
+LOOP = "@max_tokens 9\n@thinking high\nuser: Hi\nassistant: One\ncall f(a) {}\nresult a: 1"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        LOOP,
+        f"{LOOP}\nuser: Hm",
+        LOOP.replace("assistant: One", "assistant: Zero\n\n~ Hm\nassistant: One"),
+    ],
+)
+def test_thinking_is_turned_off_where_the_last_tool_turn_has_none(said: str) -> None:
+    done = run(missing_reasoning, said, LAST_TURN, source="anthropic")
+    assert done.conversation.settings.thinking is not None
+    assert done.conversation.settings.thinking.on is False
+    assert done.conversation.settings.max_tokens == 9
+    assert done.conversation.messages is done.ask.conversation.messages
+    assert done.changes == [("/thinking", "metadata", False)]
+
+
+THINKS: dict[str, tuple[str, Facts]] = {
+    "a turn that has its thinking": (f"{CALLED}".replace("assistant", "~ Hm\nassistant"), TOOL_TURNS),
+    "a turn without calls": ("user: Hi\nassistant: One", TOOL_TURNS),
+    "a model that does not think on this request": (
+        CALLED,
+        facts(reasoning_required="tool-turns", reasoning_default=False),
+    ),
+    "a client that turns it off": (f"@thinking none\n{CALLED}", TOOL_TURNS),
+    "a loop that begins with thinking": (LOOP.replace("assistant", "~ Hm\nassistant"), LAST_TURN),
+    "a loop that is over": (f"{LOOP}\nassistant: Two\nuser: More", LAST_TURN),
+    "a model that is not asked to think": (LOOP.replace("@thinking high\n", ""), LAST_TURN),
+    "a target that demands none": (LOOP, facts(reasoning_required="never", reasoning_default=True)),
+    "a target that cannot be told to think, and does not": (
+        LOOP,
+        facts(reasoning_required="tool-turns", thinking_form="none", reasoning_default=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", THINKS)
+def test_untouched(name: str) -> None:
+    assert run(missing_reasoning, *THINKS[name]).untouched
+
+
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "One", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "a", "content": "1"},
+]
+
+
+def test_adapt_for_real_providers() -> None:
+    filled = sent({"messages": MESSAGES}, "moonshot/kimi-k2-thinking")
+    assert filled.json["messages"] == [MESSAGES[0], {**MESSAGES[1], "reasoning_content": " "}, MESSAGES[2]]
+    assert filled.changes == [("missing-reasoning", "/messages/1", "nothing", True)]
+    use = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    claude = {
+        "max_tokens": 4000,
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "messages": [
+            MESSAGES[0],
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]},
+        ],
+    }
+    off = sent(claude, "anthropic/claude-sonnet-4-5")
+    assert off.json["thinking"] == {"type": "disabled"}
+    assert off.json["messages"] == claude["messages"]
+    assert off.changes == [("missing-reasoning", "/thinking", "metadata", False)]
+
+
+def test_an_empty_reasoning_item_is_no_thinking() -> None:
+    items = [
+        MESSAGES[0],
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "ok"},
+    ]
+    done = sent({"input": items}, "moonshot/kimi-k2-thinking", source="openai-responses")
+    assert done.json["messages"][1]["reasoning_content"] == " "

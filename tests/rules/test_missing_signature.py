@@ -1,0 +1,99 @@
+"""`missing-signature`: calls without the signature that the target demands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import Run, facts, run, sent
+
+from dragoman.profiles.facts import Facts
+from dragoman.rules.missing_signature import missing_signature
+
+GEMINI = "gemini"
+SKIP = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+HI: dict[str, Any] = {"role": "user", "parts": [{"text": "Hi"}]}
+
+
+def demanding(**more: Any) -> Facts:
+    stated = {"call_signature": "refuses", "signature_skip": SKIP, "reasoning_states": ["thought_signature"]}
+    return facts(GEMINI, **{**stated, "past_signature": "accepts", **more})
+
+
+def call(name: str, signature: str | None = None) -> dict[str, Any]:
+    part: dict[str, Any] = {"functionCall": {"name": name, "args": {}}}
+    return part if signature is None else {**part, "thoughtSignature": signature}
+
+
+def calls(*parts: dict[str, Any]) -> list[dict[str, Any]]:
+    """A turn of calls and the answers to them."""
+    answers = [
+        {"functionResponse": {"name": part["functionCall"]["name"], "response": {"ok": 1}}}
+        for part in parts
+        if "functionCall" in part
+    ]
+    return [{"role": "model", "parts": list(parts)}, {"role": "user", "parts": answers}]
+
+
+def through(known: Facts, *contents: dict[str, Any]) -> Run:
+    return run(missing_signature, {"contents": list(contents)}, known, source=GEMINI)
+
+
+def test_the_first_call_of_each_step_of_the_current_turn_gets_the_skip_value() -> None:
+    done = through(demanding(), HI, *calls(call("f"), call("g")), *calls({"text": "Next"}, call("h")))
+    assert done.json["contents"] == [
+        HI,
+        *calls(call("f", SKIP), call("g")),
+        *calls({"text": "Next"}, call("h", SKIP)),
+    ]
+    assert done.changes == [("/contents/1/parts/0", "nothing", True), ("/contents/3/parts/1", "nothing", True)]
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+
+
+def test_earlier_turns_only_where_that_is_demanded() -> None:
+    contents = [HI, *calls(call("f")), HI, *calls(call("g"))]
+    done = through(demanding(), *contents)
+    assert done.json["contents"] == [HI, *calls(call("f")), HI, *calls(call("g", SKIP))]
+    assert [at for at, _, _ in done.changes] == ["/contents/4/parts/0"]
+    everywhere = through(demanding(past_signature="refuses"), *contents)
+    assert [at for at, _, _ in everywhere.changes] == ["/contents/1/parts/0", "/contents/4/parts/0"]
+
+
+def test_a_conversation_without_a_user_turn_is_all_current() -> None:
+    assert through(demanding(), *calls(call("f"))).json["contents"] == calls(call("f", SKIP))
+
+
+UNTOUCHED: dict[str, tuple[Facts, list[dict[str, Any]]]] = {
+    "a first call that is signed": (demanding(), [HI, *calls(call("f", "c2lnbmVk"), call("g"))]),
+    "calls of an earlier turn": (demanding(), [HI, *calls(call("f")), HI]),
+    "no calls": (demanding(), [HI]),
+    "a target that demands none": (demanding(call_signature="accepts"), [HI, *calls(call("f"))]),
+    "a target without a skip value": (demanding(signature_skip=""), [HI, *calls(call("f"))]),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    known, contents = UNTOUCHED[name]
+    assert through(known, *contents).untouched
+
+
+def test_adapt_for_a_real_provider() -> None:
+    contents = [HI, *calls(call("f")), HI, *calls(call("g"))]
+    own = sent({"contents": contents}, "gemini/gemini-3-pro-preview")
+    assert own.json["contents"] == [HI, *calls(call("f")), HI, *calls(call("g", SKIP))]
+    assert own.changes == [("missing-signature", "/contents/4/parts/0", "nothing", True)]
+    assert sent({"contents": contents}, "gemini/gemini-2.5-flash").changes == []
+
+
+def test_adapt_from_another_dialect_signs_earlier_turns_too() -> None:
+    asked = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "x", "tool_calls": [{**asked, "id": "a"}]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "user", "content": "More"},
+    ]
+    done = sent({"messages": messages}, "gemini/gemini-3-pro-preview", source="openai-chat")
+    assert done.json["contents"][1]["parts"][1]["thoughtSignature"] == SKIP
+    assert done.changes == [("missing-signature", "/messages/1/tool_calls/0", "nothing", True)]

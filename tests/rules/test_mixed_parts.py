@@ -1,0 +1,56 @@
+"""`mixed-parts`: text after a call in one turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.mixed_parts import mixed_parts
+
+REFUSES = facts(mixed_parts="refuses")
+
+REPAIRS = {
+    "text after a call": ("call f(a) {}\n+ A\ncall f(b) {}\n+ B", "assistant: A\n+ B\ncall f(a) {}\ncall f(b) {}"),
+    "thinking after text": ("assistant: A\n+ ~ Hm\ncall f(a) {}", "~ Hm\nassistant: A\ncall f(a) {}"),
+    "thinking after a call": ("~ Hm\nassistant: A\ncall f(a) {}\n+ ~ Oh", "~ Hm\n~ Oh\nassistant: A\ncall f(a) {}"),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_thinking_comes_first_then_text_then_calls(name: str) -> None:
+    before, after = REPAIRS[name]
+    done = run(mixed_parts, f"user: Hi\n\n{before}", REFUSES)
+    assert done.script == f"user: Hi\n{after}"
+    assert done.changes == [("/messages/1", "order", False)]
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+
+
+UNTOUCHED = {
+    "calls after text": ("~ Hm\nassistant: A\ncall f(a) {}", REFUSES),
+    "calls alone": ("call f(a) {}\ncall f(b) {}", REFUSES),
+    "a target that takes any order": ("call f(a) {}\n+ A", facts(mixed_parts="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(mixed_parts, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    content: list[dict[str, Any]] = [
+        {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+        {"type": "text", "text": "A"},
+    ]
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]}
+    body = {
+        "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": content}, result],
+        "max_tokens": 9,
+    }
+    done = sent(body, "openai/gpt-4o", source="anthropic")
+    assert done.json["messages"][1]["content"] == [{"type": "text", "text": "A"}]
+    assert [call["id"] for call in done.json["messages"][1]["tool_calls"]] == ["a"]
+    assert done.changes == [("mixed-parts", "/messages/1", "order", False)]
+    assert sent(body, "anthropic/claude-opus-4-8").json["messages"] == body["messages"]

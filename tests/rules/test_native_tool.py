@@ -1,0 +1,87 @@
+"""`native-tool`: tools that only their own provider runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.conversation.tools import ChoiceMode
+from dragoman.rules.native_tool import native_tool
+
+RESPONSES = "openai-responses"
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+SEARCH: dict[str, Any] = {"type": "web_search"}
+FUNCTION: dict[str, Any] = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
+SCHEMA = {"type": "object", "properties": {"p": {"type": "string"}}}
+SPACE: dict[str, Any] = {
+    "type": "namespace",
+    "name": "files",
+    "tools": [
+        {"type": "function", "name": "read", "description": "d", "parameters": SCHEMA, "strict": True},
+        {"type": "function", "name": "list", "parameters": "none", "strict": "yes"},
+        {"type": "custom", "name": "raw"},
+    ],
+}
+
+
+def body(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"input": [HI], "tools": list(tools), **more}
+
+
+def test_a_tool_of_another_dialect_goes() -> None:
+    done = run(native_tool, body(SEARCH, FUNCTION), facts("anthropic"), source=RESPONSES)
+    assert done.conversation.tools == (done.ask.conversation.tools[1],)
+    assert done.changes == [("/tools/0", "content", False)]
+    assert done.did == ["left out the web_search tool of openai-responses"]
+
+
+def test_a_tool_of_a_kind_that_the_target_does_not_run() -> None:
+    known = facts(RESPONSES, native_tools=["file_*"])
+    done = run(native_tool, body(SEARCH, {"type": "file_search"}), known, source=RESPONSES)
+    assert done.json["tools"] == [{"type": "file_search"}]
+    assert done.changes == [("/tools/0", "content", False)]
+
+
+def test_the_functions_of_a_namespace_become_tools() -> None:
+    done = run(native_tool, body(SPACE, FUNCTION), facts(RESPONSES, native_tools=[]), source=RESPONSES)
+    assert done.json["tools"] == [
+        {"type": "function", "name": "files__read", "description": "d", "parameters": SCHEMA, "strict": True},
+        {"type": "function", "name": "files__list", "parameters": {}} | done.json["tools"][1],
+        FUNCTION,
+    ]
+    listing = done.conversation.tools[1]
+    assert (listing.schema, listing.strict) == (None, None)  # type: ignore[union-attr]
+    assert done.undo.names == {"files__read": "read", "files__list": "list"}
+    assert done.changes == [("/tools/0", "content", False), ("/tools/0", "metadata", False)]
+    assert done.did == ["left out a tool of the namespace files", "unpacked the namespace files into tools"]
+
+
+def test_a_choice_that_only_its_own_dialect_has() -> None:
+    asked = body(FUNCTION, tool_choice={"type": "web_search"})
+    done = run(native_tool, asked, facts("anthropic"), source=RESPONSES)
+    assert done.ask.conversation.settings.tool_choice.mode is ChoiceMode.NATIVE  # type: ignore[union-attr]
+    assert done.conversation.settings.tool_choice is None
+    assert done.changes == [("/tool_choice", "metadata", False)]
+    assert run(native_tool, asked, facts(RESPONSES), source=RESPONSES).untouched
+
+
+UNTOUCHED = {
+    "a tool that the target runs": (body(SEARCH, FUNCTION), facts(RESPONSES, native_tools=["web_*"])),
+    "functions alone": (body(FUNCTION), facts("anthropic")),
+    "a choice that all have": (body(FUNCTION, tool_choice="required"), facts("anthropic")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(native_tool, *UNTOUCHED[name], source=RESPONSES).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    asked = {"messages": [HI], "max_tokens": 9, "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
+    done = sent(asked, "openai/gpt-4o", source="anthropic")
+    assert "tools" not in done.json
+    assert done.changes == [("native-tool", "/tools/0", "content", False)]
+    assert sent(asked, "anthropic/claude-opus-4-8").json["tools"] == asked["tools"]

@@ -1,0 +1,41 @@
+"""`no-user-turn`: nothing but system messages."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.rules.no_user_turn import no_user_turn
+
+REFUSES = facts(system_only="refuses")
+
+
+def test_a_user_turn_is_appended() -> None:
+    done = run(no_user_turn, "system: A\ndeveloper: B", REFUSES)
+    assert done.script == "system: A\ndeveloper: B\nuser: Please continue."
+    assert done.changes == [("/messages/1", "nothing", True)]
+    assert done.conversation.messages[:2] == done.ask.conversation.messages
+
+
+def test_the_words_can_be_configured() -> None:
+    assert run(no_user_turn, "system: A", REFUSES, texts={"no_user_turn": "Go."}).script == "system: A\nuser: Go."
+
+
+UNTOUCHED = {
+    "a user turn": ("system: A\nuser: Hi", REFUSES),
+    "an assistant turn": ("system: A\nassistant: Hi", REFUSES),
+    "a target that takes it": ("system: A", facts(system_only="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(no_user_turn, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    messages = [{"role": "system", "content": "A"}]
+    done = sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-opus-4-8", source=CHAT)
+    assert (done.json["system"], done.json["messages"]) == ("A", [{"role": "user", "content": "Please continue."}])
+    assert done.changes == [("no-user-turn", "/messages/0", "nothing", True)]
+    assert sent({"messages": messages}, "openai/gpt-4o").changes == []

@@ -1,0 +1,41 @@
+"""`null-setting`: top-level fields that are null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.null_setting import null_setting
+
+CLAUDE = "anthropic"
+REFUSES = facts(CLAUDE, null_settings="refuses")
+BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
+
+
+def test_they_are_left_out() -> None:
+    done = run(null_setting, {**BODY, "temperature": None, "tools": None, "top_k": 5}, REFUSES, source=CLAUDE)
+    assert {name: value for name, value in done.json.items() if name != "model"} == {**BODY, "top_k": 5}
+    assert done.changes == [("/temperature", "nothing", False), ("/tools", "nothing", False)]
+    assert done.conversation.messages is done.ask.conversation.messages
+
+
+UNTOUCHED = {
+    "no nulls": ({**BODY, "temperature": 1}, REFUSES),
+    "a target that takes them": ({**BODY, "temperature": None}, facts(CLAUDE, null_settings="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(null_setting, *UNTOUCHED[name], source=CLAUDE).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    done = sent({**BODY, "temperature": None}, "anthropic/claude-sonnet-4-5")
+    assert "temperature" not in done.json
+    assert done.changes == [("null-setting", "/temperature", "nothing", False)]
+    kept = sent({**BODY, "temperature": None}, "openai/gpt-4o")
+    assert kept.json["temperature"] is None
+    assert kept.changes == []

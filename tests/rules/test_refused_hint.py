@@ -1,0 +1,102 @@
+"""`refused-hint`: cache hints that the target refuses, or too many of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import Run, facts, run, sent
+
+from dragoman.rules.refused_hint import refused_hint
+
+HINT: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
+CLAUDE = "anthropic"
+REFUSES = facts(CLAUDE, cache_hints="refuses")
+
+
+def words(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": text, **more}
+
+
+def request(hint: dict[str, Any], *, top: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One hint on a tool, a system text, a user's text, a call, a result and inside it."""
+    call = {"type": "tool_use", "id": "c", "name": "f", "input": {}, **hint}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": [words("12", **hint)], **hint}
+    return {
+        "max_tokens": 9,
+        "tools": [{"name": "f", "input_schema": {"type": "object"}, **hint}],
+        "system": [words("Be brief.", **hint)],
+        "messages": [
+            {"role": "user", "content": [words("Hi", **hint), words("there")]},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ],
+        **(top or {}),
+    }
+
+
+EVERYWHERE = ["/tools/0", "/system/0", "/messages/0/content/0", "/messages/1/content/0", "/messages/2/content/0"]
+
+
+def through(body: dict[str, Any], known: Any) -> Run:
+    return run(refused_hint, body, known, source=CLAUDE)
+
+
+def test_all_of_them_are_taken_off() -> None:
+    done = through(request(HINT, top=HINT), REFUSES)
+    plain = {name: value for name, value in done.json.items() if name != "model"}
+    assert plain == request({})
+    assert [at for at, _, _ in done.changes] == [*EVERYWHERE, "/messages/2/content/0", "/cache_control"]
+    assert {(loses, adds) for _, loses, adds in done.changes} == {("metadata", False)}
+
+
+@pytest.mark.parametrize("kept", [1, 2, 5])
+def test_the_last_ones_stay_where_there_are_too_many(kept: int) -> None:
+    done = through(request(HINT), facts(CLAUDE, cache_hint_max=kept))
+    assert str(done.json).count("cache_control") == kept
+    assert [at for at, _, _ in done.changes] == [*EVERYWHERE, "/messages/2/content/0"][: 6 - kept]
+
+
+def test_the_hint_of_the_whole_request_goes_last() -> None:
+    done = through(request(HINT, top=HINT), facts(CLAUDE, cache_hint_max=1))
+    assert done.json["cache_control"] == HINT["cache_control"]
+    assert str(done.json).count("cache_control") == 1
+
+
+def test_what_holds_no_hint_stays_the_same_object() -> None:
+    body = request({})
+    body["messages"].append({"role": "user", "content": [words("More", **HINT)]})
+    done = through(body, REFUSES)
+    before, after = done.ask.conversation.messages, done.conversation.messages
+    assert [new is old for new, old in zip(after, before, strict=True)] == [True, True, True, True, False]
+    assert done.changes == [("/messages/3/content/0", "metadata", False)]
+
+
+def test_a_hint_on_a_whole_message() -> None:
+    done = run(refused_hint, {"messages": [{"role": "user", "content": "Hi", **HINT}]}, facts(cache_hints="refuses"))
+    assert done.json["messages"] == [{"role": "user", "content": "Hi"}]
+    assert done.changes == [("/messages/0", "metadata", False)]
+
+
+UNTOUCHED = {
+    "no hints": (request({}), REFUSES),
+    "a target that takes any number": (request(HINT), facts(CLAUDE)),
+    "as many as it takes": (request(HINT), facts(CLAUDE, cache_hint_max=6)),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert through(*UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    body = request(HINT)
+    done = sent(body, "anthropic/claude-opus-4-8")
+    assert str(done.json).count("cache_control") == 4
+    assert done.changes == [("refused-hint", at, "metadata", False) for at in EVERYWHERE[:2]]
+    said = {"messages": [{"role": "user", "content": [words("Hi", **HINT)]}]}
+    refusing = sent(said, "openai/gpt-4o")
+    assert refusing.json["messages"] == [{"role": "user", "content": [words("Hi")]}]
+    assert refusing.changes == [("refused-hint", "/messages/0/content/0", "metadata", False)]
+    assert sent(said, "openrouter/openai/gpt-4o").json["messages"] == said["messages"]

@@ -1,0 +1,53 @@
+"""`refused-name`: a name on a message."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.rules.refused_name import refused_name
+
+REFUSES = facts(message_name="refuses")
+SAID = "system (s): S\nuser (bob): Hi\n+ there\nuser: Plain"
+
+
+def test_the_name_is_taken_off() -> None:
+    done = run(refused_name, SAID, REFUSES)
+    assert done.script == "system: S\nuser: Hi\n+ there\nuser: Plain"
+    assert done.changes == [("/messages/0", "metadata", False), ("/messages/1", "metadata", False)]
+    assert done.conversation.messages[2] is done.ask.conversation.messages[2]
+    assert run(refused_name, SAID, REFUSES, choice="drop").script == done.script
+
+
+def test_the_choice_text_puts_it_before_the_words() -> None:
+    done = run(refused_name, SAID, REFUSES, choice="text")
+    assert done.script == "system: s: S\nuser: bob: Hi\n+ there\nuser: Plain"
+    assert done.changes == [("/messages/0", "metadata", False), ("/messages/1", "metadata", False)]
+
+
+def test_a_message_without_words() -> None:
+    done = run(refused_name, "user (bob): [image https://a/b.png]", REFUSES, choice="text")
+    assert done.script == "user: bob:\\u0020\n[image https://a/b.png]"
+
+
+UNTOUCHED = {
+    "no name": ("user: Hi", REFUSES, None),
+    "a target that takes it": (SAID, facts(message_name="accepts"), None),
+    "keep": (SAID, REFUSES, "keep"),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    said, known, choice = UNTOUCHED[name]
+    assert run(refused_name, said, known, choice=choice).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    body = {"messages": [{"role": "user", "name": "bob", "content": "Hi"}], "max_tokens": 9}
+    done = sent(body, "anthropic/claude-opus-4-8", source=CHAT)
+    assert done.json["messages"] == [{"role": "user", "content": "Hi"}]
+    assert done.changes == [("refused-name", "/messages/0", "metadata", False)]
+    asked = sent(body, "anthropic/claude-opus-4-8", source=CHAT, rules={"refused-name": "text"})
+    assert asked.json["messages"] == [{"role": "user", "content": "bob: Hi"}]
+    assert sent(body, "openai/gpt-4o").changes == []

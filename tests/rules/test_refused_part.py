@@ -1,0 +1,201 @@
+"""`refused-part`: parts that the target does not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.profiles.facts import Facts
+from dragoman.rules.refused_part import refused_part
+
+URL = "https://a/b.png"
+ACCEPTS = {"inline": "accepts", "url": "accepts"}
+NOTHING = facts(media={})
+
+
+def takes(kind: str = "image", dialect: str = CHAT, **medium: Any) -> Facts:
+    return facts(dialect, provider="p", media={kind: {**ACCEPTS, **medium}}, media_detail="accepts")
+
+
+def media(source: str, kind: str = "image", **more: Any) -> str:
+    extra = "".join(f',"{name}":"{value}"' for name, value in more.items())
+    return f'[part {{"is":"Media","kind":"{kind}","source":{source}{extra}}}]'
+
+
+INLINE = '{"is":"Inline","media_type":"image/png","data":"aGk="}'
+STORED = '{"is":"Stored","id":"file_1","provider":"p"}'
+SOMEWHERE = '{"is":"Stored","id":"file_1"}'
+PLAIN = '{"is":"Plain","literal":"The text."}'
+
+STAND_INS: dict[str, tuple[Facts, str, str]] = {
+    "by URL": (NOTHING, f"[image {URL}]", f"[image: {URL}]"),
+    "as bytes": (NOTHING, media(INLINE), "[image: image/png]"),
+    "as bytes with a title": (NOTHING, media(INLINE, title="sky"), "[image: sky]"),
+    "stored": (NOTHING, media(STORED), "[image: file_1]"),
+    "stored, with a title": (NOTHING, media(STORED, title="sky"), "[image: sky]"),
+    "of a type that is not taken": (takes(types=["image/gif"]), media(INLINE), "[image: image/png]"),
+    "by URL where only bytes are taken": (takes(url="refuses"), f"[image {URL}]", f"[image: {URL}]"),
+    "by URL without encryption": (takes(https=True), "[image http://a/b.png]", "[image: http://a/b.png]"),
+    "as bytes where only URLs are taken": (takes(inline="refuses"), media(INLINE), "[image: image/png]"),
+    "stored where no files are taken": (takes(stored="refuses"), media(STORED), "[image: file_1]"),
+    "stored with somebody else": (
+        takes(stored="accepts"),
+        media(STORED.replace('"p"', '"q"')),
+        "[image: file_1]",
+    ),
+    "audio": (NOTHING, f"[audio {URL}]", f"[audio: {URL}]"),
+}
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_a_line_of_text_stands_in_for_media(name: str) -> None:
+    known, part, line = STAND_INS[name]
+    done = run(refused_part, f"user: See?\n+ {part}\n+ Well?\nassistant: Hm", known)
+    texts = [part.text for part in done.conversation.messages[0].parts]  # type: ignore[attr-defined]
+    assert texts == ["See?", line, "Well?"]
+    assert done.changes == [("/messages/0/content", "content", False)]
+    assert done.conversation.messages[1] is done.ask.conversation.messages[1]
+
+
+def test_the_report_names_the_kind() -> None:
+    assert run(refused_part, f"user: [image {URL}]", NOTHING).did == ["put a line of text in place of an image"]
+    assert run(refused_part, f"user: [video {URL}]", NOTHING).did == ["put a line of text in place of a video"]
+
+
+@pytest.mark.parametrize(("role", "where"), [("assistant", "assistant"), ("system", "system"), ("developer", "system")])
+def test_media_in_a_turn_where_the_target_takes_none(role: str, where: str) -> None:
+    said = f"user: Hi\n{role}: See:\n[image {URL}]"
+    done = run(refused_part, said, takes(**{where: "refuses"}))
+    assert done.script.replace("\\u005b", "[") == f"user: Hi\n{role}: See:\n+ [image: {URL}]"
+    assert run(refused_part, said, takes(**{where: "accepts"})).untouched
+
+
+def test_a_document_given_as_text_becomes_that_text() -> None:
+    done = run(refused_part, f"user: {media(PLAIN, 'document')}\n+ {media(PLAIN, 'document', title='t.txt')}", NOTHING)
+    assert [part.text for part in done.conversation.messages[0].parts] == [  # type: ignore[attr-defined]
+        "The text.",
+        "[document: t.txt]\nThe text.",
+    ]
+    assert {(loses, adds) for _, loses, adds in done.changes} == {("nothing", False)}
+    assert run(refused_part, f"user: {media(PLAIN, 'document')}", takes("document", plain="accepts")).untouched
+
+
+def test_how_closely_to_look_at_an_image() -> None:
+    detailed = media(INLINE, detail="high")
+    done = run(refused_part, f"user: {detailed}", facts(media={"image": ACCEPTS}, media_detail="refuses"))
+    (image,) = done.conversation.messages[0].parts
+    assert image.detail is None  # type: ignore[attr-defined]
+    assert [(loses, adds) for _, loses, adds in done.changes] == [("metadata", False)]
+    assert run(refused_part, f"user: {detailed}", takes()).untouched
+
+
+RESULTS = "user: Hi\ncall f(a) {}\ncall f(b) {}\nresult a: one\n| [image https://a/1]\nresult b: [image https://a/2]"
+
+
+def test_media_of_results_moves_to_a_user_turn_after_them() -> None:
+    done = run(refused_part, RESULTS, takes(result="refuses"))
+    assert done.script == (
+        "user: Hi\ncall f(a) {}\ncall f(b) {}\nresult a: one\nresult b: \\u005bimage: see the next message]\n"
+        "user: [image https://a/1]\n[image https://a/2]"
+    ).replace("\\u005b", "[")
+    assert done.changes == [("/messages/2", "metadata", False), ("/messages/3", "metadata", False)]
+
+
+def test_it_joins_the_user_turn_that_follows() -> None:
+    done = run(refused_part, f"{RESULTS}\nuser: So?", takes(result="refuses"))
+    assert done.script.endswith("user: [image https://a/1]\n[image https://a/2]\n+ So?")
+
+
+def test_it_stands_before_any_other_turn() -> None:
+    done = run(refused_part, f"{RESULTS}\nassistant: So", takes(result="refuses"))
+    assert done.script.endswith("user: [image https://a/1]\n[image https://a/2]\nassistant: So")
+
+
+def test_media_of_results_that_a_user_turn_cannot_hold_either() -> None:
+    done = run(refused_part, "call f(a) {}\nresult a: one\n| [image https://a/1]", NOTHING)
+    (result,) = done.conversation.messages[1].parts
+    assert [part.text for part in result.parts] == ["one", "[image: https://a/1]"]  # type: ignore[attr-defined]
+    assert done.changes == [("/messages/1", "content", False)]
+
+
+def test_media_stays_in_a_result_where_it_is_taken() -> None:
+    assert run(refused_part, RESULTS, takes(result="accepts")).untouched
+
+
+REFUSAL = '[part {"is":"Refusal","literal":"No."}]'
+CITED = '[part {"is":"Citation","json":{"u":1},"origin":{"is":"Origin","dialect":"openai-chat"}}]'
+BLOCK = '[part {"is":"Opaque","kind":"search","json":{"q":1},"origin":{"is":"Origin","dialect":"openai-chat"}}]'
+
+OTHERS: dict[str, tuple[str, Facts, str, str]] = {
+    "a refusal becomes text": (REFUSAL, facts(refusal_part="refuses"), "assistant: Hm\n+ No.", "metadata"),
+    "a citation": (CITED, facts(citation_part="refuses"), "assistant: Hm", "metadata"),
+    "another dialect's citation": (CITED, facts("anthropic"), "assistant: Hm", "metadata"),
+    "a block of another dialect": (BLOCK, facts("anthropic"), "assistant: Hm", "content"),
+    "a block where none is taken": (BLOCK, facts(native_blocks="refuses"), "assistant: Hm", "content"),
+    "a block of a kind that is refused": (BLOCK, facts(refused_blocks=["search"]), "assistant: Hm", "content"),
+    "a block of a kind that is not known": (BLOCK, facts(block_kinds=["text", "image*"]), "assistant: Hm", "content"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_parts(name: str) -> None:
+    part, known, after, loses = OTHERS[name]
+    done = run(refused_part, f"assistant: Hm\n+ {part}", known)
+    assert done.script == after
+    assert [change[1:] for change in done.changes] == [(loses, False)]
+
+
+UNTOUCHED: dict[str, tuple[str, Facts]] = {
+    "media that it takes": (f"user: See?\n[image {URL}]\n+ {media(INLINE)}", takes(types=["image/png"])),
+    "a file that is stored there": (f"user: {media(STORED)}", takes(stored="accepts")),
+    "a file of unknown place": (f"user: {media(SOMEWHERE)}", takes(stored="accepts")),
+    "a refusal apart from text": (f"assistant: {REFUSAL}", facts(refusal_part="accepts")),
+    "its own citation": (f"assistant: Hm\n+ {CITED}", facts(citation_part="accepts")),
+    "its own block": (f"assistant: {BLOCK}", facts(block_kinds=["sea*"])),
+    "words": ("user: Hi", NOTHING),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(refused_part, *UNTOUCHED[name]).untouched
+
+
+def chat(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": list(messages)}
+
+
+HI = {"role": "user", "content": "Hi"}
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "deepseek/deepseek-chat", "llamacpp/some-model", "ollama/x"])
+def test_adapt_and_a_part_of_a_kind_that_the_target_does_not_know(target: str) -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
+    done = sent(chat(HI, {"role": "assistant", "content": [thought, {"type": "text", "text": "Hello"}]}, HI), target)
+    assert "thinking" not in str(done.json["messages"][1])
+    assert "Hello" in str(done.json["messages"][1])
+    assert done.changes[0] == ("refused-part", "/messages/1/content/0", "content", False)
+
+
+def test_adapt_moves_a_screenshot_out_of_a_result() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    messages = [
+        HI,
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [image]}]},
+    ]
+    done = sent({"messages": messages, "max_tokens": 9}, "openai/gpt-4o", source="anthropic")
+    assert [turn["role"] for turn in done.json["messages"]] == ["user", "assistant", "tool", "user"]
+    assert done.json["messages"][3]["content"] == [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    ]
+    assert done.changes == [("refused-part", "/messages/2/content/0", "metadata", False)]
+
+
+def test_base64_for_urls_becomes_what_all_read() -> None:
+    part = {"inlineData": {"mimeType": "image/png", "data": "-_8"}}
+    body = {"contents": [{"role": "user", "parts": [part, {"text": "See?"}]}]}
+    done = sent(body, "anthropic/claude-sonnet-4-5", source="gemini")
+    assert done.json["messages"][0]["content"][0]["source"]["data"] == "+/8="

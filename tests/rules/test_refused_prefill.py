@@ -1,0 +1,54 @@
+"""`refused-prefill`: the mark on a last assistant turn that is to be continued."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.rules.refused_prefill import refused_prefill
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+BEGUN: dict[str, Any] = {"role": "assistant", "content": "Once"}
+MARKED: dict[str, Any] = {**BEGUN, "prefix": True}
+REFUSES = facts(prefill_mark="refuses")
+
+
+def test_the_mark_goes_and_the_words_stay() -> None:
+    done = run(refused_prefill, {"messages": [HI, MARKED]}, REFUSES)
+    assert done.json["messages"] == [HI, BEGUN]
+    assert done.changes == [("/messages/1", "metadata", False)]
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+
+
+UNTOUCHED = {
+    "no mark": ({"messages": [HI, BEGUN]}, REFUSES),
+    "a turn of the user at the end": ({"messages": [HI, MARKED, HI]}, REFUSES),
+    "a target that knows the mark": ({"messages": [HI, MARKED]}, facts(prefill_mark="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(refused_prefill, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    strict = sent({"messages": [HI, MARKED]}, "groq/llama-3.3-70b-versatile")
+    assert strict.json["messages"] == [HI, BEGUN]
+    assert strict.changes == [("refused-prefill", "/messages/1", "metadata", False)]
+    assert sent({"messages": [HI, MARKED]}, "mistral/mistral-large-latest").json["messages"] == [HI, MARKED]
+    assert sent({"messages": [HI, MARKED, HI]}, "mistral/mistral-large-latest").json["messages"] == [HI, MARKED, HI]
+
+
+def test_a_mark_that_says_no_is_a_field_like_any_other() -> None:
+    done = sent({"messages": [HI, {**BEGUN, "prefix": False}]}, "groq/llama-3.3-70b-versatile")
+    assert done.json["messages"] == [HI, BEGUN]
+    assert done.changes == [("stray-field", "/messages/1", "metadata", False)]
+
+
+def test_a_target_that_cannot_continue_gets_a_user_turn_too() -> None:
+    done = sent({"messages": [HI, MARKED], "max_tokens": 9}, "anthropic/claude-opus-4-8", source=CHAT)
+    assert [turn["role"] for turn in done.json["messages"]] == ["user", "assistant", "user"]
+    assert done.changes == [("trailing-assistant", "/messages/1", "nothing", True)]

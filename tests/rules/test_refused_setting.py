@@ -1,0 +1,218 @@
+"""`refused-setting`: settings and top-level fields that the target does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, Run, facts, run, sent
+
+from dragoman.errors import Unrepresentable
+from dragoman.profiles.facts import Facts
+from dragoman.rules.refused_setting import refused_setting
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+
+
+def through(known: Facts, source: str = CHAT, **top: Any) -> Run:
+    return run(refused_setting, {"messages": [HI], **top}, known, source=source)
+
+
+def left(done: Run) -> set[str]:
+    return done.json.keys() - {"messages", "model"}
+
+
+SETTINGS: list[tuple[str, Any]] = [
+    ("max_tokens", 9),
+    ("temperature", 0.5),
+    ("top_p", 0.5),
+    ("top_k", 5),
+    ("min_p", 0.1),
+    ("stop", ["x"]),
+    ("seed", 1),
+    ("frequency_penalty", 1),
+    ("presence_penalty", 1),
+    ("n", 2),
+    ("logprobs", True),
+    ("top_logprobs", 2),
+    ("parallel_tool_calls", False),
+    ("verbosity", "low"),
+    ("user", "u"),
+    ("metadata", {"a": "b"}),
+    ("service_tier", "flex"),
+    ("store", True),
+    ("prompt_cache_key", "k"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), SETTINGS)
+def test_a_setting_that_the_target_refuses(name: str, value: Any) -> None:
+    done = through(facts(settings={name: {"support": "refuses"}}), **{name: value, "frob": 1})
+    assert left(done) == {"frob"}
+    assert done.changes == [(f"/{name}", "metadata", False)]
+    assert done.did == [f"left out {name}"]
+    assert done.conversation.messages is done.ask.conversation.messages
+    assert through(facts(), **{name: value}).untouched
+
+
+def test_the_token_limit_goes_under_the_name_that_the_client_gave_it() -> None:
+    done = through(facts(settings={"max_tokens": {"support": "refuses"}}), max_completion_tokens=9)
+    assert left(done) == set()
+    assert done.changes == [("/max_completion_tokens", "metadata", False)]
+
+
+VALUES: list[tuple[dict[str, Any], Any, bool]] = [
+    ({"support": "refuses", "default": 1}, 1, True),
+    ({"support": "refuses", "default": 1}, 0.5, False),
+    ({"support": "refuses", "only": 1}, 1, True),
+    ({"only": 1}, 1, True),
+    ({"only": 1}, 0.5, False),
+]
+
+
+@pytest.mark.parametrize(("fact", "value", "stays"), VALUES)
+def test_a_value_that_may_stay(fact: dict[str, Any], value: Any, stays: bool) -> None:
+    assert through(facts(settings={"temperature": fact}), temperature=value).untouched is stays
+
+
+@pytest.mark.parametrize(("tier", "stays"), [("auto", True), ("flex", False)])
+def test_a_word_that_the_target_does_not_know(tier: str, stays: bool) -> None:
+    assert through(facts(settings={"service_tier": {"values": ["auto"]}}), service_tier=tier).untouched is stays
+
+
+def test_a_setting_that_is_refused_while_the_model_thinks() -> None:
+    known = facts(settings={"temperature": {"thinking": "refuses", "default": 1}})
+    done = through(known, temperature=0.5, reasoning_effort="high")
+    assert left(done) == {"reasoning_effort"}
+    assert done.changes == [("/temperature", "metadata", False)]
+    assert through(known, temperature=1, reasoning_effort="high").untouched
+    assert through(known, temperature=0.5).untouched
+
+
+def test_two_settings_that_may_not_stand_together() -> None:
+    known = facts(settings={"top_p": {"without": "temperature"}})
+    done = through(known, temperature=0.5, top_p=0.5)
+    assert left(done) == {"temperature"}
+    assert done.changes == [("/top_p", "metadata", False)]
+    assert through(known, top_p=0.5).untouched
+    both = facts(settings={"temperature": {"support": "refuses"}, "top_p": {"without": "temperature"}})
+    assert left(through(both, temperature=0.5, top_p=0.5)) == {"top_p"}
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        ({"type": "json_object"}, "json"),
+        ({"type": "json_schema", "json_schema": {"name": "n", "schema": {}}}, "schema"),
+    ],
+)
+def test_a_response_format_that_the_target_does_not_have(form: dict[str, Any], kind: str) -> None:
+    done = through(facts(response_formats=["text"]), response_format=form)
+    assert left(done) == set()
+    assert done.changes == [("/response_format", "metadata", False)]
+    assert done.did == [f"left out the response format {kind}"]
+    assert through(facts(response_formats=["text", kind]), response_format=form).untouched
+
+
+VENDORS: dict[str, Any] = {"vendor_settings": ["grammar"]}
+FIELDS: dict[str, tuple[Facts, bool]] = {
+    "a field that nobody knows, where they are taken": (facts(unknown_settings="accepts"), True),
+    "a field that nobody knows, where they are refused": (facts(unknown_settings="refuses"), False),
+    "a field that the target knows": (facts(unknown_settings="refuses", known_settings=["grammar"]), True),
+    "a field that the target names as refused": (facts(refused_settings=["grammar"]), False),
+    "a value that the target names as refused": (facts(refused_settings=['grammar="x"']), False),
+    "another value": (facts(refused_settings=['grammar="y"']), True),
+    "another vendor's field, where they are taken": (facts(**VENDORS, foreign_settings="accepts"), True),
+    "another vendor's field, where they are refused": (facts(**VENDORS, foreign_settings="refuses"), False),
+    "its own field, which is a vendor's": (
+        facts(**VENDORS, foreign_settings="refuses", known_settings=["grammar"]),
+        True,
+    ),
+    "a field of another dialect": (facts("anthropic"), False),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_top_level_field(name: str) -> None:
+    known, stays = FIELDS[name]
+    done = through(known, grammar="x", temperature=1)
+    assert done.untouched is stays
+    assert stays or left(done) == {"temperature"}
+    assert stays or done.changes == [("/grammar", "metadata", False)]
+
+
+def test_a_null_field_of_another_vendor() -> None:
+    done = through(facts(**VENDORS, foreign_settings="refuses"), grammar=None, temperature=1)
+    assert left(done) == {"temperature"}
+    assert done.changes == [("/grammar", "nothing", False)]
+
+
+def test_a_nested_field_is_pointed_at() -> None:
+    known = facts("gemini", unknown_settings="refuses")
+    contents = [{"role": "user", "parts": [{"text": "Hi"}]}]
+    body = {"contents": contents, "generationConfig": {"frob": 1, "temperature": 1}}
+    done = run(refused_setting, body, known, source="gemini")
+    assert done.json["generationConfig"] == {"temperature": 1}
+    assert done.changes == [("/generationConfig/frob", "metadata", False)]
+
+
+def test_a_wish_to_think_in_a_form_that_was_not_read() -> None:
+    done = through(facts(thinking_form="none"), reasoning_effort="high", reasoning={"frob": 1})
+    assert left(done) <= {"reasoning_effort"}
+    assert ("/reasoning", "metadata", False) in done.changes
+
+
+@pytest.mark.parametrize("field", ["previous_response_id", "conversation", "prompt"])
+def test_a_field_that_stands_for_earlier_turns_is_an_error_elsewhere(field: str) -> None:
+    body = {"input": [HI], field: "x_1"}
+    with pytest.raises(Unrepresentable, match=f"{field} stands for turns that only its provider holds"):
+        run(refused_setting, body, facts(CHAT), source="openai-responses")
+    assert run(refused_setting, body, facts("openai-responses"), source="openai-responses").untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    done = sent({"messages": [HI], "temperature": 0.5}, "openai/gpt-5")
+    assert "temperature" not in done.json
+    assert done.changes == [("refused-setting", "/temperature", "metadata", False)]
+    assert sent({"messages": [HI], "temperature": 0.5}, "openai/gpt-4o").changes == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("venice_parameters", {}), ("search_context_size", "low"), ("grammar", "x"), ("repetition_penalty", None)],
+)
+def test_adapt_and_another_vendors_field(field: str, value: Any) -> None:
+    done = sent({"messages": [HI], field: value}, "openai/gpt-4o")
+    assert field not in done.json
+    assert [change[:2] for change in done.changes] == [("refused-setting", f"/{field}")]
+    assert sent({"messages": [HI], field: value}, "together/some-model").json[field] == value
+
+
+def test_X8_a_field_that_nobody_knows_goes_through() -> None:
+    done = sent({"messages": [HI], "frobnicate": 1}, "openai/gpt-4o")
+    assert done.json["frobnicate"] == 1
+    assert done.changes == []
+
+
+def test_an_empty_list_of_stops_is_a_stop_too() -> None:
+    assert "stop" not in sent({"messages": [HI], "stop": []}, "azure-openai/gpt-5").json
+    assert sent({"messages": [HI], "stop": []}, "openai/gpt-4o").json["stop"] == []
+
+
+def test_probabilities_are_asked_for_among_what_to_include() -> None:
+    asked = sent({"messages": [HI], "logprobs": True}, "openai-responses/gpt-4o", source=CHAT)
+    assert asked.json["include"] == ["message.output_text.logprobs"]
+    both = ["message.output_text.logprobs", "reasoning.encrypted_content"]
+    done = sent({"input": [HI], "include": both}, "openai-responses/gpt-5")
+    assert done.json["include"] == ["reasoning.encrypted_content"]
+
+
+def test_labels_are_vertexs() -> None:
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "labels": {"a": "b"}}
+    assert "labels" not in sent(body, "gemini/gemini-2.5-flash").json
+    assert sent(body, "vertex/gemini-2.5-flash").json["labels"] == {"a": "b"}
+
+
+def test_what_other_hosts_of_claude_want_in_the_body() -> None:
+    body = {"anthropic_version": "vertex-2023-10-16", "max_tokens": 9, "messages": [HI]}
+    assert "anthropic_version" not in sent(body, "anthropic/claude-sonnet-4-5").json

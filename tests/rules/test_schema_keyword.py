@@ -1,0 +1,128 @@
+"""`schema-keyword`: schemas that the target's schema dialect cannot say. For the compiler itself see schema/."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.rules.schema_keyword import schema_keyword
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+CONST = {"type": "object", "properties": {"a": {"const": "x"}}}
+ENUM = {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}}
+OPEN = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}
+CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+
+
+def tool(schema: Any, name: str = "f", **more: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": schema, **more}}
+
+
+def answer(schema: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, **more}}
+
+
+def body(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"messages": [HI], **({"tools": list(tools)} if tools else {}), **more}
+
+
+def test_a_tools_schema_is_compiled() -> None:
+    done = run(schema_keyword, body(tool(ENUM, "e"), tool(CONST)), facts(schema_form="gemini-proto"))
+    assert done.json["tools"] == [tool(ENUM, "e"), tool(ENUM)]
+    assert set(done.changes) == {("/tools/1", "nothing", False)}
+    assert done.did[0] == "f/properties/a: wrote const as an enum of one value"
+    assert done.conversation.tools[0] is done.ask.conversation.tools[0]
+
+
+def test_a_constraint_that_becomes_words_loses_metadata() -> None:
+    done = run(schema_keyword, body(tool(OPEN)), facts(schema_form="gemini-proto"))
+    described = 'Other properties follow {"type":"string"}.'
+    assert done.json["tools"][0]["function"]["parameters"]["description"] == described
+    assert done.changes == [("/tools/0", "metadata", False)]
+
+
+def test_the_schema_of_the_answer_is_compiled_by_its_own_form() -> None:
+    known = facts(schema_form="json-schema", format_schema_form="gemini-proto")
+    done = run(schema_keyword, body(tool(CONST), response_format=answer(CONST)), known)
+    assert done.json["response_format"] == answer(ENUM)
+    assert done.json["tools"] == [tool(CONST)]
+    assert set(done.changes) == {("/response_format", "nothing", False)}
+    assert done.did[0] == "the answer's schema/properties/a: wrote const as an enum of one value"
+
+
+def test_a_strict_tool_is_compiled_strictly() -> None:
+    optional = {"type": "object", "properties": {"a": {"type": "string"}}}
+    done = run(schema_keyword, body(tool(optional, strict=True)), facts(schema_form="openai"))
+    (function,) = [entry["function"] for entry in done.json["tools"]]
+    assert function["strict"] is True
+    assert function["parameters"]["required"] == ["a"]
+    assert function["parameters"]["additionalProperties"] is False
+    assert run(schema_keyword, body(tool(optional)), facts(schema_form="openai")).untouched
+
+
+def test_a_strict_tool_that_cannot_stay_strict_loses_its_mark() -> None:
+    done = run(schema_keyword, body(tool(OPEN, strict=True)), facts(schema_form="openai"))
+    assert done.json["tools"] == [tool(OPEN)]
+    assert done.changes == [("/tools/0", "metadata", False)]
+    assert done.did == ["sent f without `strict`: its schema cannot be made strict"]
+
+
+def test_a_strict_answer_that_cannot_stay_strict_loses_its_mark() -> None:
+    done = run(schema_keyword, body(response_format=answer(OPEN, strict=True)), facts(format_schema_form="openai"))
+    assert done.json["response_format"] == answer(OPEN)
+    assert done.changes == [("/response_format", "metadata", False)]
+
+
+def test_a_target_without_a_strict_mode() -> None:
+    done = run(schema_keyword, body(tool(CLOSED, strict=True)), facts(strict_tools="refuses"))
+    assert done.json["tools"] == [tool(CLOSED)]
+    assert done.changes == [("/tools/0", "metadata", False)]
+    assert done.did == ["sent f without `strict`: the target has no strict mode"]
+
+
+def test_renamed_arguments_are_renamed_in_the_history_and_mapped_back() -> None:
+    def calling(name: str, arguments: str) -> dict[str, Any]:
+        call = {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+        return {"role": "assistant", "content": "x", "tool_calls": [call]}
+
+    odd = {"type": "object", "properties": {"a b": {"type": "string"}}}
+    asked = body(tool(odd))
+    asked["messages"] = [HI, calling("f", '{"a b":"1"}'), calling("g", '{"a b":"1"}'), calling("f", "{}")]
+    done = run(schema_keyword, asked, facts(schema_form="anthropic"))
+    assert list(done.json["tools"][0]["function"]["parameters"]["properties"]) == ["a_b"]
+    turns = done.json["messages"][1:]
+    assert [turn["tool_calls"][0]["function"]["arguments"] for turn in turns] == ['{"a_b":"1"}', '{"a b":"1"}', "{}"]
+    assert done.undo.keys == {"a_b": "a b"}
+    assert done.changes == [("/tools/0", "nothing", False), ("/messages/1/tool_calls/0", "nothing", False)]
+
+
+CUSTOM = {"type": "custom", "custom": {"name": "c"}}
+UNTOUCHED = {
+    "a form that says everything": (body(tool(CONST), response_format=answer(CONST)), facts()),
+    "a schema that the form can say": (body(tool(ENUM)), facts(schema_form="gemini-proto")),
+    "a tool without a schema": (body({"type": "function", "function": {"name": "f"}}), facts(schema_form="openai")),
+    "a custom tool": (body(CUSTOM), facts(schema_form="gemini-proto")),
+    "a tool of the provider's own": (body({"type": "web_search"}), facts(schema_form="gemini-proto")),
+    "an answer without a schema": (
+        body(response_format={"type": "json_object"}),
+        facts(format_schema_form="gemini-proto"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(schema_keyword, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    done = sent(body(tool(CONST)), "gemini-compatible/gemini-2.5-flash")
+    assert done.json["tools"] == [tool(ENUM)]
+    assert {change[:2] for change in done.changes} == {("schema-keyword", "/tools/0")}
+    assert sent(body(tool(CONST)), "openai/gpt-4o").changes == []
+    odd = body(tool({"type": "object", "properties": {"a b": {"type": "string"}}}), max_tokens=9)
+    renamed = sent(odd, "anthropic/claude-opus-4-8", source=CHAT)
+    assert list(renamed.json["tools"][0]["input_schema"]["properties"]) == ["a_b"]
+    assert renamed.undo.keys == {"a_b": "a b"}

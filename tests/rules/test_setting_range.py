@@ -1,0 +1,86 @@
+"""`setting-range`: settings outside the range that the target takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.rules.setting_range import setting_range
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+NUMBERS = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "n",
+    "top_logprobs",
+)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(("value", "near"), [(5, 4), (1, 2)])
+def test_the_nearest_value_in_range(name: str, value: int, near: int) -> None:
+    done = run(setting_range, {"messages": [HI], name: value}, facts(settings={name: {"min": 2, "max": 4}}))
+    assert done.json[name] == near
+    assert done.changes == [(f"/{name}", "metadata", False)]
+    assert done.did == [f"brought {name} from {value} to {near}"]
+    assert done.conversation.messages is done.ask.conversation.messages
+
+
+@pytest.mark.parametrize(("value", "bound", "near"), [(2.5, 2, "2"), (2.5, 1.5, "1.5"), (2, 1.0, "1")])
+def test_a_whole_bound_is_written_without_a_point(value: float, bound: float, near: str) -> None:
+    done = run(setting_range, {"messages": [HI], "temperature": value}, facts(settings={"temperature": {"max": bound}}))
+    assert str(done.json["temperature"]) == near
+
+
+@pytest.mark.parametrize(("value", "near"), [(40.0, "40"), (40.4, "40")])
+def test_a_setting_that_must_be_whole(value: float, near: str) -> None:
+    done = run(setting_range, {"messages": [HI], "top_k": value}, facts(settings={"top_k": {"whole": True}}))
+    assert str(done.json["top_k"]) == near
+    assert done.changes == [("/top_k", "metadata", False)]
+
+
+def test_more_stop_sequences_than_the_target_takes() -> None:
+    done = run(setting_range, {"messages": [HI], "stop": ["a", "b", "c"]}, facts(stop_max=2))
+    assert done.json["stop"] == ["a", "b"]
+    assert done.changes == [("/stop", "metadata", False)]
+
+
+UNTOUCHED = {
+    "in range": ({"temperature": 1}, facts(settings={"temperature": {"min": 0, "max": 1}})),
+    "no range": ({"temperature": 9}, facts()),
+    "another setting": ({"seed": 9}, facts(settings={"temperature": {"max": 1}})),
+    "whole already": ({"top_k": 40}, facts(settings={"top_k": {"whole": True}})),
+    "as many stop sequences as it takes": ({"stop": ["a", "b"]}, facts(stop_max=2)),
+    "any number of stop sequences": ({"stop": ["a", "b"]}, facts(stop_max=0)),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    settings, known = UNTOUCHED[name]
+    assert run(setting_range, {"messages": [HI], **settings}, known).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    hot = {"messages": [HI], "max_tokens": 9, "temperature": 1.5}
+    done = sent(hot, "anthropic/claude-sonnet-4-5", source=CHAT)
+    assert done.json["temperature"] == 1
+    assert done.changes == [("setting-range", "/temperature", "metadata", False)]
+    assert sent(hot, "openai/gpt-4o").changes == []
+    stops = sent({"messages": [HI], "stop": ["a", "b", "c", "d", "e"]}, "openai/gpt-4o")
+    assert stops.json["stop"] == ["a", "b", "c", "d"]
+
+
+def test_adapt_writes_a_whole_number_without_a_point_and_without_a_word() -> None:
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"topK": 40.0}}
+    done = sent(body, "anthropic/claude-sonnet-4-5", source="gemini")
+    assert str(done.json["top_k"]) == "40"
+    assert "setting-range" not in {change[0] for change in done.changes}

@@ -1,0 +1,126 @@
+"""`stray-field`: fields that do not belong in a message, a part or a tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import Run, facts, run, sent
+
+from dragoman.rules.stray_field import stray_field
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+CALL: dict[str, Any] = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+RESULT: dict[str, Any] = {"role": "tool", "tool_call_id": "c", "content": "ok"}
+STRICT = facts(unknown_fields="refuses")
+LENIENT = facts(unknown_fields="accepts")
+
+
+def through(known: Any, *messages: dict[str, Any], **top: Any) -> Run:
+    return run(stray_field, {"messages": list(messages), **top}, known)
+
+
+def test_an_unknown_field_is_taken_out_where_the_target_refuses_it() -> None:
+    done = through(STRICT, HI, {**HI, "mood": "calm"})
+    assert done.json["messages"] == [HI, HI]
+    assert done.changes == [("/messages/1", "metadata", False)]
+    assert done.did == ["took out `mood`"]
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+
+
+@pytest.mark.parametrize(
+    "leftover", ["done", "__stream_end__", "__internal__", "stream_end", "delta", "index", "finish_reason"]
+)
+def test_a_leftover_of_a_stream_is_taken_out_for_every_target(leftover: str) -> None:
+    done = through(LENIENT, HI, {"role": "assistant", "content": "Hello", leftover: True, "mood": "calm"})
+    assert done.json["messages"] == [HI, {"role": "assistant", "content": "Hello", "mood": "calm"}]
+    assert done.changes == [("/messages/1", "metadata", False)]
+    assert done.did == [f"took out `{leftover}`"]
+
+
+def test_a_field_of_a_call_a_result_and_a_part() -> None:
+    asked = {"role": "assistant", "content": "x", "tool_calls": [{**CALL, "mood": 1}]}
+    inner = {"type": "text", "text": "ok"}
+    answer = {**RESULT, "content": [{**inner, "mood": 2}, inner]}
+    done = through(STRICT, HI, asked, answer)
+    assert done.json["messages"] == [HI, {**asked, "tool_calls": [CALL]}, {**RESULT, "content": [inner, inner]}]
+    assert done.changes == [("/messages/1/tool_calls/0", "metadata", False), ("/messages/2", "metadata", False)]
+
+
+def test_a_call_keeps_a_field_that_is_named_like_a_leftover_and_a_tool_message_does_not() -> None:
+    asked = {"role": "assistant", "content": "x", "tool_calls": [{**CALL, "index": 0}]}
+    done = through(LENIENT, HI, asked, {**RESULT, "index": 1})
+    assert done.json["messages"] == [HI, asked, RESULT]
+    assert done.changes == [("/messages/2", "metadata", False)]
+
+
+def test_a_field_of_a_part_where_only_parts_are_strict() -> None:
+    text = {"type": "text", "text": "Hi"}
+    said = {"role": "user", "content": [{**text, "mood": 1}, text], "mood": 2}
+    done = through(facts(unknown_fields="accepts", part_fields="refuses"), said)
+    assert done.json["messages"] == [{**said, "content": [text, text]}]
+    assert done.changes == [("/messages/0/content/0", "metadata", False)]
+
+
+def test_a_field_of_a_tool() -> None:
+    tool = {"type": "function", "function": {"name": "f"}}
+    done = through(STRICT, HI, tools=[tool, {**tool, "mood": 1}])
+    assert done.json["tools"] == [tool, tool]
+    assert done.changes == [("/tools/1", "metadata", False)]
+    assert done.did == ["took `mood` out of the tool f"]
+
+
+def test_a_tool_has_no_leftovers() -> None:
+    assert through(LENIENT, HI, tools=[{"type": "function", "function": {"name": "f"}, "index": 0}]).untouched
+
+
+@pytest.mark.parametrize("allowed", [{"user": ["mood"]}, {"*": ["mood"]}])
+def test_a_field_that_the_target_takes_stays(allowed: dict[str, list[str]]) -> None:
+    done = through(facts(unknown_fields="refuses", message_fields=allowed), {**HI, "mood": 1, "more": 2})
+    assert done.json["messages"] == [{**HI, "mood": 1}]
+    assert through(facts(unknown_fields="refuses", message_fields=allowed), {**HI, "mood": 1}).untouched
+
+
+def test_calls_and_tools_have_lists_of_their_own() -> None:
+    known = facts(unknown_fields="refuses", message_fields={"calls": ["mood"], "tools": ["mood"]})
+    asked = {"role": "assistant", "content": "x", "tool_calls": [{**CALL, "mood": 1}]}
+    tool = {"type": "function", "function": {"name": "f"}, "mood": 1}
+    assert through(known, asked, RESULT, tools=[tool]).untouched
+    assert not through(known, {**HI, "mood": 1}).untouched
+
+
+def test_a_field_never_goes_to_another_dialect() -> None:
+    foreign = facts("anthropic", unknown_fields="accepts", message_fields={"*": ["mood"]})
+    done = through(foreign, {**HI, "mood": 1})
+    assert done.changes == [("/messages/0", "metadata", False)]
+    assert done.conversation.messages[0].extras is None
+
+
+UNTOUCHED = {
+    "a target that ignores unknown fields": (LENIENT, {**HI, "mood": 1}),
+    "no further fields": (STRICT, HI),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert through(*UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    messages = [HI, {"role": "assistant", "content": "Hello", "mood": "calm", "done": True}, HI]
+    strict = sent({"messages": messages}, "groq/llama-3.3-70b-versatile")
+    assert strict.json["messages"] == [HI, {"role": "assistant", "content": "Hello"}, HI]
+    assert strict.changes == [("stray-field", "/messages/1", "metadata", False)]
+    lenient = sent({"messages": messages}, "together/some-model")
+    assert lenient.json["messages"] == [HI, {"role": "assistant", "content": "Hello", "mood": "calm"}, HI]
+    assert lenient.changes == [("stray-field", "/messages/1", "metadata", False)]
+
+
+def test_a_null_member_of_a_part_is_left_to_null_field() -> None:
+    words = {"type": "text", "text": "Read it."}
+    said = {"role": "user", "content": [words, {"type": "text", "text": "See?", "image_url": None}]}
+    done = sent({"messages": [said]}, "openai/gpt-4o")
+    assert done.json["messages"][0]["content"] == [words, {"type": "text", "text": "See?"}]
+    assert done.changes == [("null-field", "/messages/0/content/1", "nothing", False)]
+    assert sent({"messages": [said]}, "openrouter/openai/gpt-4o").json["messages"] == [said]

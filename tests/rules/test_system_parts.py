@@ -1,0 +1,42 @@
+"""`system-parts`: a system message of several parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.system_parts import system_parts
+
+REFUSES = facts(system_parts="refuses")
+
+
+def test_the_parts_become_one_text() -> None:
+    done = run(system_parts, "system: A\n+ B\nuser: Hi\n+ there\ndeveloper: C\n+ D", REFUSES)
+    assert done.script == "system: A\\nB\nuser: Hi\n+ there\ndeveloper: C\\nD"
+    assert done.changes == [("/messages/0", "nothing", False), ("/messages/2", "nothing", False)]
+    assert done.conversation.messages[1] is done.ask.conversation.messages[1]
+
+
+HINTED = '[part {"is":"Text","literal":"B","hint":{"is":"CacheHint"}}]'
+UNTOUCHED = {
+    "one part": ("system: A\nuser: Hi", REFUSES),
+    "a part with a cache hint": (f"system: A\n+ {HINTED}\nuser: Hi", REFUSES),
+    "a part that is no text": ("system: A\n[image https://a/b.png]\nuser: Hi", REFUSES),
+    "a target that takes parts": ("system: A\n+ B\nuser: Hi", facts(system_parts="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(system_parts, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    listed: list[dict[str, Any]] = [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]
+    messages = [{"role": "system", "content": listed}, {"role": "user", "content": "Hi"}]
+    done = sent({"messages": messages}, "strict-template/m")
+    assert done.json["messages"] == [{"role": "system", "content": "A\nB"}, messages[1]]
+    assert done.changes == [("system-parts", "/messages/0", "nothing", False)]
+    assert sent({"messages": messages}, "openai/gpt-4o").json["messages"] == messages

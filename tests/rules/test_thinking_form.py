@@ -1,0 +1,193 @@
+"""`thinking-form`: a request to think in a form that the target does not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
+from dragoman.conversation.settings import EFFORT_ALONE, Effort, Settings, Thinking
+from dragoman.conversation.tools import Tool
+from dragoman.rules.thinking_form import thinking_form
+
+HI = (Message(Role.USER, (Text(b'"Hi"'),), at=0),)
+NONE, MINIMAL, LOW, MEDIUM, HIGH, XHIGH, MAX = Effort
+OFF = Thinking(on=False)
+
+
+def formed(thinking: Thinking, limit: int | None = None, tools: bool = False, **stated: Any) -> Thinking | None:
+    said = Conversation(HI, (Tool("f"),) if tools else (), Settings(thinking=thinking, max_tokens=limit))
+    done = run(thinking_form, said, facts(**stated))
+    assert done.untouched is (done.conversation.settings.thinking is thinking)
+    assert done.changes == ([] if done.untouched else [("/thinking", "metadata", False)])
+    assert done.conversation.settings.max_tokens == limit
+    return done.conversation.settings.thinking
+
+
+# the target's form, what is asked, what is sent
+FORMS: list[tuple[str, Thinking, Thinking | None]] = [
+    ("none", Thinking(effort=HIGH), None),
+    ("none", Thinking(on=True, budget=2000), None),
+    ("effort", Thinking(effort=HIGH), Thinking(effort=HIGH)),
+    ("effort", Thinking(on=True, budget=9000), Thinking(effort=MEDIUM)),
+    ("effort", Thinking(budget=8192), Thinking(effort=MEDIUM)),
+    ("effort", Thinking(budget=8191), Thinking(effort=LOW)),
+    ("effort", Thinking(budget=0), Thinking(effort=NONE)),
+    ("effort", Thinking(budget=-1), None),
+    ("effort", Thinking(on=False, effort=HIGH), Thinking(effort=NONE)),
+    ("effort", Thinking(on=True), Thinking(effort=MEDIUM)),
+    ("effort", Thinking(on=True, adaptive=True), None),
+    ("budget", Thinking(effort=LOW), Thinking(on=True, budget=2048)),
+    ("budget", Thinking(on=True), Thinking(on=True, budget=8192)),
+    ("budget", Thinking(on=True, budget=3000), Thinking(on=True, budget=3000)),
+    ("budget", Thinking(on=True, adaptive=True, budget=3000), Thinking(on=True, budget=3000)),
+    ("budget", Thinking(effort=NONE), OFF),
+    ("budget", OFF, OFF),
+    ("budget", Thinking(budget=-1), Thinking(budget=-1)),
+    ("budget", Thinking(visible=True), Thinking()),
+    ("adaptive", Thinking(effort=HIGH), Thinking(on=True, adaptive=True, effort=HIGH)),
+    ("adaptive", Thinking(effort=MINIMAL), Thinking(on=True, adaptive=True, effort=LOW)),
+    ("adaptive", Thinking(on=True, budget=2500), Thinking(on=True, adaptive=True, effort=LOW)),
+    ("adaptive", Thinking(on=True, adaptive=True), Thinking(on=True, adaptive=True)),
+    ("adaptive", Thinking(budget=0), OFF),
+    ("any", Thinking(on=True, budget=2500), Thinking(on=True, budget=2500)),
+    ("any", Thinking(effort=HIGH), Thinking(on=True, adaptive=True, effort=HIGH)),
+    ("any", Thinking(budget=2500, effort=MINIMAL), Thinking(budget=2500, effort=LOW)),
+    ("any", Thinking(on=False, budget=2500), OFF),
+    ("level", Thinking(effort=HIGH), Thinking(effort=HIGH)),
+    ("level", Thinking(budget=2500), Thinking(budget=2500)),
+    ("level", OFF, Thinking(effort=MINIMAL)),
+    ("level", Thinking(budget=0), Thinking(effort=MINIMAL)),
+    ("level", Thinking(on=True, adaptive=True), None),
+    ("switch", Thinking(effort=HIGH), Thinking(on=True, effort=HIGH)),
+    ("switch", Thinking(budget=2500), Thinking(on=True, effort=LOW)),
+    ("switch", Thinking(effort=NONE), OFF),
+    ("switch", Thinking(on=True), Thinking(on=True)),
+    ("open", Thinking(effort=HIGH), Thinking(effort=HIGH)),
+    ("open", Thinking(on=True, adaptive=True, effort=HIGH), Thinking(on=True, effort=HIGH)),
+]
+
+
+@pytest.mark.parametrize(("form", "asked", "said"), FORMS)
+def test_the_form_of_the_target(form: str, asked: Thinking, said: Thinking | None) -> None:
+    assert formed(asked, thinking_form=form) == said
+
+
+BOUNDS: list[tuple[Thinking, int | None, Thinking]] = [
+    (Thinking(on=True, budget=9000), 8000, Thinking(on=True, budget=7999)),
+    (Thinking(on=True, budget=2000), 8000, Thinking(on=True, budget=2000)),
+    (Thinking(effort=HIGH), 4000, Thinking(on=True, budget=3999)),
+    (Thinking(on=True, budget=512), 8000, OFF),
+    (Thinking(on=True, budget=2000), 1024, OFF),
+    (Thinking(on=True, budget=2000), None, Thinking(on=True, budget=2000)),
+]
+
+
+@pytest.mark.parametrize("form", ["budget", "any"])
+@pytest.mark.parametrize(("asked", "limit", "said"), BOUNDS)
+def test_a_budget_stays_in_its_bounds(form: str, asked: Thinking, limit: int | None, said: Thinking) -> None:
+    if form == "any" and asked.budget is None:
+        return  # there an effort stays an effort
+    assert formed(asked, limit, thinking_form=form, budget_min=1024, budget_below_limit=True) == said
+
+
+def test_a_budget_may_exceed_the_limit_where_they_are_counted_apart() -> None:
+    asked = Thinking(on=True, budget=9000)
+    assert formed(asked, 8000, thinking_form="budget", budget_below_limit=False) == asked
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered", "said"),
+    [
+        (XHIGH, ["low", "medium", "high"], HIGH),
+        (MINIMAL, ["low", "medium", "high"], LOW),
+        (MEDIUM, ["low", "high"], LOW),
+        (NONE, ["low", "high"], LOW),
+        (HIGH, ["low", "high"], HIGH),
+        (MAX, [], MAX),
+    ],
+)
+def test_an_effort_that_the_model_does_not_offer(asked: Effort, offered: list[str], said: Effort) -> None:
+    assert formed(Thinking(effort=asked), thinking_form="effort", efforts=offered) == Thinking(effort=said)
+
+
+def test_no_effort_is_off_where_thinking_can_be_switched() -> None:
+    assert formed(Thinking(effort=NONE), thinking_form="open", efforts=["low"]) == OFF
+
+
+def test_a_switch_goes_without_saying_beside_an_effort_that_the_model_knows() -> None:
+    assert formed(Thinking(effort=HIGH), thinking_form="switch", efforts=["high"]) == Thinking(effort=HIGH)
+
+
+def test_what_is_shown_of_the_thoughts() -> None:
+    asked = Thinking(effort=HIGH, visible=True, summary="auto")
+    both: dict[str, Any] = {"thinking_visible": "accepts", "thinking_summary": "accepts"}
+    assert formed(asked, thinking_form="open", **both) == asked
+    assert formed(asked, thinking_form="open", thinking_visible="accepts") == Thinking(effort=HIGH, visible=True)
+    assert formed(asked, thinking_form="open", thinking_summary="accepts") == Thinking(effort=HIGH, summary="auto")
+    assert formed(asked, thinking_form="effort", **both) == Thinking(effort=HIGH, summary="auto")
+    assert formed(Thinking(visible=True), thinking_form="level", **both) == Thinking(visible=True)
+
+
+def test_tools_beside_an_effort() -> None:
+    stated: dict[str, Any] = {"thinking_form": "effort", "tools_with_effort": "refuses"}
+    assert formed(Thinking(effort=HIGH), tools=True, **stated) == Thinking(effort=NONE)
+    assert formed(Thinking(effort=HIGH), tools=False, **stated) == Thinking(effort=HIGH)
+
+
+def test_an_effort_that_is_no_wish_to_think() -> None:
+    alone = Thinking(effort=HIGH, spelled=EFFORT_ALONE)
+    assert formed(alone, thinking_form="adaptive") is alone
+    assert formed(alone, thinking_form="any") is alone
+    elsewhere = formed(alone, thinking_form="effort")
+    assert elsewhere is not None
+    assert (elsewhere.effort, elsewhere.spelled) == (HIGH, "")
+
+
+def test_the_report_says_whether_it_was_left_out() -> None:
+    said = Conversation(HI, settings=Settings(thinking=Thinking(effort=HIGH)))
+    assert run(thinking_form, said, facts(thinking_form="none")).did == ["left out the wish to think"]
+    assert run(thinking_form, said, facts(thinking_form="budget")).did == ["said how much to think in the target's way"]
+
+
+def test_a_conversation_that_says_nothing_of_it() -> None:
+    assert run(thinking_form, "@temperature 1\nuser: Hi", facts(thinking_form="none")).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    asked: dict[str, Any] = {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "max_tokens": 20000,
+        "reasoning_effort": "high",
+    }
+    claude = sent(asked, "anthropic/claude-sonnet-4-5", source=CHAT)
+    assert claude.json["thinking"] == {"type": "enabled", "budget_tokens": 16384}
+    assert claude.changes == [("thinking-form", "/thinking", "metadata", False)]
+    adaptive = sent(asked, "anthropic/claude-opus-4-8", source=CHAT)
+    assert (adaptive.json["thinking"], adaptive.json["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
+    gemini = sent(asked, "gemini/gemini-3-pro-preview", source=CHAT)
+    assert gemini.json["generationConfig"]["thinkingConfig"]["thinkingLevel"] == "HIGH"
+    thoughtless = sent(asked, "gemini/gemini-2.0-flash", source=CHAT)
+    assert "thinkingConfig" not in thoughtless.json["generationConfig"]
+    assert thoughtless.changes == [("thinking-form", "/thinking", "metadata", False)]
+
+
+@pytest.mark.parametrize(("budget", "limit", "said"), [(512, 8000, None), (9000, 8000, 7999), (2000, 8000, 2000)])
+def test_adapt_keeps_a_budget_in_its_bounds(budget: int, limit: int, said: int | None) -> None:
+    config = {"maxOutputTokens": limit, "thinkingConfig": {"thinkingBudget": budget}}
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": config}
+    done = sent(body, "anthropic/claude-opus-4-6", source="gemini")
+    assert done.json["thinking"].get("budget_tokens") == said
+
+
+def test_an_effort_that_is_one_vendors_word() -> None:
+    def asked(effort: str) -> dict[str, Any]:
+        return {"messages": [{"role": "user", "content": "Hi"}], "reasoning_effort": effort}
+
+    assert "reasoning_effort" not in sent(asked("default"), "openai/gpt-5").json
+    assert sent(asked("default"), "groq/qwen/qwen3-32b").json["reasoning_effort"] == "default"
+    assert sent(asked("ultra"), "openai/gpt-5").json["reasoning_effort"] == "ultra"

@@ -1,0 +1,59 @@
+"""`thought-in-id`: call ids that carry a thought signature."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.thought_in_id import thought_in_id
+
+REFUSES = facts(thought_in_id="refuses")
+LONG = "call_1__thought__c2ln"
+
+
+def test_the_tail_goes_from_the_call_and_from_its_result() -> None:
+    done = run(
+        thought_in_id,
+        f"user: Hi\ncall look(c0) {{}}\ncall look({LONG}) {{}}\nresult c0: a\nresult {LONG}: b",
+        REFUSES,
+    )
+    assert done.script == "user: Hi\ncall look(c0) {}\ncall look(call_1) {}\nresult c0: a\nresult call_1: b"
+    assert done.changes == [("/messages/1/tool_calls/1", "metadata", False), ("/messages/3", "metadata", False)]
+    assert done.undo.ids == {"call_1": LONG}
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+    assert done.conversation.messages[1].parts[0] is done.ask.conversation.messages[1].parts[0]
+
+
+def test_a_result_without_its_call_loses_the_tail_too() -> None:
+    done = run(thought_in_id, f"user: Hi\nresult {LONG}: b", REFUSES)
+    assert done.script == "user: Hi\nresult call_1: b"
+    assert done.undo.ids == {}
+
+
+UNTOUCHED = {
+    "plain ids": ("user: Hi\ncall look(call_1) {}\nresult call_1: b", REFUSES),
+    "odd ids without the mark": ('user: Hi\ncall look("call 1") {}\nresult "call 1": b', REFUSES),
+    "a target that reads the tail": (f"call look({LONG}) {{}}\nresult {LONG}: b", facts(thought_in_id="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(thought_in_id, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_maps_the_id_back() -> None:
+    call = {"id": LONG, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "x", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": LONG, "content": "ok"},
+    ]
+    done = sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-opus-4-8", source="openai-chat")
+    assert done.json["messages"][1]["content"][1]["id"] == "call_1"
+    assert done.json["messages"][2]["content"][0]["tool_use_id"] == "call_1"
+    assert done.changes == [
+        ("thought-in-id", "/messages/1/tool_calls/0", "metadata", False),
+        ("thought-in-id", "/messages/2", "metadata", False),
+    ]
+    assert done.undo.ids == {"call_1": LONG}

@@ -1,0 +1,115 @@
+"""`tool-choice-form`: a tool choice that the target does not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, Run, facts, run, sent
+
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.rules.tool_choice_form import tool_choice_form
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "f", "parameters": {"type": "object", "properties": {}}},
+}
+NAMED: dict[str, Any] = {"type": "function", "function": {"name": "f"}}
+AUTO, REQUIRED, NONE = ToolChoice(ChoiceMode.AUTO), ToolChoice(ChoiceMode.REQUIRED), ToolChoice(ChoiceMode.NONE)
+
+
+def through(choice: Any, known: Any, **more: Any) -> Run:
+    return run(tool_choice_form, {"messages": [HI], "tools": [TOOL], "tool_choice": choice, **more}, known)
+
+
+def allowed(mode: str) -> dict[str, Any]:
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [NAMED]}}
+
+
+KINDS: list[tuple[Any, list[str], ToolChoice | None]] = [
+    (NAMED, ["auto", "none", "required"], REQUIRED),
+    (NAMED, ["auto", "none"], AUTO),
+    ("required", ["auto", "none"], AUTO),
+    ("required", ["none"], None),
+    ("none", ["auto", "required"], None),
+    ("auto", ["required"], None),
+    (allowed("auto"), ["auto", "required", "named"], AUTO),
+    (allowed("required"), ["auto", "required", "named"], REQUIRED),
+    (allowed("required"), ["auto"], AUTO),
+]
+
+
+@pytest.mark.parametrize(("choice", "known", "sent_as"), KINDS)
+def test_a_kind_that_the_target_does_not_know(choice: Any, known: list[str], sent_as: ToolChoice | None) -> None:
+    done = through(choice, facts(tool_choices=known))
+    assert done.conversation.settings.tool_choice == sent_as
+    assert done.changes == [("/tool_choice", "metadata", False)]
+    assert done.conversation.tools is done.ask.conversation.tools
+
+
+@pytest.mark.parametrize("choice", ["required", NAMED])
+def test_a_forced_choice_while_the_model_thinks(choice: Any) -> None:
+    known = facts(forced_choice_thinking="refuses")
+    done = through(choice, known, reasoning_effort="high")
+    assert done.conversation.settings.tool_choice == AUTO
+    assert done.changes == [("/tool_choice", "metadata", False)]
+    assert through(choice, known).untouched
+    assert not through(choice, facts(forced_choice_thinking="refuses", reasoning_default=True)).untouched
+    assert through("auto", known, reasoning_effort="high").untouched
+
+
+def test_without_tools_there_is_nothing_to_choose() -> None:
+    asked = {"messages": [HI], "tool_choice": "required", "parallel_tool_calls": False, "temperature": 1}
+    done = run(tool_choice_form, asked, facts(choice_without_tools="refuses"))
+    assert done.json == {"messages": [HI], "temperature": 1, "model": "m"} | {"model": done.json["model"]}
+    assert done.changes == [("/tool_choice", "nothing", False), ("/parallel_tool_calls", "nothing", False)]
+    assert run(tool_choice_form, asked, facts(choice_without_tools="accepts")).untouched
+
+
+@pytest.mark.parametrize(("choice", "own"), [("any", "required"), ({"function": {"name": "f"}}, NAMED)])
+def test_one_vendors_word(choice: Any, own: Any) -> None:
+    done = through(choice, facts(odd_choice="refuses"))
+    assert done.json["tool_choice"] == own
+    assert done.changes == [("/tool_choice", "nothing", False)]
+    assert through(choice, facts(odd_choice="accepts")).untouched
+
+
+UNTOUCHED: dict[str, tuple[Any, Any]] = {
+    "a kind that it knows": ("required", facts()),
+    "a named tool": (NAMED, facts()),
+    "none": ("none", facts(tool_choices=["auto", "none"])),
+    "a choice of its own dialect": ({"type": "web_search"}, facts(tool_choices=["auto"])),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert through(*UNTOUCHED[name]).untouched
+
+
+def test_no_choice() -> None:
+    assert run(tool_choice_form, {"messages": [HI], "tools": [TOOL], "seed": 1}, facts(tool_choices=[])).untouched
+
+
+@pytest.mark.parametrize(("choice", "own"), [("any", "required"), ({"function": {"name": "f"}}, NAMED)])
+def test_adapt_and_one_vendors_word(choice: Any, own: Any) -> None:
+    asked = {"messages": [HI], "tools": [TOOL], "tool_choice": choice}
+    done = sent(asked, "openai/gpt-4o")
+    assert done.json["tool_choice"] == own
+    assert done.changes == [("tool-choice-form", "/tool_choice", "nothing", False)]
+    assert sent(asked, "mistral/mistral-small-latest").json["tool_choice"] == choice
+
+
+def test_adapt_understands_any_elsewhere_without_a_word() -> None:
+    asked = {"messages": [HI], "tools": [TOOL], "tool_choice": "any", "max_tokens": 9}
+    done = sent(asked, "anthropic/claude-sonnet-4-5", source=CHAT)
+    assert done.json["tool_choice"] == {"type": "any"}
+    assert done.changes == []
+
+
+def test_adapt_and_a_choice_without_tools() -> None:
+    done = sent({"messages": [HI], "tool_choice": "auto"}, "openai/gpt-4o")
+    assert "tool_choice" not in done.json
+    assert done.changes == [("tool-choice-form", "/tool_choice", "nothing", False)]
+    assert sent({"messages": [HI], "tool_choice": "auto"}, "mistral/mistral-small-latest").changes == []

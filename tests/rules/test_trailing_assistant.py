@@ -1,0 +1,54 @@
+"""`trailing-assistant`: a conversation that ends with the assistant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import CHAT, facts, run, sent
+
+from dragoman.rules.trailing_assistant import trailing_assistant
+
+USER = facts(last_turn="user")
+
+
+@pytest.mark.parametrize("last", ["assistant: A", "~ Hm", "call f(a) {}"])
+def test_a_user_turn_is_appended(last: str) -> None:
+    done = run(trailing_assistant, f"user: Hi\n{last}", USER)
+    assert done.script == f"user: Hi\n{last}\nuser: Please continue."
+    assert done.changes == [("/messages/1", "nothing", True)]
+    assert done.conversation.messages[:2] == done.ask.conversation.messages
+
+
+def test_the_words_can_be_configured() -> None:
+    done = run(trailing_assistant, "user: Hi\nassistant: A", USER, texts={"trailing_user": "Go."})
+    assert done.script == "user: Hi\nassistant: A\nuser: Go."
+
+
+PREFILL: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "A", "prefix": True}]
+}
+UNTOUCHED: dict[str, tuple[Any, Any]] = {
+    "a user turn at the end": ("user: Hi\nassistant: A\nuser: B", USER),
+    "results at the end": ("user: Hi\ncall f(a) {}\nresult a: 1", USER),
+    "an empty assistant turn": ("user: Hi\nassistant: []", USER),
+    "a turn marked as a prefill": (PREFILL, USER),
+    "a target that continues it": ("user: Hi\nassistant: A", facts(last_turn="any")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(trailing_assistant, *UNTOUCHED[name]).untouched
+
+
+def test_a_turn_of_fields_alone_says_something() -> None:
+    assert not run(trailing_assistant, 'user: Hi\nassistant: [] {"audio": {"id": "a"}}', USER).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "A"}]
+    done = sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-opus-4-8", source=CHAT)
+    assert done.json["messages"] == [*messages, {"role": "user", "content": "Please continue."}]
+    assert done.changes == [("trailing-assistant", "/messages/1", "nothing", True)]
+    assert sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-sonnet-4-5").changes == []

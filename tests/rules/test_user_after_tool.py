@@ -1,0 +1,50 @@
+"""`user-after-tool`: a user turn right after tool results."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.user_after_tool import user_after_tool
+
+REFUSES = facts(user_after_tool="refuses")
+TALK = "user: Hi\ncall f(a) {}\nresult a: 1\nuser: B"
+
+
+def test_a_short_assistant_turn_is_put_between() -> None:
+    done = run(user_after_tool, f"{TALK}\ncall f(b) {{}}\nresult b: 2\nuser: C", REFUSES)
+    assert done.script == (
+        "user: Hi\ncall f(a) {}\nresult a: 1\nassistant: Understood.\nuser: B\n"
+        "call f(b) {}\nresult b: 2\nassistant: Understood.\nuser: C"
+    )
+    assert done.changes == [("/messages/3", "nothing", True), ("/messages/6", "nothing", True)]
+
+
+def test_the_words_can_be_configured() -> None:
+    assert "assistant: Ok.\nuser: B" in run(user_after_tool, TALK, REFUSES, texts={"bridge": "Ok."}).script
+
+
+UNTOUCHED = {
+    "the assistant in between": ("call f(a) {}\nresult a: 1\nassistant: A\nuser: B", REFUSES),
+    "results at the end": ("call f(a) {}\nresult a: 1", REFUSES),
+    "a target that takes it": (TALK, facts(user_after_tool="accepts")),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(user_after_tool, *UNTOUCHED[name]).untouched
+
+
+def test_adapt_for_real_providers() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "x", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+        {"role": "user", "content": "B"},
+    ]
+    done = sent({"messages": messages}, "strict-template/m")
+    assert done.json["messages"] == [*messages[:3], {"role": "assistant", "content": "Understood."}, messages[3]]
+    assert done.changes == [("user-after-tool", "/messages/3", "nothing", True)]
+    assert sent({"messages": messages}, "openai/gpt-4o").changes == []
