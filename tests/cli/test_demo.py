@@ -36,7 +36,7 @@ def test_in_a_pipe_it_shows_and_ends() -> None:
     done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(re.findall(r"^  directly +4\d\d  \S", done.stdout, re.MULTILINE)) == len(SHOWN)
-    assert len(re.findall(r"^  through Dragoman 200  heard:", done.stdout, re.MULTILINE)) == len(SHOWN)
+    assert len(re.findall(r"^  through Dragoman 200  received:", done.stdout, re.MULTILINE)) == len(SHOWN)
     assert "orphan-result" in done.stdout
     matrix = done.stdout.partition("on every provider")[2]
     assert len(re.findall(r"\b200\b", matrix)) == 8 * len(SHOWN)

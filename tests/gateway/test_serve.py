@@ -184,7 +184,7 @@ def test_C47_a_capture_is_the_ledger_with_bodies(tmp_path: Path) -> None:
             assert kept["client_dialect"] == dialect
             assert "Hi" in json.dumps(kept["request"])
             assert kept["sent"]["messages"][-1]["content"] == "Hi"
-            assert "heard:" in json.dumps(kept["answer"])
+            assert "received:" in json.dumps(kept["answer"])
 
 
 def test_C47_streamed_answers_are_captured_too(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ import orjson
 from dragoman.cli.stop_signals import until_told
 from dragoman.emulators.answer_script import BadScriptError, Script, load
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
-from dragoman.emulators.emulator_core import EmulatorCore, Record
-from dragoman.emulators.faults import BadFaultError, Fault, fault
-from dragoman.emulators.http_server import Limits, start
-from dragoman.emulators.provider import Provider
+from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
+from dragoman.emulators.faults import BadFaultError, Fault, parse_fault
+from dragoman.emulators.http_server import ServerLimits, start
+from dragoman.emulators.provider import EmulatedProvider
 
 
 @click.command("emulate")
@@ -39,7 +39,7 @@ from dragoman.emulators.provider import Provider
 )
 @click.option("--models", metavar="NAME,NAME", help="A closed list of model names; by default any name is taken.")
 @click.option("--fault", "order", metavar="FAULT", help="A standing fault, such as '429;retry-after=2;times=3'.")
-@click.option("--cut", default=0, metavar="BYTES", help="Write streams in pieces of so many bytes.")
+@click.option("--write-size", default=0, metavar="BYTES", help="Write streams in pieces of this many bytes.")
 @click.option("--max-body", default=32 << 20, show_default=True, metavar="BYTES", help="The largest request body.")
 @click.option("--log", "log_file", metavar="FILE", help="Append each request with its verdict as JSON lines.")
 @click.option("--list", "listing", is_flag=True, help="List the providers and end.")
@@ -52,7 +52,7 @@ def emulate(
     signatures: str,
     models: str | None,
     order: str | None,
-    cut: int,
+    write_size: int,
     max_body: int,
     log_file: str | None,
     listing: bool,
@@ -70,16 +70,16 @@ def emulate(
     try:
         made = [provider(name, **options) for name in providers or MAIN]
         scripts = [load(script_file) if script_file else Script() for _ in made]
-        standing = fault(order) if order else None
+        standing = parse_fault(order) if order else None
         log = open(log_file, "a", buffering=1, encoding="utf-8") if log_file else None  # noqa: SIM115 - as long as we run
     except (UnknownEmulatorError, BadScriptError, BadFaultError) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{log_file}: cannot be written: {error.strerror}") from error
-    desks = [_desk(one, script, standing, log) for one, script in zip(made, scripts, strict=True)]
+    cores = [_core(one, script, standing, log) for one, script in zip(made, scripts, strict=True)]
     until_told()
     try:
-        asyncio.run(_serve(desks, host, port, Limits(body=max_body, cut=cut)))
+        asyncio.run(_serve(cores, host, port, ServerLimits(body=max_body, write_size=write_size)))
     except KeyboardInterrupt:
         click.echo("\nstopped")
     except OSError as error:
@@ -99,14 +99,14 @@ MAIN = (
 )
 
 
-def _desk(one: Provider, script: Script, standing: Fault | None, log: IO[str] | None) -> EmulatorCore:
-    desk = EmulatorCore(one, script, _logger(one.name, log), keep=0)
-    desk.standing = standing
-    return desk
+def _core(one: EmulatedProvider, script: Script, standing: Fault | None, log: IO[str] | None) -> EmulatorCore:
+    core = EmulatorCore(one, script, _logger(one.name, log), keep=0)
+    core.standing_fault = standing
+    return core
 
 
-def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
-    def write(record: Record) -> None:
+def _logger(name: str, log: IO[str] | None) -> Callable[[RecordedRequest], None]:
+    def write(record: RecordedRequest) -> None:
         line = {
             "provider": name,
             "method": record.method,
@@ -115,7 +115,7 @@ def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
             "stream": record.stream,
             "verdict": record.verdict,
             "status": record.status,
-            "says": record.says,
+            "error_body": record.error_body,
         }
         click.echo(
             f"{name}: {record.method} {record.path} {record.model} -> {record.status} {record.verdict}", err=True
@@ -126,17 +126,17 @@ def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
     return write
 
 
-async def _serve(desks: list[EmulatorCore], host: str, port: int, limits: Limits) -> None:
+async def _serve(cores: list[EmulatorCore], host: str, port: int, limits: ServerLimits) -> None:
     servers = []
-    for at, desk in enumerate(desks):
-        server = await start(desk, host, port + at if port else 0, limits)
+    for at, core in enumerate(cores):
+        server = await start(core, host, port + at if port else 0, limits)
         servers.append(server)
-        click.echo(_greeting(desk.provider, f"http://{host}:{server.sockets[0].getsockname()[1]}"))
+        click.echo(_greeting(core.provider, f"http://{host}:{server.sockets[0].getsockname()[1]}"))
     sys.stdout.flush()
     await asyncio.gather(*(server.serve_forever() for server in servers))
 
 
-def _greeting(one: Provider, url: str) -> str:
+def _greeting(one: EmulatedProvider, url: str) -> str:
     path, body = one.example
     text = shlex.quote(orjson.dumps(body).decode())
     return f"{one.name}\n  {url}\n  curl {url}{path} -H 'content-type: application/json' -d {text}\n"

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
-from dragoman.emulators.provider import Provider, Refused
+from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 from dragoman.errors import OptionError
 from dragoman.profiles.profile import Profile
 from dragoman.wire.error_bodies import read_failure
@@ -61,17 +61,17 @@ def judged(name: str, path: str, headers: Mapping[str, str], body: bytes, root: 
     one = _emulator(name)
     route, _, query = path.partition("?")
     prefixes = (urlsplit(root).path.rstrip("/"), "", "/v1", "/openai/v1", "/api/v1", "/v1beta")
-    owned = next((prefix + route for prefix in prefixes if one.owns("POST", prefix + route)), None)
+    owned = next((prefix + route for prefix in prefixes if one.operation_of("POST", prefix + route)), None)
     if owned is None:
         raise OptionError(f'the emulator "{name}" speaks another dialect than {route}', hint="choose with --against")
     lowered = {name.lower(): value for name, value in headers.items()}
-    call = one.read("POST", owned, dict(parse_qsl(query)), lowered, body)
-    refused = call if isinstance(call, Refused) else one.judge(call)
+    call = one.parse_request("POST", owned, dict(parse_qsl(query)), lowered, body)
+    refused = call if isinstance(call, ErrorResponse) else one.judge(call)
     return Verdict() if refused is None else Verdict(refused.status, _words(refused.body))
 
 
 @cache
-def _emulator(name: str) -> Provider:
+def _emulator(name: str) -> EmulatedProvider:
     try:
         return provider(name)
     except UnknownEmulatorError as fault:

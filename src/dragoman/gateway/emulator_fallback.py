@@ -119,14 +119,14 @@ class _Waiting:
         self._name = name
 
     @cached_property
-    def _desk(self) -> EmulatorCore:
+    def _core(self) -> EmulatorCore:
         from dragoman.emulators.catalogue import provider
         from dragoman.emulators.emulator_core import EmulatorCore
 
         return EmulatorCore(provider(self._name), keep=0)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._desk, name)
+        return getattr(self._core, name)
 
 
 def stands_in(config: Config) -> bool:
