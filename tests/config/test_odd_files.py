@@ -34,7 +34,7 @@ CALLS = {
     "import litellm list.yaml": "must be a mapping",
     "import lazyrouter good.yaml -o no/such/folder.yaml": "cannot be written",
     "init no/such/folder.yaml": "folder.yaml: cannot be written: No such file or directory",
-    "init good.yaml": "good.yaml is there already",
+    "init good.yaml": "good.yaml exists already",
     "config check -c binary.yaml": "cannot be read: it is not UTF-8",
     "config check -c good.yaml --env-file bytes.env": "bytes.env: cannot be read: it is not UTF-8",
     "config show -c bad.yaml": "bad.yaml:1: is not YAML",
@@ -64,7 +64,7 @@ def test_it_is_said_what_is_wrong(here: Path, call: str) -> None:
 def test_a_key_that_has_expired_already_is_told(here: Path) -> None:
     done = CliRunner().invoke(cli, ["keys", "create", "old", "-c", "good.yaml", "--expires", "2020-01-01"])
     assert done.exit_code == 0
-    assert "note: it has expired already (2020-01-01" in done.stderr
+    assert "note: it has already expired (2020-01-01" in done.stderr
 
 
 def test_a_command_alone_tells_what_it_has() -> None:

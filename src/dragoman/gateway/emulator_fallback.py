@@ -53,7 +53,7 @@ NO_KEY = Secret("no-key-is-needed")
 NOTICE = "no provider configured: the strict emulators stand in"
 
 
-class StandIn:
+class EmulatorFallback:
     """Emulators in a thread of this process. `completed` gives a configuration without providers these ones."""
 
     def __init__(self, profiles: Profiles | None = None) -> None:
@@ -68,7 +68,7 @@ class StandIn:
         """What each vendor's SDK would take as its base URL."""
         return self._urls
 
-    def start(self) -> StandIn:
+    def start(self) -> EmulatorFallback:
         self._thread.start()
         self._ready.wait()
         return self
