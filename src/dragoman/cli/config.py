@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from dragoman.config import DEFAULT_FILE, ConfigError, Known, Loaded, load
-from dragoman.config.effective_view import as_plain, as_yaml
+from dragoman.config import DEFAULT_FILE, InvalidConfig, KnownNames, Loaded, load
+from dragoman.config.effective_view import render_plain, render_yaml
 from dragoman.config.reference import json_schema
 
 config_option = click.option(
@@ -54,7 +54,7 @@ def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) ->
 def show(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], as_json: bool) -> None:
     """Print the effective configuration and the origin of each value. Secrets are masked."""
     loaded = loaded_or_exit(ctx, path, env_files)
-    click.echo(json.dumps(as_plain(loaded), indent=2) if as_json else as_yaml(loaded), nl=as_json)
+    click.echo(json.dumps(render_plain(loaded), indent=2) if as_json else render_yaml(loaded), nl=as_json)
 
 
 @config.command()
@@ -67,7 +67,7 @@ def loaded_or_exit(ctx: click.Context, path: Path | None, env_files: tuple[Path,
     """The configuration, with its warnings printed. Exits with code 1 if it is invalid."""
     try:
         loaded = load(chosen_file(path), known=known_names(ctx), env_files=env_files)
-    except ConfigError as error:
+    except InvalidConfig as error:
         click.echo(str(error), err=True)
         sys.exit(1)
     for warning in loaded.warnings:
@@ -83,9 +83,9 @@ def chosen_file(path: Path | None) -> Path | None:
     return default if default.is_file() else None
 
 
-def known_names(ctx: click.Context) -> Known:
+def known_names(ctx: click.Context) -> KnownNames:
     """The names that the main command knows. Without it names are not checked."""
-    return ctx.find_object(Known) or Known()
+    return ctx.find_object(KnownNames) or KnownNames()
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from dragoman.cli.config import known_names
-from dragoman.config import ConfigError, Environment, parse
-from dragoman.config.importers import Imported, as_yaml, import_lazyrouter, import_litellm, import_nnp
+from dragoman.config import Environment, InvalidConfig, parse
+from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml
 from dragoman.config.key_editing import write_file
 from dragoman.config.load import read_text
-from dragoman.config.yaml_tree import read_tree
+from dragoman.config.yaml_tree import parse_tree
 
 files_argument = click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -70,7 +70,7 @@ def nnp(ctx: click.Context, files: tuple[Path, ...], output: Path | None, force:
 
 
 def _read(file: Path) -> object:
-    return read_tree(read_text(file), file.name).plain()
+    return parse_tree(read_text(file), file.name).plain()
 
 
 def _write_translation(
@@ -81,10 +81,10 @@ def _write_translation(
         raise click.ClickException(f"{output} exists already; use --force to overwrite it")
     try:
         imported = translate()
-    except ConfigError as error:
+    except InvalidConfig as error:
         click.echo(str(error), err=True)
         sys.exit(1)
-    text = as_yaml(imported, origin)
+    text = render_yaml(imported, origin)
     if output is not None:
         write_file(output, text)
     else:
@@ -97,7 +97,7 @@ def _write_translation(
 def _check_translation(ctx: click.Context, text: str, output: Path | None) -> None:
     try:
         parse(text, file=output.name if output else "imported", known=known_names(ctx), variables=Environment({}))
-    except ConfigError as error:
+    except InvalidConfig as error:
         click.echo(f"{error}\nCorrect the translation before you use it.", err=True)
         sys.exit(1)
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from dragoman.cli.config import known_names
-from dragoman.config import DEFAULT_FILE, ConfigError, Key, Loaded, parse
+from dragoman.config import DEFAULT_FILE, ClientKey, InvalidConfig, Loaded, parse
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.key_editing import add_key, remove_key, write_file
 from dragoman.config.load import read_environment, read_text
@@ -53,7 +53,7 @@ def create(ctx: click.Context, /, name: str, path: Path, **options: Any) -> None
         changed = add_key(text, name, entry, path.name)
         created = _load(ctx, changed, path).config.keys[name]
         write_file(path, changed)
-    except ConfigError as error:
+    except InvalidConfig as error:
         _fail(error)
     click.echo(key)
     click.echo(f'"{name}" is in {path}. The key is shown only now: store it safely.', err=True)
@@ -68,7 +68,7 @@ def list_keys(ctx: click.Context, path: Path) -> None:
     """List the keys of the file with their limits."""
     try:
         loaded = _load(ctx, read_text(path), path)
-    except ConfigError as error:
+    except InvalidConfig as error:
         _fail(error)
     for name, key in loaded.config.keys.items():
         click.echo(f"{name:<20} {key.sha256[:8]}…  {_limits(key)}")
@@ -84,7 +84,7 @@ def revoke(ctx: click.Context, name: str, path: Path) -> None:
     """Remove a key from the file. A running gateway refuses it after its next reload."""
     try:
         write_file(path, remove_key(read_text(path), name, path.name))
-    except ConfigError as error:
+    except InvalidConfig as error:
         _fail(error)
     click.echo(f'"{name}" is revoked', err=True)
 
@@ -113,7 +113,7 @@ def _load(ctx: click.Context, text: str, path: Path) -> Loaded:
     return parse(text, file=path.name, known=known_names(ctx), variables=variables)
 
 
-def _limits(key: Key) -> str:
+def _limits(key: ClientKey) -> str:
     parts = (
         f"models: {', '.join(key.allowed_models)}" if key.allowed_models else "all models",
         f"endpoints: {', '.join(key.allowed_endpoints)}" if key.allowed_endpoints else "",
@@ -130,7 +130,7 @@ def _expiry(expires: datetime | None) -> str:
     return f"until {expires.isoformat()}" if expires else ""
 
 
-def _fail(error: ConfigError) -> NoReturn:
+def _fail(error: InvalidConfig) -> NoReturn:
     click.echo(str(error), err=True)
     sys.exit(1)
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from dragoman.config import Known
+from dragoman.config import KnownNames
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME
@@ -15,10 +15,10 @@ from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
 
 
-def known_names() -> Known:
+def known_names() -> KnownNames:
     """All known names, to check a configuration against."""
     profiles = Profiles()
-    return Known(
+    return KnownNames(
         profiles=frozenset(profiles.names()),
         rules={name: () if rule.free else (*rule.options, KEEP, FAIL) for name, rule in BY_NAME.items()},
         facts={field.name: _enum_values(field.type) for field in msgspec.structs.fields(Facts)},

@@ -35,12 +35,12 @@ def serve(
     Without a file, the gateway uses the providers whose keys are in the environment. Without keys, it uses the strict
     emulators instead.
     """
-    from dragoman.config import ConfigError
+    from dragoman.config import InvalidConfig
     from dragoman.gateway.server import Plan, run
 
     try:
         code = run(Plan(chosen_file(path), env_files, host, port, workers, reload))
-    except ConfigError as error:
+    except InvalidConfig as error:
         click.echo(str(error), err=True)
         code = 1
     sys.exit(code)

@@ -70,7 +70,7 @@ class ServedFile(ConfigFile):
 
 
 def run(plan: Plan) -> int:
-    """Serve until a signal ends it. Raises ConfigError or ServeError before anything is bound."""
+    """Serve until a signal ends it. Raises InvalidConfig or ServeError before anything is bound."""
     profiles = Profiles()
     file = ServedFile(plan, profiles)
     loaded = file.load()
