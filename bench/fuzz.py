@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.config import Environment, Known, parse
+from dragoman.config import Environment, KnownNames, parse
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
@@ -260,7 +260,7 @@ class Fuzzer:
             b"providers:\n  a: {profile: anthropic, api_key: k}\nmodels:\n  m: {target: a/x, options: {t: 1}}\n"
         )
         self.last = text
-        parse(text.decode("utf-8", "replace"), known=Known(), variables=Environment({}, {}))
+        parse(text.decode("utf-8", "replace"), known=KnownNames(), variables=Environment({}, {}))
 
 
 PARSERS: tuple[Callable[[Fuzzer], None], ...] = (

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import Provider, Refused
+from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 
 JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "openai": ("openai", {}),
@@ -51,23 +51,23 @@ _PREFIXES = ("", "/v1", "/v1beta", "/api", "/api/v1", "/openai", "/openai/v1", "
 
 
 @cache
-def _judge_of(profile: str, strict: bool) -> Provider:
+def _judge_of(profile: str, strict: bool) -> EmulatedProvider:
     name, options = JUDGES[profile]
     return provider(name, **({"signatures": "strict"} if strict else {}), **options)
 
 
 def judge(
     profile: str, model: str, path: str, headers: Mapping[str, str], body: bytes, strict: bool = True
-) -> Refused | None:
+) -> ErrorResponse | None:
     """The refusal of the emulator that judges this profile, or None. `model` fills a `{model}` in the path.
 
     `strict`: signatures of unknown make are refused; recorded traffic is judged without that.
     """
     one = _judge_of(profile, strict)
     route, _, query = path.replace("{model}", model).partition("?")
-    owned = next((prefix + route for prefix in _PREFIXES if one.owns("POST", prefix + route)), None)
+    owned = next((prefix + route for prefix in _PREFIXES if one.operation_of("POST", prefix + route)), None)
     if owned is None:
         raise ValueError(f'the judge of "{profile}" ({one.name}) knows no path {route}; its own: {one.example[0]}')
     fields = dict(parse_qsl(query))
-    call = one.read("POST", owned, fields, {name.lower(): value for name, value in headers.items()}, body)
-    return call if isinstance(call, Refused) else one.judge(call)
+    call = one.parse_request("POST", owned, fields, {name.lower(): value for name, value in headers.items()}, body)
+    return call if isinstance(call, ErrorResponse) else one.judge(call)

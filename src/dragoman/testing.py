@@ -1,4 +1,4 @@
-"""Strict provider emulators for your own tests: an agent tested against five providers, without a key.
+"""Strict provider emulators for your own tests. They need no key and no network.
 
     from dragoman.testing import emulator
 
@@ -8,8 +8,8 @@
             run_my_agent(base_url=anthropic.base_url)
         assert [request.verdict for request in anthropic.requests] == ["accepted", "accepted"]
 
-Pytest finds the fixture `dragoman_emulators` by itself: call it with a provider's name, and it is stopped for you.
-This module is imported by every pytest run in an environment with Dragoman, so it loads nothing until it is used.
+Pytest also finds the fixture `dragoman_emulators`: call it with the name of a provider. The emulator stops when the
+test ends. Every pytest run in an environment with Dragoman imports this module, so it loads nothing until you use it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.emulators.answer_script import Said
-    from dragoman.emulators.background_server import Running
+    from dragoman.emulators.answer_script import StepSource
+    from dragoman.emulators.background_server import RunningEmulator
 
 __all__ = ["emulator"]
 
@@ -29,23 +29,25 @@ __all__ = ["emulator"]
 def emulator(
     name: str,
     *,
-    script: Iterable[Said] = (),
+    script: Iterable[StepSource] = (),
     fault: str | None = None,
-    cut: int = 0,
+    write_size: int = 0,
     max_body: int = 32 << 20,
     request_seconds: float = 30.0,
     **options: Any,
-) -> Iterator[Running]:
-    """The provider of that name, running on a free port while the block lasts.
+) -> Iterator[RunningEmulator]:
+    """Run the emulator of that name on a free port while the block lasts.
 
-    `script` lists the turns to answer with, `fault` is a standing fault, `cut` the bytes per write of a stream; the
-    rest are options of the emulator: `strict`, `models` (a closed list), `signatures="strict"`, and its own.
+    `script` lists the turns to answer with. `fault` is a standing fault. `write_size` is the number of bytes per write
+    of a stream. The other options are the emulator's: `strict`, `models` (a closed list), `signatures="strict"` and its
+    own.
     """
-    from dragoman.emulators.background_server import Running
+    from dragoman.emulators.background_server import RunningEmulator
     from dragoman.emulators.catalogue import provider
-    from dragoman.emulators.http_server import Limits
+    from dragoman.emulators.http_server import ServerLimits
 
-    running = Running(provider(name, **options), Limits(body=max_body, cut=cut, request_seconds=request_seconds))
+    limits = ServerLimits(body=max_body, write_size=write_size, request_seconds=request_seconds)
+    running = RunningEmulator(provider(name, **options), limits)
     running.script(*script)
     running.fault(fault)
     running.start()
@@ -55,15 +57,15 @@ def emulator(
         running.stop()
 
 
-def _emulators() -> Iterator[Callable[..., Running]]:
-    """Start emulators by name; they stop when the test ends."""
+def _emulators() -> Iterator[Callable[..., RunningEmulator]]:
+    """Start emulators by name. They stop when the test ends."""
     with ExitStack() as stack:
         yield lambda name, **options: stack.enter_context(emulator(name, **options))
 
 
 try:
     import pytest
-except ImportError:  # the context manager needs no pytest
+except ImportError:  # the context manager works without pytest
     pass
 else:
     dragoman_emulators = pytest.fixture(name="dragoman_emulators")(_emulators)

@@ -25,8 +25,8 @@ PARAMETERS = b'{"properties":{"a":' * DEEP + b"{}" + b"}}" * DEEP
 TOOL = b'{"messages":[],"tools":[{"type":"function","function":{"name":"f","parameters":%b}}]}'
 
 REFUSED: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "there is nothing in it"),
-    "blanks": (b" \n\n ", "there is nothing in it"),
+    "nothing": (b"", "no request found"),
+    "blanks": (b" \n\n ", "no request found"),
     "text": (b"hello", "not JSON"),
     "list": (b"[]", "expected `object`, got `array`"),
     "number": (b"5", "expected `object`"),
@@ -182,5 +182,5 @@ def test_a_fault_of_our_own_is_one_line_too() -> None:
     code = "import dragoman.cli as c\nc.cli.main = lambda: 1 / 0\nc.main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("dragoman: a fault of dragoman's own: ZeroDivisionError")
+    assert done.stderr.startswith("dragoman: internal error: ZeroDivisionError")
     assert "Traceback" not in done.stderr

@@ -29,7 +29,7 @@ def test_the_page_of_a_rule() -> None:
     text = run("rules", "late-system").stdout
     assert "A system message after the first turn." in text
     assert "    user: [System] Answer in French." in text
-    assert "Options: user (unless you choose), opening, keep, fail" in text
+    assert "Options: user (default), opening, keep, fail" in text
 
 
 def test_all_profiles_are_listed() -> None:
@@ -54,8 +54,8 @@ def test_a_user_overrides_a_fact(tmp_path: Path) -> None:
 
 def test_explain_speaks_in_sentences() -> None:
     text = run("explain", "gemini/gemini-2.5-flash").stdout
-    assert text.startswith("gemini/gemini-2.5-flash speaks gemini.")
-    assert "late-system: A system message after the first turn. The answer chosen is `user`." in text
+    assert text.startswith("gemini/gemini-2.5-flash uses the gemini dialect.")
+    assert "late-system: A system message after the first turn. The option is `user`." in text
     assert "because of where a system message may stand: top-level" in text
     assert "“Please use a valid role: user, model.”" in text
 

@@ -13,33 +13,40 @@ import urllib.request
 
 import pytest
 
-from dragoman.cli.demo_conversations import SHOWN, Shown
-from dragoman.cli.emulator_verdict import judged
+from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
+from dragoman.cli.emulator_verdict import judge_request
 
 COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
 
 
-@pytest.mark.parametrize("one", SHOWN, ids=lambda one: one.dialect)
-def test_each_conversation_is_really_refused(one: Shown) -> None:
-    path, body = one.request(one.model)
-    verdict = judged(one.provider, path, {"anthropic-version": "2023-06-01"}, body)
+@pytest.mark.parametrize(
+    "demo_conversation", DEMO_CONVERSATIONS, ids=lambda demo_conversation: demo_conversation.dialect
+)
+def test_each_conversation_is_really_refused(demo_conversation: DemoConversation) -> None:
+    path, body = demo_conversation.request(demo_conversation.model)
+    verdict = judge_request(demo_conversation.provider, path, {"anthropic-version": "2023-06-01"}, body)
     assert not verdict.accepted
-    assert verdict.says
+    assert verdict.message
 
 
 def test_the_four_dialects_are_shown() -> None:
-    assert [one.dialect for one in SHOWN] == ["openai-chat", "openai-responses", "anthropic", "gemini"]
+    assert [demo_conversation.dialect for demo_conversation in DEMO_CONVERSATIONS] == [
+        "openai-chat",
+        "openai-responses",
+        "anthropic",
+        "gemini",
+    ]
 
 
 def test_in_a_pipe_it_shows_and_ends() -> None:
     done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(re.findall(r"^  directly +4\d\d  \S", done.stdout, re.MULTILINE)) == len(SHOWN)
-    assert len(re.findall(r"^  through Dragoman 200  heard:", done.stdout, re.MULTILINE)) == len(SHOWN)
+    assert len(re.findall(r"^  directly +4\d\d  \S", done.stdout, re.MULTILINE)) == len(DEMO_CONVERSATIONS)
+    assert len(re.findall(r"^  through Dragoman 200  received:", done.stdout, re.MULTILINE)) == len(DEMO_CONVERSATIONS)
     assert "orphan-result" in done.stdout
     matrix = done.stdout.partition("on every provider")[2]
-    assert len(re.findall(r"\b200\b", matrix)) == 8 * len(SHOWN)
+    assert len(re.findall(r"\b200\b", matrix)) == 8 * len(DEMO_CONVERSATIONS)
     assert "\x1b[" not in done.stdout
 
 

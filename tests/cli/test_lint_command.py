@@ -47,7 +47,7 @@ def test_nothing_found_is_status_0(file: Path) -> None:
 
 def test_several_targets_and_those_that_take_it(file: Path) -> None:
     done = run(str(file), "--to", f"{GEMINI},openai/gpt-4o")
-    assert f"{file}: taken as it is by openai/gpt-4o" in done.stdout
+    assert f"{file}: accepted unchanged by openai/gpt-4o" in done.stdout
 
 
 def test_all_targets(file: Path) -> None:
@@ -100,7 +100,7 @@ def test_fix_rewrites_in_the_files_own_dialect(file: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert json.loads(file.read_text())["messages"][1] == {"role": "user", "content": "[System] Be brief."}
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
-    assert f"{file}: 1 request put right" in done.stderr
+    assert f"{file}: 1 request repaired" in done.stderr
     assert os.listdir(file.parent) == ["late.json"]
     assert run(str(file), "--to", GEMINI).exit_code == 0
 

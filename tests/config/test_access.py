@@ -10,23 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_config_file import KNOWN, read
 
-from dragoman.config import Clients, ConfigError, Environment, merged, parse, place, treatment
+from dragoman.config import Clients, Environment, InvalidConfig, find_target, merge_options, parse, settings_for
 from dragoman.config.client_keys import sha256_of
-from dragoman.config.schema import Key, MaxLoss, Synthetic
+from dragoman.config.schema import ClientKey, MaxLoss, Synthetic
 
 KEY = "dm-" + "a" * 40
 
 
 def client(**limits: Any) -> Any:
-    return Clients({"ci": Key(sha256=sha256_of(KEY), **limits)}).who(KEY)
+    return Clients({"ci": ClientKey(sha256=sha256_of(KEY), **limits)}).identify(KEY)
 
 
 @pytest.mark.parametrize("presented", ["", "dm-", KEY[:-1], KEY + " ", KEY.upper(), sha256_of(KEY), "\udcff", "ключ"])
 def test_only_the_key_itself_opens(presented: str) -> None:
-    clients = Clients({"ci": Key(sha256=sha256_of(KEY))})
-    assert clients.who(presented) is None
-    assert clients.who(KEY) is not None
-    assert Clients({}).who(KEY) is None
+    clients = Clients({"ci": ClientKey(sha256=sha256_of(KEY))})
+    assert clients.identify(presented) is None
+    assert clients.identify(KEY) is not None
+    assert Clients({}).identify(KEY) is None
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ def test_the_nearest_layer_wins() -> None:
         passthrough_fields: [b]
         omit: [top_p]
     """).config
-    found = place(config, "m")
-    direct = place(config, "groq/y")
+    found = find_target(config, "m")
+    direct = find_target(config, "groq/y")
     assert found is not None
     assert direct is not None
-    treated = treatment(config, found)
+    treated = settings_for(config, found)
     assert treated.rules == {"late-system": "opening", "many-systems": "join", "free": "x"}
     assert treated.facts == {"system_count": 1, "unknown_fields": "refuses"}
     assert (treated.max_loss, treated.synthetic) == (MaxLoss.ORDER, Synthetic.REFUSE)
     assert (treated.passthrough_fields, treated.omit) == (("a", "b"), ("top_p",))
-    assert treatment(config, direct).rules["late-system"] == "user"
-    assert treatment(config, direct).synthetic is Synthetic.ALLOW
+    assert settings_for(config, direct).rules["late-system"] == "user"
+    assert settings_for(config, direct).synthetic is Synthetic.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_nearest_layer_wins() -> None:
 )
 def test_E15_options_are_merged_deeply(request_: Any, options: Any, sent: Any) -> None:
     before = repr((request_, options))
-    assert merged(request_, options) == sent
+    assert merge_options(request_, options) == sent
     assert repr((request_, options)) == before
 
 
@@ -139,5 +139,5 @@ TREES = st.recursive(
 def test_any_text_is_a_configuration_or_a_refusal_in_words(text: str) -> None:
     try:
         parse(text, known=KNOWN, variables=Environment({"A": "${A}"}))
-    except ConfigError as refused:
+    except InvalidConfig as refused:
         assert refused.problems  # noqa: PT017 - both ends are right

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from test_config_file import HASH
 
 from dragoman.cli.keys import keys
-from dragoman.config import ConfigError
+from dragoman.config import InvalidConfig
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.key_editing import add_key, remove_key, write_file
 
@@ -50,15 +50,15 @@ def test_a_key_is_added_and_removed_in_any_layout(text: str, name: str) -> None:
 
 
 def test_a_name_is_given_once() -> None:
-    with pytest.raises(ConfigError, match='keys has a "old" already'):
+    with pytest.raises(InvalidConfig, match='keys already has "old"'):
         add_key(LAYOUTS["block"], "old", ENTRY, "dragoman.yaml")
-    with pytest.raises(ConfigError, match='keys has no "new"; there are: old'):
+    with pytest.raises(InvalidConfig, match='keys has no "new"; known: old'):
         remove_key(LAYOUTS["block"], "new", "dragoman.yaml")
 
 
 def test_a_layout_that_cannot_be_edited_is_left_alone() -> None:
     text = f"x: &keys\n  old: {{sha256: '{HASH}'}}\nkeys: *keys\n"
-    with pytest.raises(ConfigError, match="add this under keys: by hand"):
+    with pytest.raises(InvalidConfig, match="add this under keys: by hand"):
         add_key(text, "new", ENTRY, "dragoman.yaml")
 
 
@@ -111,7 +111,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError("no space")
 
     monkeypatch.setattr(Path, "replace", broken)
-    with pytest.raises(ConfigError, match="cannot be written: no space"):
+    with pytest.raises(InvalidConfig, match="cannot be written: no space"):
         write_file(path, "half")
     assert path.read_text() == "new"
     assert sorted(found.name for found in tmp_path.iterdir()) == ["dragoman.yaml", "link.yaml"]

@@ -8,7 +8,7 @@ import pytest
 from test_config_file import KNOWN, read, refusal
 
 from dragoman.config import Environment, load
-from dragoman.config.variables import read_env
+from dragoman.config.variables import parse_env
 
 SUBSTITUTED = {
     "whole": ("${A}", "one"),
@@ -75,7 +75,7 @@ def test_a_key_of_digits_stays_text() -> None:
 
 def test_a_value_from_the_environment_is_not_quoted_in_errors() -> None:
     said = refusal("server:\n  port: ${PORT}\n", {"PORT": "hunter2"})
-    assert "server.port is what ${PORT} holds" in said
+    assert "server.port is the value of ${PORT}" in said
     assert "hunter2" not in said
 
 
@@ -93,7 +93,7 @@ bad line
 
 
 def test_env_files_are_read() -> None:
-    found, unread = read_env(ENV)
+    found, unread = parse_env(ENV)
     assert found == {"A": "1", "B": "two words", "C": "single # quoted", "D": 'double "quoted"\n', "E": "", "F": "a#b"}
     assert unread == [9, 10]
 
@@ -104,7 +104,7 @@ def test_C42_the_process_wins_over_env_files_and_those_over_the_one_beside(tmp_p
     (tmp_path / "more.env").write_text("A=more\nB=more\n")
     loaded = load(tmp_path / "dragoman.yaml", process={"A": "process"}, env_files=[tmp_path / "more.env"])
     assert loaded.config.models["m"].target == "groq/process-more-beside"
-    assert loaded.warnings == (".env:4: is no NAME=value, skipped",)
+    assert loaded.warnings == (".env:4: is not NAME=value; skipped",)
 
 
 def test_with_no_file_the_environment_offers_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.config import ConfigError, Environment, Known, Loaded, load, parse
+from dragoman.config import Environment, InvalidConfig, KnownNames, Loaded, load, parse
 from dragoman.config.schema import Growth, Jitter, MaxLoss, StoreKind
 
-KNOWN = Known(
+KNOWN = KnownNames(
     profiles=frozenset({"anthropic", "openrouter", "gemini", "groq", "openai", "openai-compatible", "strict-template"}),
     rules={
         "late-system": ("keep", "user", "opening", "fail"),
@@ -24,12 +24,12 @@ KNOWN = Known(
 HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
-def read(text: str, variables: dict[str, str] | None = None, known: Known = KNOWN) -> Loaded:
+def read(text: str, variables: dict[str, str] | None = None, known: KnownNames = KNOWN) -> Loaded:
     return parse(text, known=known, variables=Environment(variables or {}))
 
 
-def refusal(text: str, variables: dict[str, str] | None = None, known: Known = KNOWN) -> str:
-    with pytest.raises(ConfigError) as caught:
+def refusal(text: str, variables: dict[str, str] | None = None, known: KnownNames = KNOWN) -> str:
+    with pytest.raises(InvalidConfig) as caught:
         read(text, variables, known)
     return str(caught.value)
 
@@ -83,8 +83,11 @@ REFUSED = {
         'models.a.fallbacks_on.rate_limit[0] is "b"',
     ),
     "missing target": ("models:\n  a: {}\n", "dragoman.yaml:2: models.a.target is missing"),
-    "duplicate key": ("server: {port: 1}\nlog: {}\nserver: {port: 2}\n", '3: "server" stands twice (first on line 1)'),
-    "duplicate model": ("models:\n  a: {target: groq/x}\n  a: {target: groq/y}\n", '"a" stands twice'),
+    "duplicate key": (
+        "server: {port: 1}\nlog: {}\nserver: {port: 2}\n",
+        '3: "server" is there twice (first on line 1)',
+    ),
+    "duplicate model": ("models:\n  a: {target: groq/x}\n  a: {target: groq/y}\n", '"a" is there twice'),
     "text for a number": ("server:\n  port: abc\n", '2: server.port is "abc"; it must be a whole number'),
     "number out of range": ("server: {port: 70000}", "server.port is 70000; it must be a whole number from 0 to 65535"),
     "fraction for a whole number": ("server: {workers: 1.5}", "whole number"),
@@ -101,19 +104,19 @@ REFUSED = {
     "no YAML": ("a: [1, 2\nb: 3", "is not YAML"),
     "a tab": ("a:\n\t- b", "is not YAML"),
     "control characters": ("a: \x00", "is not YAML"),
-    "an object": ("a: !!python/object/apply:os.system ['true']", "tag that makes objects"),
-    "a set": ("server: !!set {a}", "tag that makes objects"),
+    "an object": ("a: !!python/object/apply:os.system ['true']", "tag that creates objects"),
+    "a set": ("server: !!set {a}", "tag that creates objects"),
     "two documents": ("a: 1\n---\nb: 2\n", "is not YAML"),
     "wrong enum": ("max_loss: nothin", 'max_loss is "nothin"; known: authority, content'),
     "wrong store": ("store: {kind: redis}", "known: memory, sqlite."),
     "both kinds of key": ("providers: {groq: {api_key: a, api_keys: [b]}}", "has both api_key and api_keys"),
-    "no URL": ("providers: {groq: {base_url: 'localhost:80'}}", "is no URL that can be called"),
-    "bad port in URL": ("providers: {groq: {base_url: 'http://h:99999'}}", "is no URL that can be called"),
-    "password in URL": ("providers: {groq: {base_url: 'https://u:p@h'}}", "put them into headers"),
+    "no URL": ("providers: {groq: {base_url: 'localhost:80'}}", "is not a valid URL"),
+    "bad port in URL": ("providers: {groq: {base_url: 'http://h:99999'}}", "is not a valid URL"),
+    "password in URL": ("providers: {groq: {base_url: 'https://u:p@h'}}", "use headers instead"),
     "query in URL": ("providers: {groq: {base_url: 'https://h/v1?key=x'}}", "has a query or fragment"),
     "line break in a header": ('providers: {groq: {headers: {X-A: "a\\r\\nX-B: b"}}}', "line break"),
-    "bad header name": ("providers: {groq: {headers: {'X A': b}}}", "no name of a header"),
-    "line break in a key": ('providers: {groq: {api_key: "a\\nb"}}', "no header can carry"),
+    "bad header name": ("providers: {groq: {headers: {'X A': b}}}", "not a valid header name"),
+    "line break in a key": ('providers: {groq: {api_key: "a\\nb"}}', "a header cannot carry"),
     "slash in a provider": ("providers: {a/b: {profile: groq}}", 'has a "/" in its name'),
     "same hash twice": (f"keys: {{a: {{sha256: '{HASH}'}}, b: {{sha256: '{HASH.upper()}'}}}}", 'same as that of "a"'),
     "short hash": ("keys: {a: {sha256: 'abc'}}", "is not 64 hex digits"),
@@ -275,7 +278,9 @@ def test_unknown_models_of_a_key_are_a_warning() -> None:
     text = (
         f"models: {{a: {{target: groq/x}}}}\nkeys:\n  k: {{sha256: '{HASH}', allowed_models: [a, b, 'c*', groq/y]}}\n"
     )
-    assert read(text).warnings == ('dragoman.yaml:3: keys.k.allowed_models[1] is "b", which is no model of this file',)
+    assert read(text).warnings == (
+        'dragoman.yaml:3: keys.k.allowed_models[1] is "b", which is not a model of this file',
+    )
 
 
 def test_enums_and_sections_are_typed() -> None:
@@ -288,7 +293,7 @@ def test_enums_and_sections_are_typed() -> None:
 
 
 def test_without_known_names_nothing_is_checked_against_them() -> None:
-    read("providers: {x: {profile: anything}}\nrules: {odd: even}\n", known=Known())
+    read("providers: {x: {profile: anything}}\nrules: {odd: even}\n", known=KnownNames())
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])
@@ -296,5 +301,5 @@ def test_an_unreadable_file_is_an_error(tmp_path: Path, content: bytes | None) -
     path = tmp_path / "dragoman.yaml"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"dragoman\.yaml: cannot be read"):
+    with pytest.raises(InvalidConfig, match=r"dragoman\.yaml: cannot be read"):
         load(path, process={})

@@ -11,9 +11,9 @@ import yaml
 from click.testing import CliRunner
 
 from dragoman.cli.import_ import import_
-from dragoman.config import Config, ConfigError, Environment, Known, parse
+from dragoman.config import Config, Environment, InvalidConfig, KnownNames, parse
 from dragoman.config.client_keys import sha256_of
-from dragoman.config.importers import Imported, as_yaml, import_lazyrouter, import_litellm, import_nnp
+from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml
 from dragoman.config.importers.foreign_config import many_systems
 
 LITELLM = """
@@ -96,8 +96,8 @@ PROFILES = frozenset(
 
 def good(imported: Imported) -> Config:
     """What we read of what was written."""
-    text = as_yaml(imported, "a test")
-    return parse(text, known=Known(profiles=PROFILES), variables=Environment({})).config
+    text = render_yaml(imported, "a test")
+    return parse(text, known=KnownNames(profiles=PROFILES), variables=Environment({})).config
 
 
 def noted(imported: Imported) -> str:
@@ -190,7 +190,7 @@ def test_C30_closeness_of_elo_becomes_fallbacks() -> None:
 def test_a_public_host_without_a_key_is_not_carried_over() -> None:
     imported = import_lazyrouter({"serve": {"host": "0.0.0.0", "port": 1}}, {})
     assert "host" not in imported.config["server"]
-    assert "bound to loopback" in noted(imported)
+    assert "the default, loopback" in noted(imported)
 
 
 def documents(*names: str) -> dict[str, Any]:
@@ -215,13 +215,13 @@ def test_E8_E9_E15_nnp_is_carried_over() -> None:
 
 
 def test_E15_a_part_that_is_missing_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no file holds models"):
+    with pytest.raises(InvalidConfig, match="no file contains models"):
         import_nnp(documents("providers.yaml", "user_keys.yaml"), {})
-    with pytest.raises(ConfigError, match="another file holds too"):
+    with pytest.raises(InvalidConfig, match="another file also contains"):
         import_nnp({"a": {"models": {}}, "b": {"models": {}}}, {})
-    with pytest.raises(ConfigError, match="holds none of"):
+    with pytest.raises(InvalidConfig, match="contains none of"):
         import_nnp({"a": {"other": {}}}, {})
-    assert "binds to loopback" in noted(import_nnp(documents("providers.yaml", "models.yaml"), {}))
+    assert "listens on loopback" in noted(import_nnp(documents("providers.yaml", "models.yaml"), {}))
 
 
 HOSTILE: list[Any] = [
@@ -234,8 +234,8 @@ HOSTILE: list[Any] = [
 @pytest.mark.parametrize("document", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_wrong_file_is_refused_or_noted_never_a_crash(document: Any) -> None:
     for translate in (import_litellm, import_lazyrouter, lambda d, p: import_nnp({"f": d}, p)):
-        with suppress(ConfigError):
-            assert yaml.safe_load(as_yaml(translate(document, {}), "x\ny: z")) is not None
+        with suppress(InvalidConfig):
+            assert yaml.safe_load(render_yaml(translate(document, {}), "x\ny: z")) is not None
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_the_command_writes_a_file_that_can_be_used(tmp_path: Path) -> None:
         files.append(str(tmp_path / name))
     output = tmp_path / "dragoman.yaml"
     run = CliRunner().invoke
-    done = run(import_, ["nnp", *files, "-o", str(output)], obj=Known(profiles=PROFILES))
+    done = run(import_, ["nnp", *files, "-o", str(output)], obj=KnownNames(profiles=PROFILES))
     assert done.exit_code == 0, done.output
     assert "note: providers.local.colour: blue has no counterpart; not imported" in done.stderr
     assert "# - providers.local.colour: blue has no counterpart" in output.read_text()

@@ -13,8 +13,17 @@ from test_config_file import HASH, ISSUE, KNOWN, read
 
 from dragoman.cli.config import config as config_command
 from dragoman.cli.init import init
-from dragoman.config import Config, ConfigError, ConfigFile, Reason, Secret, fallbacks, place, public_bind_refusal
-from dragoman.config.effective_view import as_plain, as_yaml
+from dragoman.config import (
+    Config,
+    ConfigFile,
+    FallbackReason,
+    InvalidConfig,
+    Secret,
+    find_fallbacks,
+    find_target,
+    public_bind_refusal,
+)
+from dragoman.config.effective_view import render_plain, render_yaml
 from dragoman.config.example import example
 from dragoman.config.reference import json_schema, markdown, reference
 from dragoman.config.secret import is_secret_name
@@ -25,15 +34,15 @@ SECRETS = {"ANTHROPIC_API_KEY": "sk-ant-secret-aaaa1111", "OPENROUTER_API_KEY": 
 def test_E17_secrets_are_shown_by_their_last_four_characters() -> None:
     text = ISSUE.replace("{X-Title: demo}", "{Authorization: Bearer-of-a-secret, X-Title: demo}")
     loaded = read(text, SECRETS)
-    for shown in (as_yaml(loaded), json.dumps(as_plain(loaded)), repr(loaded), str(loaded.config)):
+    for shown in (render_yaml(loaded), json.dumps(render_plain(loaded)), repr(loaded), str(loaded.config)):
         assert "secret-aaaa" not in shown
         assert "secret-bbbb" not in shown
-    assert '"****1111"' in as_yaml(loaded)
-    assert "Bearer-of" not in as_yaml(loaded)
+    assert '"****1111"' in render_yaml(loaded)
+    assert "Bearer-of" not in render_yaml(loaded)
 
 
 def test_every_value_has_its_origin() -> None:
-    shown = as_plain(read(ISSUE, SECRETS))
+    shown = render_plain(read(ISSUE, SECRETS))
     assert shown["providers.claude.api_key"] == {"value": "****1111", "origin": "env ANTHROPIC_API_KEY"}
     assert shown["models.cheap.options"]["origin"] == "dragoman.yaml:6"
     assert shown["providers.claude.timeouts.connect"] == {"value": 10, "origin": "default"}
@@ -41,7 +50,7 @@ def test_every_value_has_its_origin() -> None:
 
 
 def test_what_is_shown_is_yaml_again() -> None:
-    shown = yaml.safe_load(as_yaml(read(ISSUE.replace("smart:", '"on":'), SECRETS)))
+    shown = yaml.safe_load(render_yaml(read(ISSUE.replace("smart:", '"on":'), SECRETS)))
     assert shown["models"]["on"]["target"] == "claude/claude-opus-4-8"
     assert shown["keys"]["ci"]["sha256"] == HASH
 
@@ -71,7 +80,7 @@ def test_every_key_says_what_it_means() -> None:
 
 
 def test_X14_the_schema_and_the_defaults_agree() -> None:
-    shown = as_plain(read(""))
+    shown = render_plain(read(""))
     for row in reference():
         if "NAME" not in row.path and row.default and row.type != "section":
             assert shown[row.path]["value"] == yaml.safe_load(row.default)
@@ -83,7 +92,9 @@ def test_the_json_schema_refuses_unknown_keys_and_explains_known_ones() -> None:
     provider = schema["$defs"]["Provider"]["properties"]
     assert all("description" in value or "$ref" in str(value) for value in provider.values())
     assert provider["api_key"]["anyOf"][0] == {"type": "string"}
-    assert {"type": "string", "pattern": r"^\$\{.*\}$"} in schema["$defs"]["Server"]["properties"]["port"]["anyOf"]
+    assert {"type": "string", "pattern": r"^\$\{.*\}$"} in schema["$defs"]["ServerConfig"]["properties"]["port"][
+        "anyOf"
+    ]
 
 
 def test_the_example_is_a_good_file_and_so_is_each_part_uncommented() -> None:
@@ -113,7 +124,7 @@ def test_the_commands_check_show_and_print_the_schema(tmp_path: Path) -> None:
     path.write_text(ISSUE)
     run = CliRunner().invoke
     checked = run(config_command, ["check", "-c", str(path)], obj=KNOWN, env=SECRETS)
-    assert (checked.exit_code, checked.stdout) == (0, "dragoman.yaml: good (2 providers, 2 models, 1 keys)\n")
+    assert (checked.exit_code, checked.stdout) == (0, "dragoman.yaml: valid (2 providers, 2 models, 1 keys)\n")
     assert "****1111" in run(config_command, ["show", "-c", str(path)], obj=KNOWN, env=SECRETS).stdout
     shown = json.loads(run(config_command, ["show", "--json", "-c", str(path)], env=SECRETS).stdout)
     assert shown["keys.ci.allowed_models"]["value"] == ["cheap"]
@@ -132,13 +143,13 @@ def test_E15_a_bad_reload_leaves_the_old_configuration(tmp_path: Path) -> None:
     assert not file.changed()
     path.write_text("server: {prt: 2}")
     assert file.changed()
-    with pytest.raises(ConfigError):
+    with pytest.raises(InvalidConfig):
         file.load()
     assert file.current is first
     assert not file.changed()  # told once
     path.unlink()
     assert file.changed()
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(InvalidConfig, match="cannot be read"):
         file.load()
     assert file.current is first
     path.write_text("server: {port: 3}")
@@ -160,13 +171,13 @@ def test_a_touched_file_is_not_a_changed_one_and_env_files_count(tmp_path: Path)
 
 def test_a_name_leads_to_a_provider_and_a_model() -> None:
     config = read(ISSUE, SECRETS).config
-    smart = place(config, "smart")
+    smart = find_target(config, "smart")
     assert smart is not None
     assert (smart.target, smart.provider.profile) == ("claude/claude-opus-4-8", "anthropic")
-    direct = place(config, "router/google/gemini-3-pro")
+    direct = find_target(config, "router/google/gemini-3-pro")
     assert direct is not None
     assert (direct.provider_name, direct.model, direct.entry) == ("router", "google/gemini-3-pro", None)
-    assert [place(config, name) for name in ("none", "none/x", "router/", "")] == [None] * 4
+    assert [find_target(config, name) for name in ("none", "none/x", "router/", "")] == [None] * 4
 
 
 def test_fallbacks_for_a_reason_come_first_and_each_target_once() -> None:
@@ -179,11 +190,11 @@ def test_fallbacks_for_a_reason_come_first_and_each_target_once() -> None:
       b: {target: anthropic/z, fallbacks: [groq/never], options: {top_p: 1}}
     """
     config = read(text).config
-    assert [found.target for found in fallbacks(config, "a")] == ["anthropic/z", "openai/y"]
-    for_length = fallbacks(config, "a", Reason.CONTEXT_LENGTH)
+    assert [found.target for found in find_fallbacks(config, "a")] == ["anthropic/z", "openai/y"]
+    for_length = find_fallbacks(config, "a", FallbackReason.CONTEXT_LENGTH)
     assert [found.target for found in for_length] == ["openai/long", "openai/y", "anthropic/z"]
     assert for_length[-1].entry == config.models["b"]
-    assert fallbacks(config, "groq/x") == ()
+    assert find_fallbacks(config, "groq/x") == ()
 
 
 @pytest.mark.parametrize(

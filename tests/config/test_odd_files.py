@@ -23,18 +23,18 @@ CALLS = {
     "keys create ci -c list.yaml": "list.yaml: must be a mapping",
     "keys create ci -c keys.yaml": "keys.yaml: keys must be a mapping",
     "keys create ci -c no/such/folder.yaml": "folder.yaml: cannot be written: No such file or directory",
-    "keys create EMPTY -c good.yaml": "a key needs a name",
+    "keys create EMPTY -c good.yaml": "a key needs a printable name",
     "keys create ci -c good.yaml --expires soon": "must be a date",
     "keys list -c binary.yaml": "cannot be read: it is not UTF-8",
     "keys list -c nothing.yaml": "nothing.yaml: cannot be read: No such file or directory",
     "keys revoke ci -c binary.yaml": "cannot be read: it is not UTF-8",
     "keys revoke ci -c list.yaml": "list.yaml: must be a mapping",
-    "keys revoke ci -c good.yaml": 'keys has no "ci"; there are: none',
+    "keys revoke ci -c good.yaml": 'keys has no "ci"; known: none',
     "import litellm binary.yaml": "binary.yaml: cannot be read: it is not UTF-8",
     "import litellm list.yaml": "must be a mapping",
     "import lazyrouter good.yaml -o no/such/folder.yaml": "cannot be written",
     "init no/such/folder.yaml": "folder.yaml: cannot be written: No such file or directory",
-    "init good.yaml": "good.yaml is there already",
+    "init good.yaml": "good.yaml exists already",
     "config check -c binary.yaml": "cannot be read: it is not UTF-8",
     "config check -c good.yaml --env-file bytes.env": "bytes.env: cannot be read: it is not UTF-8",
     "config show -c bad.yaml": "bad.yaml:1: is not YAML",
@@ -64,7 +64,7 @@ def test_it_is_said_what_is_wrong(here: Path, call: str) -> None:
 def test_a_key_that_has_expired_already_is_told(here: Path) -> None:
     done = CliRunner().invoke(cli, ["keys", "create", "old", "-c", "good.yaml", "--expires", "2020-01-01"])
     assert done.exit_code == 0
-    assert "note: it has expired already (2020-01-01" in done.stderr
+    assert "note: it has already expired (2020-01-01" in done.stderr
 
 
 def test_a_command_alone_tells_what_it_has() -> None:
@@ -96,4 +96,4 @@ def test_keys_that_everybody_may_read_are_told(here: Path, text: str, mode: int,
     path.chmod(mode)
     done = CliRunner().invoke(cli, ["config", "check"], env={"SOME_KEY": "sk-0123456789"})
     assert done.exit_code == 0
-    assert ("everybody on this machine may read it: chmod 600 dragoman.yaml" in done.stderr) is warned
+    assert ("all users of this machine can read it; run: chmod 600 dragoman.yaml" in done.stderr) is warned

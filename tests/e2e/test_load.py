@@ -25,7 +25,7 @@ import yaml
 from tests.e2e.installed import asked_for
 from tests.gateway.serving import Served, serving
 
-from dragoman.emulators.background_server import Running
+from dragoman.emulators.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 pytestmark = asked_for
@@ -56,12 +56,12 @@ class Tally:
 
 
 @pytest.fixture
-def houses() -> Iterator[dict[str, Running]]:
+def houses() -> Iterator[dict[str, RunningEmulator]]:
     with ExitStack() as stack:
         yield {name: stack.enter_context(emulator(name)) for name in ("openai", "anthropic")}
 
 
-def configuration(folder: Path, houses: dict[str, Running], **server: Any) -> Path:
+def configuration(folder: Path, houses: dict[str, RunningEmulator], **server: Any) -> Path:
     quick = {"retries": {"attempts": 2, "base": 0.01}, "cooldown": {"failures": 5, "seconds": 0.5}}
     providers = {
         name: {"profile": name, "base_url": house.base_url, "api_key": "pk-0123456789", **quick}
@@ -83,7 +83,7 @@ def configuration(folder: Path, houses: dict[str, Running], **server: Any) -> Pa
 
 
 @contextmanager
-def counted(houses: dict[str, Running]) -> Iterator[Counter[int]]:
+def counted(houses: dict[str, RunningEmulator]) -> Iterator[Counter[int]]:
     """How often each number was answered by a provider. An emulator's own memory is shorter than this."""
     heard: Counter[int] = Counter()
 
@@ -141,7 +141,9 @@ async def reached(tally: Tally, share: float) -> None:
         await asyncio.sleep(0.01)
 
 
-async def trouble(tally: Tally, stack: ExitStack, folder: Path, houses: dict[str, Running], first: Served) -> None:
+async def trouble(
+    tally: Tally, stack: ExitStack, folder: Path, houses: dict[str, RunningEmulator], first: Served
+) -> None:
     """A reload at 1/5, an outage from 2/5 to 3/5, a shutdown and a new start at 4/5."""
     await reached(tally, 0.2)
     path = configuration(folder, houses, max_concurrent=2000)
@@ -156,7 +158,7 @@ async def trouble(tally: Tally, stack: ExitStack, folder: Path, houses: dict[str
     await asyncio.to_thread(stack.enter_context, serving(folder, "--config", str(path), "--port", port))
 
 
-async def test_no_request_is_lost_or_answered_twice(tmp_path: Path, houses: dict[str, Running]) -> None:
+async def test_no_request_is_lost_or_answered_twice(tmp_path: Path, houses: dict[str, RunningEmulator]) -> None:
     path = configuration(tmp_path, houses)
     tally, done = Tally(), asyncio.Event()
     with ExitStack() as stack, counted(houses) as heard:
@@ -221,7 +223,9 @@ def few_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
-async def test_streams_outlive_a_reload_an_outage_and_a_shutdown(tmp_path: Path, houses: dict[str, Running]) -> None:
+async def test_streams_outlive_a_reload_an_outage_and_a_shutdown(
+    tmp_path: Path, houses: dict[str, RunningEmulator]
+) -> None:
     path = configuration(tmp_path, houses)
     for house in houses.values():
         house.fault("slow;bytes=60;every=1.5")
@@ -266,7 +270,9 @@ def open_files(process: int) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files in /proc")
-async def test_a_provider_that_dies_ends_its_streams_with_an_error(tmp_path: Path, houses: dict[str, Running]) -> None:
+async def test_a_provider_that_dies_ends_its_streams_with_an_error(
+    tmp_path: Path, houses: dict[str, RunningEmulator]
+) -> None:
     dying = ExitStack()
     houses["openai"] = dying.enter_context(emulator("openai"))
     path = configuration(tmp_path, houses)

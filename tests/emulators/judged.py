@@ -10,7 +10,7 @@ import orjson
 from recordings import exchanges
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import Provider, Received, Refused
+from dragoman.emulators.provider import EmulatedProvider, ErrorResponse, ReceivedRequest
 
 # Recorded refusals that no judge of the request can foresee: words of the refusal, and the reason.
 UNKNOWABLE = {
@@ -31,37 +31,37 @@ _LEADING = 60
 
 
 def received(
-    judge: Provider, path: str, body: Any, method: str = "POST", headers: dict[str, str] | None = None
-) -> Received | Refused:
+    judge: EmulatedProvider, path: str, body: Any, method: str = "POST", headers: dict[str, str] | None = None
+) -> ReceivedRequest | ErrorResponse:
     """The request as the emulator takes it apart."""
     parts = urlsplit(path)
     named = {name.lower(): value for name, value in (headers or {}).items()}
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    return judge.read(method, parts.path, query, named, orjson.dumps(body))
+    return judge.parse_request(method, parts.path, query, named, orjson.dumps(body))
 
 
 def verdict(
-    judge: Provider, path: str, body: Any, method: str = "POST", headers: dict[str, str] | None = None
-) -> Refused | None:
+    judge: EmulatedProvider, path: str, body: Any, method: str = "POST", headers: dict[str, str] | None = None
+) -> ErrorResponse | None:
     """What the judge says; None is a yes."""
     call = received(judge, path, body, method, headers)
-    return call if isinstance(call, Refused) else judge.judge(call)
+    return call if isinstance(call, ErrorResponse) else judge.judge(call)
 
 
-def words(refused: Refused | None) -> str:
+def sentence_of(refused: ErrorResponse | None) -> str:
     """The sentence of a refusal; empty for a yes."""
     return "" if refused is None else str(refused.body["error"]["message"])
 
 
-def _owned(judge: Provider, exchange: dict[str, Any]) -> bool:
+def _owned(judge: EmulatedProvider, exchange: dict[str, Any]) -> bool:
     """Whether there is a request with a body, at a path of this API (and not, say, of stored responses)."""
     request = exchange["request"]
     if not request or not isinstance(request["body"], dict):
         return False
-    return judge.owns(request["method"], urlsplit(request["path"]).path) is not None
+    return judge.operation_of(request["method"], urlsplit(request["path"]).path) is not None
 
 
-def _judged(judge: Provider, exchange: dict[str, Any]) -> Refused | None:
+def _judged(judge: EmulatedProvider, exchange: dict[str, Any]) -> ErrorResponse | None:
     request = exchange["request"]
     return verdict(judge, request["path"], request["body"], request["method"], request["headers"])
 
@@ -76,7 +76,7 @@ def false_refusals(emulator: str, *files: str) -> tuple[int, list[str]]:
         count += 1
         said = _judged(judge, exchange)
         if said is not None:
-            wrong.append(f"{exchange['id']}: {words(said)}")
+            wrong.append(f"{exchange['id']}: {sentence_of(said)}")
     print(f"\n{emulator}: {count - len(wrong)} of {count} recorded successes accepted")
     return count, wrong
 
@@ -95,10 +95,12 @@ def misjudged(emulator: str, *origins: tuple[str, str]) -> tuple[int, list[str]]
             continue
         models = ("another-model",) if any(mark in said for mark in _ABOUT_MODEL) else None
         got = _judged(provider(emulator, models=models), exchange)
-        if got is not None and got.status == response["status"] and words(got)[:_LEADING] == said[:_LEADING]:
+        if got is not None and got.status == response["status"] and sentence_of(got)[:_LEADING] == said[:_LEADING]:
             same += 1
         else:
-            wrong.append(f"{exchange['id']}: recorded {response['status']} {said[:90]!r}, got {words(got)[:90]!r}")
+            wrong.append(
+                f"{exchange['id']}: recorded {response['status']} {said[:90]!r}, got {sentence_of(got)[:90]!r}"
+            )
     print(f"\n{emulator}: {same} recorded refusals repeated, {len(wrong)} not; not knowable: {dict(unknown)}")
     return same, wrong
 
@@ -107,7 +109,7 @@ def _sentence(body: Any) -> str:
     return str(body["error"]["message"]) if isinstance(body, dict) and "error" in body else str(body)
 
 
-def _why_not(exchange: dict[str, Any], said: str, judge: Provider) -> str | None:
+def _why_not(exchange: dict[str, Any], said: str, judge: EmulatedProvider) -> str | None:
     if not _owned(judge, exchange):
         return "no request was recorded, or it went to a path of another API"
     return next((reason for mark, reason in UNKNOWABLE.items() if mark in said), None)

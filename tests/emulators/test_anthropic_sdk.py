@@ -41,7 +41,7 @@ def results(message: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_tools_and_thinking_there_and_back(streamed: bool, cut: int) -> None:
     opening: Any = {"role": "user", "content": "Weather?"}
-    with emulator("anthropic", script=[THINKS, "It rains in both."], signatures="strict", cut=cut) as server:
+    with emulator("anthropic", script=[THINKS, "It rains in both."], signatures="strict", write_size=cut) as server:
         messages = client(server.base_url).messages
 
         def say(*said: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.echo_answer import echo
-from dragoman.emulators.provider import Received, Refused
+from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
 
 USER = {"role": "user", "content": "Hi"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -26,15 +26,15 @@ def part(**value: Any) -> dict[str, Any]:
     return {"role": "user", "content": [value]}
 
 
-def judged(name: str, body: dict[str, Any], **options: Any) -> Refused | None:
+def judged(name: str, body: dict[str, Any], **options: Any) -> ErrorResponse | None:
     one = provider(name, **options)
     path, example = one.example
-    call = one.read("POST", path, {}, {}, orjson.dumps({**example, **body}))
-    assert isinstance(call, Received)
+    call = one.parse_request("POST", path, {}, {}, orjson.dumps({**example, **body}))
+    assert isinstance(call, ReceivedRequest)
     return one.judge(call)
 
 
-def words(refused: Refused) -> str:
+def sentence_of(refused: ErrorResponse) -> str:
     body = refused.body[0] if isinstance(refused.body, list) else refused.body
     error = body.get("error")
     if isinstance(error, str):
@@ -296,50 +296,50 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "says"), OPENAI)
-def test_openai_refuses(change: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("change", "sentence"), OPENAI)
+def test_openai_refuses(change: dict[str, Any], sentence: str) -> None:
     refused = judged("openai", change)
     assert refused is not None
     assert refused.status == 400
-    assert words(refused).startswith(says)
+    assert sentence_of(refused).startswith(sentence)
     assert refused.body["error"]["type"] == "invalid_request_error"
 
 
-@pytest.mark.parametrize(("change", "status", "says"), MISTRAL)
-def test_mistral_refuses(change: dict[str, Any], status: int, says: str) -> None:
+@pytest.mark.parametrize(("change", "status", "sentence"), MISTRAL)
+def test_mistral_refuses(change: dict[str, Any], status: int, sentence: str) -> None:
     refused = judged("mistral", change)
     assert refused is not None
-    assert (refused.status, words(refused)[: len(says)]) == (status, says)
+    assert (refused.status, sentence_of(refused)[: len(sentence)]) == (status, sentence)
 
 
-@pytest.mark.parametrize(("change", "says"), DEEPSEEK)
-def test_deepseek_refuses(change: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("change", "sentence"), DEEPSEEK)
+def test_deepseek_refuses(change: dict[str, Any], sentence: str) -> None:
     refused = judged("deepseek", change)
     assert refused is not None
-    assert words(refused).startswith(says)
+    assert sentence_of(refused).startswith(sentence)
     assert refused.body["error"]["code"] == "invalid_request_error"
 
 
-@pytest.mark.parametrize(("change", "says"), GROQ)
-def test_groq_refuses(change: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("change", "sentence"), GROQ)
+def test_groq_refuses(change: dict[str, Any], sentence: str) -> None:
     refused = judged("groq", change)
     assert refused is not None
-    assert words(refused).startswith(says)
+    assert sentence_of(refused).startswith(sentence)
 
 
-@pytest.mark.parametrize(("change", "status", "says"), OPENROUTER)
-def test_openrouter_refuses(change: dict[str, Any], status: int, says: str) -> None:
+@pytest.mark.parametrize(("change", "status", "sentence"), OPENROUTER)
+def test_openrouter_refuses(change: dict[str, Any], status: int, sentence: str) -> None:
     refused = judged("openrouter", change)
     assert refused is not None
-    assert (refused.status, words(refused)[: len(says)]) == (status, says)
+    assert (refused.status, sentence_of(refused)[: len(sentence)]) == (status, sentence)
     assert refused.body["error"]["code"] == status
 
 
-@pytest.mark.parametrize(("name", "change", "says"), OTHERS)
-def test_others_refuse(name: str, change: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("name", "change", "sentence"), OTHERS)
+def test_others_refuse(name: str, change: dict[str, Any], sentence: str) -> None:
     refused = judged(name, change)
     assert refused is not None
-    assert words(refused)[: len(says)] == says
+    assert sentence_of(refused)[: len(sentence)] == sentence
 
 
 ACCEPTED: list[tuple[str, dict[str, Any]]] = [
@@ -379,7 +379,7 @@ ALTERNATE = "After the optional system message, conversation roles must alternat
 
 
 @pytest.mark.parametrize(
-    ("template", "messages", "says"),
+    ("template", "messages", "sentence"),
     [
         ("alternating", [SYSTEM, USER, SAID, USER], None),
         ("alternating", [USER, CALLS, RESULT, SAID, USER], None),
@@ -392,9 +392,9 @@ ALTERNATE = "After the optional system message, conversation roles must alternat
         ("{% if messages|length > 1 %}{{ raise_exception('one at most') }}{% endif %}", [USER, USER], "one at most"),
     ],
 )
-def test_template_speaks_for_itself(template: str, messages: list[Any], says: str | None) -> None:
+def test_template_speaks_for_itself(template: str, messages: list[Any], sentence: str | None) -> None:
     refused = judged("template", {"messages": messages}, template=template)
-    assert (refused and words(refused)) == says
+    assert (refused and sentence_of(refused)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -451,9 +451,9 @@ def test_odd_values_are_judged_and_answered_without_a_crash(name: str) -> None:
         "stop": ["x"],
     }
     for spoiled in _spoiled(body, lambda odd: odd):
-        call = one.read("POST", path, {}, {}, orjson.dumps(spoiled))
-        refused = call if isinstance(call, Refused) else one.judge(call)
+        call = one.parse_request("POST", path, {}, {}, orjson.dumps(spoiled))
+        refused = call if isinstance(call, ErrorResponse) else one.judge(call)
         assert refused is None or 400 <= refused.status <= 500
-        if refused is None and isinstance(call, Received):
-            one.whole(call, echo(call))
-            assert b"".join(one.stream(call, echo(call)))
+        if refused is None and isinstance(call, ReceivedRequest):
+            one.render_answer(call, echo(call))
+            assert b"".join(one.render_stream(call, echo(call)))

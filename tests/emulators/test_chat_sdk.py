@@ -55,7 +55,7 @@ SCRIPT: list[Any] = [
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_agent_loop_through_the_sdk(name: str, stream: bool) -> None:
-    with emulator(name, script=SCRIPT, cut=5 if stream else 0) as running:
+    with emulator(name, script=SCRIPT, write_size=5 if stream else 0) as running:
         client = openai.OpenAI(base_url=running.base_url, api_key="any", max_retries=0)
         model = running.provider.example[1]["model"]
         messages: list[Any] = [{"role": "user", "content": "Is it raining in Zürich?"}]

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import FaultKind, Provider, Received, ToolCall, Turn
-from dragoman.emulators.wire import cut, fragments
+from dragoman.emulators.provider import EmulatedProvider, FaultKind, ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.wire import fragments, rechunk
 
 CHATS = (
     "openai",
@@ -26,20 +26,20 @@ CHATS = (
     "vllm",
 )
 TURNS = {
-    "text": Turn(text='Grüße, "Welt" \n 🌍 – fin', cached=1),
-    "reasoning": Turn(reasoning="Let me think…", text="42"),
-    "calls": Turn(calls=(ToolCall("f", {"a": 'é"\n'}), ToolCall("g", {"b": [1, 2, 3]}))),
-    "interleaved": Turn(calls=(ToolCall("f", {"a": "x" * 40}), ToolCall("g", {"b": "y" * 40})), interleave=True),
-    "refusal": Turn(refusal="I cannot help with that."),
-    "length": Turn(text="cut o", stop="length"),
-    "json": Turn(json={"a": [1, {"b": None}]}),
+    "text": ModelTurn(text='Grüße, "Welt" \n 🌍 – fin', cached=1),
+    "reasoning": ModelTurn(reasoning="Let me think…", text="42"),
+    "calls": ModelTurn(calls=(ModelCall("f", {"a": 'é"\n'}), ModelCall("g", {"b": [1, 2, 3]}))),
+    "interleaved": ModelTurn(calls=(ModelCall("f", {"a": "x" * 40}), ModelCall("g", {"b": "y" * 40})), interleave=True),
+    "refusal": ModelTurn(refusal="I cannot help with that."),
+    "length": ModelTurn(text="cut o", stop="length"),
+    "json": ModelTurn(json={"a": [1, {"b": None}]}),
 }
 
 
-def call_to(one: Provider, **more: Any) -> Received:
+def call_to(one: EmulatedProvider, **more: Any) -> ReceivedRequest:
     path, body = one.example
-    call = one.read("POST", path, {}, {}, orjson.dumps({**body, "stream": True, **more}))
-    assert isinstance(call, Received)
+    call = one.parse_request("POST", path, {}, {}, orjson.dumps({**body, "stream": True, **more}))
+    assert isinstance(call, ReceivedRequest)
     return call
 
 
@@ -71,8 +71,8 @@ def folded(chunks: list[dict[str, Any]]) -> dict[str, Any]:
 def test_the_stream_folds_to_the_whole_answer(name: str, turn: str) -> None:
     one, said = provider(name), TURNS[turn]
     call = call_to(one)
-    streamed = folded(payloads(b"".join(one.stream(call, said))))
-    choice = one.whole(call, said)["choices"][0]
+    streamed = folded(payloads(b"".join(one.render_stream(call, said))))
+    choice = one.render_answer(call, said)["choices"][0]
     message = choice["message"]
     assert streamed["content"] == (message["content"] or "")
     assert streamed["finish_reason"] == choice["finish_reason"]
@@ -87,15 +87,15 @@ def test_the_stream_folds_to_the_whole_answer(name: str, turn: str) -> None:
 def test_answers_are_deterministic_and_usage_adds_up(name: str) -> None:
     one, said = provider(name), TURNS["reasoning"]
     call = call_to(one)
-    assert list(one.stream(call, said)) == list(one.stream(call, said))
-    usage = one.whole(call, said)["usage"]
+    assert list(one.render_stream(call, said)) == list(one.render_stream(call, said))
+    usage = one.render_answer(call, said)["usage"]
     assert usage["prompt_tokens"] + usage["completion_tokens"] == usage["total_tokens"]
 
 
 def test_openai_says_usage_only_when_asked() -> None:
     one = provider("openai")
-    silent = b"".join(one.stream(call_to(one), TURNS["text"]))
-    asked = b"".join(one.stream(call_to(one, stream_options={"include_usage": True}), TURNS["text"]))
+    silent = b"".join(one.render_stream(call_to(one), TURNS["text"]))
+    asked = b"".join(one.render_stream(call_to(one, stream_options={"include_usage": True}), TURNS["text"]))
     assert b"usage" not in silent
     *chunks, last = payloads(asked)
     assert all(chunk["usage"] is None for chunk in chunks)
@@ -108,7 +108,7 @@ def test_openai_says_usage_only_when_asked() -> None:
 @pytest.mark.parametrize("name", ["openrouter", "mistral", "deepseek", "zai", "together"])
 def test_usage_rides_on_the_finish_chunk(name: str) -> None:
     one = provider(name)
-    *chunks, last = payloads(b"".join(one.stream(call_to(one), TURNS["text"])))
+    *chunks, last = payloads(b"".join(one.render_stream(call_to(one), TURNS["text"])))
     assert not any("usage" in chunk for chunk in chunks)
     assert last["choices"][0]["finish_reason"] == "stop"
     assert last["usage"]["total_tokens"] > 0
@@ -116,14 +116,14 @@ def test_usage_rides_on_the_finish_chunk(name: str) -> None:
 
 def test_openrouter_begins_with_comments_and_names_its_native_reason() -> None:
     one = provider("openrouter")
-    frames = list(one.stream(call_to(one), TURNS["text"]))
+    frames = list(one.render_stream(call_to(one), TURNS["text"]))
     assert frames[0] == b": OPENROUTER PROCESSING\n\n"
     assert payloads(frames[-2])[0]["choices"][0]["native_finish_reason"] == "stop"
 
 
 def test_perplexity_ends_without_done_and_repeats_itself() -> None:
     one = provider("perplexity")
-    frames = b"".join(one.stream(call_to(one), TURNS["text"]))
+    frames = b"".join(one.render_stream(call_to(one), TURNS["text"]))
     chunks = payloads(frames)
     assert b"[DONE]" not in frames
     assert all(chunk["usage"]["total_tokens"] for chunk in chunks)
@@ -132,7 +132,7 @@ def test_perplexity_ends_without_done_and_repeats_itself() -> None:
 
 def test_deepseek_streams_reasoning_content_and_counts_the_cache() -> None:
     one = provider("deepseek")
-    chunks = payloads(b"".join(one.stream(call_to(one), TURNS["reasoning"])))
+    chunks = payloads(b"".join(one.render_stream(call_to(one), TURNS["reasoning"])))
     assert "reasoning_content" in chunks[1]["choices"][0]["delta"]
     usage = chunks[-1]["usage"]
     assert usage["prompt_cache_hit_tokens"] + usage["prompt_cache_miss_tokens"] == usage["prompt_tokens"]
@@ -141,14 +141,14 @@ def test_deepseek_streams_reasoning_content_and_counts_the_cache() -> None:
 @pytest.mark.parametrize("name", ["groq", "xai", "ollama"])
 def test_calls_arrive_in_one_piece_where_they_do(name: str) -> None:
     one = provider(name)
-    chunks = payloads(b"".join(one.stream(call_to(one), TURNS["calls"])))
+    chunks = payloads(b"".join(one.render_stream(call_to(one), TURNS["calls"])))
     pieces = [piece for chunk in chunks for c in chunk["choices"] for piece in c["delta"].get("tool_calls", ())]
     assert [piece["index"] for piece in pieces] == [0, 1]
 
 
 def test_mistral_puts_its_calls_on_the_finish_chunk() -> None:
     one = provider("mistral")
-    first, last = payloads(b"".join(one.stream(call_to(one), TURNS["calls"])))
+    first, last = payloads(b"".join(one.render_stream(call_to(one), TURNS["calls"])))
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
     assert len(last["choices"][0]["delta"]["tool_calls"]) == 2
     assert last["choices"][0]["finish_reason"] == "tool_calls"
@@ -156,7 +156,7 @@ def test_mistral_puts_its_calls_on_the_finish_chunk() -> None:
 
 def test_interleaved_calls_take_turns() -> None:
     one = provider("openai")
-    chunks = payloads(b"".join(one.stream(call_to(one), TURNS["interleaved"])))
+    chunks = payloads(b"".join(one.render_stream(call_to(one), TURNS["interleaved"])))
     order = [c["delta"]["tool_calls"][0]["index"] for x in chunks for c in x["choices"] if "tool_calls" in c["delta"]]
     assert order[:6] == [0, 1, 0, 1, 0, 1]
 
@@ -172,7 +172,7 @@ def test_interleaved_calls_take_turns() -> None:
 )
 def test_an_error_inside_a_stream(name: str, begins: bytes) -> None:
     one = provider(name)
-    frame = one.stream_error(FaultKind.OVERLOADED, call_to(one))
+    frame = one.render_stream_error(FaultKind.OVERLOADED, call_to(one))
     assert frame.startswith(begins)
     if name == "openrouter":
         chunk = payloads(frame)[0]
@@ -183,7 +183,7 @@ def test_an_error_inside_a_stream(name: str, begins: bytes) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
 def test_a_cut_changes_no_byte_and_tears_characters(size: int) -> None:
     frames = ["data: 🌍é\n\n".encode(), b"data: [DONE]\n\n"]
-    pieces = list(cut(frames, size))
+    pieces = list(rechunk(frames, size))
     assert b"".join(pieces) == b"".join(frames)
     assert all(len(piece) == size for piece in pieces[:-1])
 

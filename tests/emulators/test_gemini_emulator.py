@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from judged import false_refusals, misjudged, received, verdict, words
+from judged import false_refusals, misjudged, received, sentence_of, verdict
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import FaultKind, Operation, Received, ToolCall, Turn
+from dragoman.emulators.provider import FaultKind, ModelCall, ModelTurn, Operation, ReceivedRequest
 
 FLASH, PRO3 = "gemini-2.5-flash", "gemini-3-pro-preview"
 PLACE = "projects/p/locations/global/publishers/google/models"
@@ -192,19 +192,19 @@ def cases(table: list[tuple[str, dict[str, Any], str]]) -> Any:
 @cases(BOTH + STUDIO)
 def test_ai_studio_refuses_in_its_words(asked: dict[str, Any], sentence: str) -> None:
     said = verdict(provider("gemini"), path(FLASH), asked)
-    assert words(said).startswith(sentence)
+    assert sentence_of(said).startswith(sentence)
     assert said is not None
     assert (said.status, said.body["error"]["code"], said.body["error"]["status"]) == (400, 400, "INVALID_ARGUMENT")
 
 
 @cases(BOTH + VERTEX)
 def test_vertex_refuses_in_its_words(asked: dict[str, Any], sentence: str) -> None:
-    assert words(verdict(provider("vertex"), vertex_path(FLASH), asked)).startswith(sentence)
+    assert sentence_of(verdict(provider("vertex"), vertex_path(FLASH), asked)).startswith(sentence)
 
 
 def test_all_unknown_names_are_listed_at_once() -> None:
     said = verdict(provider("gemini"), path(FLASH), body({**user({"text": "Hi", "a": 1}), "b": 2}, c=3))
-    assert words(said).split("\n") == [
+    assert sentence_of(said).split("\n") == [
         f"{UNKNOWN} \"a\" at 'contents[0].parts[0]': Cannot find field.",
         f"{UNKNOWN} \"b\" at 'contents[0]': Cannot find field.",
         f'{UNKNOWN} "c": Cannot find field.',
@@ -263,7 +263,7 @@ ACCEPTED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_accepts(name: str) -> None:
     named, asked = ACCEPTED[name]
-    assert words(verdict(provider("gemini"), path(named), asked)) == ""
+    assert sentence_of(verdict(provider("gemini"), path(named), asked)) == ""
 
 
 MISSING = body(
@@ -273,30 +273,30 @@ MISSING = body(
 
 def test_gemini_3_wants_a_signature_on_each_step_of_the_current_turn() -> None:
     studio, vertex = provider("gemini"), provider("vertex")
-    assert words(verdict(studio, path(PRO3), MISSING)).startswith(
+    assert sentence_of(verdict(studio, path(PRO3), MISSING)).startswith(
         "Function call is missing a thought_signature in functionCall parts. This is required for tools to work"
     )
-    assert "`default_api:bash` , position 6." in words(verdict(studio, path(PRO3), MISSING))
-    assert words(verdict(vertex, vertex_path(PRO3), MISSING)) == (
+    assert "`default_api:bash` , position 6." in sentence_of(verdict(studio, path(PRO3), MISSING))
+    assert sentence_of(verdict(vertex, vertex_path(PRO3), MISSING)) == (
         "Unable to submit request because function call `bash` in the 6. content block is missing a "
         "`thought_signature`."
     )
     assert verdict(studio, path(FLASH), MISSING) is None
 
 
-def read(model_name: str, asked: dict[str, Any], verb: str = "generateContent", query: str = "") -> Received:
+def read(model_name: str, asked: dict[str, Any], verb: str = "generateContent", query: str = "") -> ReceivedRequest:
     got = received(provider("gemini"), path(model_name, verb) + query, asked)
-    assert isinstance(got, Received)
+    assert isinstance(got, ReceivedRequest)
     return got
 
 
-TURN = Turn(text="Let me see.", reasoning="Hm…", calls=(ToolCall("look", {"q": "ü"}), ToolCall("look", {})))
+TURN = ModelTurn(text="Let me see.", reasoning="Hm…", calls=(ModelCall("look", {"q": "ü"}), ModelCall("look", {})))
 
 
 @pytest.mark.parametrize("change", ["none", "signature", "model", "route"])
 def test_D3_signatures_are_verified_on_return(change: str) -> None:
     judge = provider("gemini", signatures="strict")
-    said = judge.whole(read(PRO3, body(user("Hi"))), TURN)["candidates"][0]["content"]
+    said = judge.render_answer(read(PRO3, body(user("Hi"))), TURN)["candidates"][0]["content"]
     bearers = [part for part in said["parts"] if "thoughtSignature" in part]
     assert len(bearers) == 1
     assert "functionCall" in bearers[0]
@@ -305,17 +305,17 @@ def test_D3_signatures_are_verified_on_return(change: str) -> None:
     back = body(user("Hi"), said, user(answer(), answer()))
     if change == "route":
         other = verdict(provider("vertex", signatures="strict"), vertex_path(PRO3), back)
-        assert words(other) == "Unable to submit request because Thought signature is not valid"
+        assert sentence_of(other) == "Unable to submit request because Thought signature is not valid"
         return
     model_name = "gemini-3-flash-preview" if change == "model" else PRO3
     expected = "" if change == "none" else "Corrupted thought signature."
-    assert words(verdict(judge, path(model_name), back)) == expected
+    assert sentence_of(verdict(judge, path(model_name), back)) == expected
 
 
 def test_a_signature_rides_on_text_too() -> None:
-    parts = provider("gemini").whole(read(PRO3, body(user("Hi"))), Turn(text="Hello"))["candidates"][0]["content"][
-        "parts"
-    ]
+    parts = provider("gemini").render_answer(read(PRO3, body(user("Hi"))), ModelTurn(text="Hello"))["candidates"][0][
+        "content"
+    ]["parts"]
     assert parts[0]["text"] == "Hello"
     assert parts[0]["thoughtSignature"]
 
@@ -324,21 +324,21 @@ def test_a_signature_rides_on_text_too() -> None:
     ("turn", "reason"),
     [
         (TURN, "STOP"),
-        (Turn(text="Hello"), "STOP"),
-        (Turn(text="Hel", stop="length"), "MAX_TOKENS"),
-        (Turn(refusal="No."), "SAFETY"),
-        (Turn(json={"a": 1}), "STOP"),
-        (Turn(), "STOP"),
-        (Turn(calls=(ToolCall("look", '{"q": '),)), "MALFORMED_FUNCTION_CALL"),
+        (ModelTurn(text="Hello"), "STOP"),
+        (ModelTurn(text="Hel", stop="length"), "MAX_TOKENS"),
+        (ModelTurn(refusal="No."), "SAFETY"),
+        (ModelTurn(json={"a": 1}), "STOP"),
+        (ModelTurn(), "STOP"),
+        (ModelTurn(calls=(ModelCall("look", '{"q": '),)), "MALFORMED_FUNCTION_CALL"),
     ],
 )
-def test_stream_and_whole_say_the_same(turn: Turn, reason: str) -> None:
+def test_stream_and_whole_say_the_same(turn: ModelTurn, reason: str) -> None:
     judge = provider("gemini")
     asked = read(PRO3, body(user("Hi")), "streamGenerateContent", "?alt=sse")
-    frames = list(judge.stream(asked, turn))
+    frames = list(judge.render_stream(asked, turn))
     assert all(frame.startswith(b"data: {") and frame.endswith(b"\r\n\r\n") for frame in frames)
     chunks = [json.loads(frame[6:]) for frame in frames]
-    whole = judge.whole(asked, turn)
+    whole = judge.render_answer(asked, turn)
     assert whole["candidates"][0]["finishReason"] == chunks[-1]["candidates"][0]["finishReason"] == reason
     assert all("finishReason" not in chunk["candidates"][0] for chunk in chunks[:-1])
     assert chunks[-1]["usageMetadata"] == whole["usageMetadata"]
@@ -357,12 +357,12 @@ def _folded(chunks: list[dict[str, Any]]) -> tuple[str, str, list[Any], list[str
 
 def test_without_sse_a_stream_is_one_array() -> None:
     asked = read(FLASH, body(user("Hi")), "streamGenerateContent")
-    chunks = json.loads(b"".join(provider("gemini").stream(asked, Turn(text="Hello there"))))
+    chunks = json.loads(b"".join(provider("gemini").render_stream(asked, ModelTurn(text="Hello there"))))
     assert "".join(chunk["candidates"][0]["content"]["parts"][0]["text"] for chunk in chunks) == "Hello there"
 
 
 def test_usage_adds_up() -> None:
-    usage = provider("gemini").whole(read(FLASH, body(user("x" * 400))), TURN)["usageMetadata"]
+    usage = provider("gemini").render_answer(read(FLASH, body(user("x" * 400))), TURN)["usageMetadata"]
     assert usage["totalTokenCount"] == (
         usage["promptTokenCount"] + usage["candidatesTokenCount"] + usage["thoughtsTokenCount"]
     )
@@ -384,8 +384,8 @@ def test_usage_adds_up() -> None:
 def test_faults_in_its_words(emulator: str, kind: FaultKind, status: int, word: str) -> None:
     judge = provider(emulator)
     asked = received(judge, judge.example[0], judge.example[1])
-    assert isinstance(asked, Received)
-    refused = judge.fault(kind, asked)
+    assert isinstance(asked, ReceivedRequest)
+    refused = judge.render_fault(kind, asked)
     assert (refused.status, refused.body["error"]["status"]) == (status, word)
     if kind is FaultKind.RATE:
         assert refused.body["error"]["details"][-1]["retryDelay"] == "1s"
@@ -398,9 +398,9 @@ def test_count_and_models() -> None:
     )
     assert counting.operation is Operation.COUNT
     assert judge.judge(counting) is None
-    assert judge.count(counting)["totalTokens"] > 0
-    assert judge.models()["models"][0]["name"] == f"models/{FLASH}"
-    assert words(verdict(judge, path("gemini-x"), body(user("Hi")))).startswith(
+    assert judge.count_tokens(counting)["totalTokens"] > 0
+    assert judge.list_models()["models"][0]["name"] == f"models/{FLASH}"
+    assert sentence_of(verdict(judge, path("gemini-x"), body(user("Hi")))).startswith(
         "models/gemini-x is not found for API version v1beta, or is not supported for generateContent."
     )
 

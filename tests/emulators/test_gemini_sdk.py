@@ -60,7 +60,7 @@ def folded(chunks: Any) -> types.Content:
 @pytest.mark.parametrize("cut", [0, 1])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_tools_and_thoughts_there_and_back(streamed: bool, cut: int, name: str) -> None:
-    with emulator(name, script=[THINKS, "It rains in both."], signatures="strict", cut=cut) as server:
+    with emulator(name, script=[THINKS, "It rains in both."], signatures="strict", write_size=cut) as server:
         api = client(server.url, name)  # kept: a collected client closes its connections
         models = api.models
 

@@ -41,8 +41,8 @@ def test_D4_a_path_nobody_knows_is_an_error_of_the_test() -> None:
 def test_every_emulator_answers_its_own_example(name: str) -> None:
     one = provider(name)
     path, body = one.example
-    assert one.owns("POST", path) is not None
-    call = one.read("POST", path, {}, {}, orjson.dumps(body))
+    assert one.operation_of("POST", path) is not None
+    call = one.parse_request("POST", path, {}, {}, orjson.dumps(body))
     assert one.judge(call) is None  # type: ignore[arg-type]
 
 

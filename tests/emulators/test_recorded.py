@@ -13,21 +13,21 @@ from recordings import EMULATORS, emulator_of, exchanges
 from unknowable import reason
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import FaultKind, Provider, Received, Refused
+from dragoman.emulators.provider import EmulatedProvider, ErrorResponse, FaultKind, ReceivedRequest
 
 _LEADING = 70  # words are compared up to here; what follows may name a place in the recorder's own bytes
 
 
 @cache
-def made(name: str, **options: Any) -> Provider:
+def made(name: str, **options: Any) -> EmulatedProvider:
     return provider(name, **options)
 
 
-def received(one: Provider, exchange: dict[str, Any]) -> Received:
+def received(one: EmulatedProvider, exchange: dict[str, Any]) -> ReceivedRequest:
     path = exchange["request"]["path"].split("?")[0].replace("//", "/")
-    owned = path if one.owns("POST", path) else one.example[0]
-    call = one.read("POST", owned, {}, {}, orjson.dumps(exchange["request"]["body"]))
-    assert isinstance(call, Received), call
+    owned = path if one.operation_of("POST", path) else one.example[0]
+    call = one.parse_request("POST", owned, {}, {}, orjson.dumps(exchange["request"]["body"]))
+    assert isinstance(call, ReceivedRequest), call
     return call
 
 
@@ -70,16 +70,16 @@ def test_recorded_refusals_are_refused_in_the_same_words(capsys: pytest.CaptureF
     assert same >= 30
 
 
-def _refusal(exchange: dict[str, Any]) -> Refused | None:
+def _refusal(exchange: dict[str, Any]) -> ErrorResponse | None:
     """The emulator's refusal, told what a request cannot tell: the models there are, a bad key, a small window."""
     name, said = emulator_of(exchange["provider"]), str(exchange["response"]["body"])
     status = exchange["response"]["status"]
     if status == 401:
         one = made(name)
-        return one.fault(FaultKind.AUTH, received(one, exchange))
+        return one.render_fault(FaultKind.AUTH, received(one, exchange))
     if "context size" in said or "too long" in said:
         one = made(name)
-        return one.fault(FaultKind.CONTEXT, received(one, exchange))
+        return one.render_fault(FaultKind.CONTEXT, received(one, exchange))
     if "model" in said and ("not exist" in said or "not a valid model" in said or "Invalid model" in said):
         one = made(name, models=("the-only-model",))
         return one.judge(received(one, exchange))

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from judged import false_refusals, misjudged, received, verdict, words
+from judged import false_refusals, misjudged, received, sentence_of, verdict
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import FaultKind, Operation, Received, ToolCall, Turn
+from dragoman.emulators.provider import FaultKind, ModelCall, ModelTurn, Operation, ReceivedRequest
 
 PATH = "/v1/responses"
 USER = {"role": "user", "content": "Hi"}
@@ -326,7 +326,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None, str | None]] = [
 @pytest.mark.parametrize(("asked", "sentence", "param", "code"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_refuses_in_its_own_words(asked: dict[str, Any], sentence: str, param: str | None, code: str | None) -> None:
     said = verdict(provider("openai-responses"), PATH, asked)
-    assert words(said).startswith(sentence)
+    assert sentence_of(said).startswith(sentence)
     assert said is not None
     assert said.status == 400
     error = said.body["error"]
@@ -373,31 +373,33 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_accepts(name: str) -> None:
-    assert words(verdict(provider("openai-responses"), PATH, ACCEPTED[name])) == ""
+    assert sentence_of(verdict(provider("openai-responses"), PATH, ACCEPTED[name])) == ""
 
 
-def read(asked: dict[str, Any], path: str = PATH) -> Received:
+def read(asked: dict[str, Any], path: str = PATH) -> ReceivedRequest:
     got = received(provider("openai-responses"), path, asked)
-    assert isinstance(got, Received)
+    assert isinstance(got, ReceivedRequest)
     return got
 
 
-TURN = Turn(text="Let me see.", reasoning="Hm…", calls=(ToolCall("look", {"q": "ü"}), ToolCall("look", {}, id="mine")))
+TURN = ModelTurn(
+    text="Let me see.", reasoning="Hm…", calls=(ModelCall("look", {"q": "ü"}), ModelCall("look", {}, id="mine"))
+)
 
 
 @pytest.mark.parametrize("change", ["none", "seal", "emulator"])
 def test_D3_encrypted_reasoning_is_verified_on_return(change: str) -> None:
     judge = provider("openai-responses", signatures="strict")
-    said = judge.whole(read(body(USER, model=GPT5)), TURN)["output"]
+    said = judge.render_answer(read(body(USER, model=GPT5)), TURN)["output"]
     if change == "seal":
         said[0]["encrypted_content"] = said[0]["encrypted_content"][:-9] + "A" + said[0]["encrypted_content"][-8:]
     elif change == "emulator":
         claude = provider("anthropic")
         asked = received(claude, *claude.example)
-        assert isinstance(asked, Received)
-        said[0]["encrypted_content"] = claude.whole(asked, TURN)["content"][0]["signature"]
+        assert isinstance(asked, ReceivedRequest)
+        said[0]["encrypted_content"] = claude.render_answer(asked, TURN)["content"][0]["signature"]
     outputs = [output(item["call_id"]) for item in said if item["type"] == "function_call"]
-    sentence = words(verdict(judge, PATH, body(USER, *said, *outputs, model=GPT5)))
+    sentence = sentence_of(verdict(judge, PATH, body(USER, *said, *outputs, model=GPT5)))
     assert ("could not be verified" in sentence) == (change != "none")
 
 
@@ -412,19 +414,19 @@ def events_of(frames: Any) -> list[dict[str, Any]]:
     ("turn", "status", "reason"),
     [
         (TURN, "completed", None),
-        (Turn(calls=TURN.calls, interleave=True), "completed", None),
-        (Turn(text="Hello"), "completed", None),
-        (Turn(text="Hel", stop="length"), "incomplete", "max_output_tokens"),
-        (Turn(text="Hel", stop="filter"), "incomplete", "content_filter"),
-        (Turn(refusal="No."), "completed", None),
-        (Turn(json={"a": 1}), "completed", None),
-        (Turn(), "completed", None),
-        (Turn(calls=(ToolCall("look", '{"q": '),)), "completed", None),
+        (ModelTurn(calls=TURN.calls, interleave=True), "completed", None),
+        (ModelTurn(text="Hello"), "completed", None),
+        (ModelTurn(text="Hel", stop="length"), "incomplete", "max_output_tokens"),
+        (ModelTurn(text="Hel", stop="filter"), "incomplete", "content_filter"),
+        (ModelTurn(refusal="No."), "completed", None),
+        (ModelTurn(json={"a": 1}), "completed", None),
+        (ModelTurn(), "completed", None),
+        (ModelTurn(calls=(ModelCall("look", '{"q": '),)), "completed", None),
     ],
 )
-def test_stream_and_whole_say_the_same(turn: Turn, status: str, reason: str | None) -> None:
+def test_stream_and_whole_say_the_same(turn: ModelTurn, status: str, reason: str | None) -> None:
     judge, asked = provider("openai-responses"), read(body(USER))
-    whole, events = judge.whole(asked, turn), events_of(judge.stream(asked, turn))
+    whole, events = judge.render_answer(asked, turn), events_of(judge.render_stream(asked, turn))
     assert whole["status"] == status
     assert (whole["incomplete_details"] or {}).get("reason") == reason
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
@@ -439,14 +441,16 @@ def test_stream_and_whole_say_the_same(turn: Turn, status: str, reason: str | No
 
 
 def test_interleaved_calls_stream_by_turns() -> None:
-    calls = (ToolCall("a", {"x": "abcdefgh" * 4}), ToolCall("b", {"y": "ijklmnop" * 4}))
-    events = events_of(provider("openai-responses").stream(read(body(USER)), Turn(calls=calls, interleave=True)))
+    calls = (ModelCall("a", {"x": "abcdefgh" * 4}), ModelCall("b", {"y": "ijklmnop" * 4}))
+    events = events_of(
+        provider("openai-responses").render_stream(read(body(USER)), ModelTurn(calls=calls, interleave=True))
+    )
     order = [e["output_index"] for e in events if e["type"] == "response.function_call_arguments.delta"]
     assert order[:4] == [0, 1, 0, 1]
 
 
 def test_usage_adds_up() -> None:
-    usage = provider("openai-responses").whole(read(body(USER)), TURN)["usage"]
+    usage = provider("openai-responses").render_answer(read(body(USER)), TURN)["usage"]
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
     assert 0 < usage["output_tokens_details"]["reasoning_tokens"] < usage["output_tokens"]
 
@@ -464,9 +468,9 @@ def test_usage_adds_up() -> None:
 )
 def test_faults_in_its_words(kind: FaultKind, status: int, code: str) -> None:
     judge, asked = provider("openai-responses"), read(body(USER))
-    refused = judge.fault(kind, asked)
+    refused = judge.render_fault(kind, asked)
     assert (refused.status, refused.body["error"]["code"]) == (status, code)
-    assert events_of([judge.stream_error(kind, asked)])[-1]["type"] == "response.failed"
+    assert events_of([judge.render_stream_error(kind, asked)])[-1]["type"] == "response.failed"
 
 
 def test_count_compact_and_models() -> None:
@@ -474,11 +478,11 @@ def test_count_compact_and_models() -> None:
     counting = read(body(USER), f"{PATH}/input_tokens")
     assert counting.operation is Operation.COUNT
     assert judge.judge(counting) is None
-    assert judge.count(counting)["input_tokens"] > 0
-    compacted = judge.whole(read(body(USER), f"{PATH}/compact"), Turn())
+    assert judge.count_tokens(counting)["input_tokens"] > 0
+    compacted = judge.render_answer(read(body(USER), f"{PATH}/compact"), ModelTurn())
     assert [item["type"] for item in compacted["output"]] == ["message", "compaction"]
-    assert judge.models()["data"][0]["id"] == MINI
-    assert words(verdict(judge, PATH, body(USER, model="gpt-x"))) == "The requested model 'gpt-x' does not exist."
+    assert judge.list_models()["data"][0]["id"] == MINI
+    assert sentence_of(verdict(judge, PATH, body(USER, model="gpt-x"))) == "The requested model 'gpt-x' does not exist."
 
 
 def test_recorded_refusals_are_repeated() -> None:

@@ -38,7 +38,7 @@ def client(url: str) -> openai.OpenAI:
 def test_tools_and_reasoning_there_and_back(streamed: bool, interleave: bool, cut: int) -> None:
     opening: Any = {"role": "user", "content": "Weather?"}
     script = [{**THINKS, "interleave": interleave}, "It rains in both."]
-    with emulator("openai-responses", script=script, signatures="strict", cut=cut) as server:
+    with emulator("openai-responses", script=script, signatures="strict", write_size=cut) as server:
         responses = client(server.base_url).responses
 
         def say(*items: Any) -> Any:

@@ -15,7 +15,7 @@ import httpx
 import orjson
 import pytest
 
-from dragoman.emulators.background_server import Running
+from dragoman.emulators.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 BODY = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}]}
@@ -23,18 +23,18 @@ PATH = "/v1/chat/completions"
 
 
 @pytest.fixture(scope="module")
-def openai() -> Iterator[Running]:
+def openai() -> Iterator[RunningEmulator]:
     with emulator("openai", max_body=1 << 20, request_seconds=0.3) as running:
         yield running
 
 
-def post(running: Running, body: Any = BODY, fault: str | None = None, **more: Any) -> httpx.Response:
+def post(running: RunningEmulator, body: Any = BODY, fault: str | None = None, **more: Any) -> httpx.Response:
     raw = body if isinstance(body, bytes) else orjson.dumps(body)
     headers = {"x-emulate-fault": fault} if fault else {}
     return httpx.post(running.url + PATH, content=raw, headers=headers, timeout=5, **more)
 
 
-def raw_talk(running: Running, sent: bytes) -> bytes:
+def raw_talk(running: RunningEmulator, sent: bytes) -> bytes:
     host, port = running.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=5) as link:
         link.sendall(sent)
@@ -44,44 +44,44 @@ def raw_talk(running: Running, sent: bytes) -> bytes:
     return received
 
 
-def still_serves(running: Running) -> None:
+def still_serves(running: RunningEmulator) -> None:
     assert post(running).status_code == 200
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"not json", b"[]", b'"x"', b"\xff\xfe", b"null"])
-def test_not_json_is_refused_in_the_providers_words(openai: Running, body: bytes) -> None:
+def test_not_json_is_refused_in_the_providers_words(openai: RunningEmulator, body: bytes) -> None:
     answer = post(openai, body)
     assert answer.status_code == 400
     assert answer.json()["error"]["message"].startswith("We could not parse the JSON body of your request.")
     still_serves(openai)
 
 
-def test_a_huge_body_is_turned_away(openai: Running) -> None:
+def test_a_huge_body_is_turned_away(openai: RunningEmulator) -> None:
     answer = post(openai, b"x" * (100 << 20))
     assert answer.status_code == 413
     assert "larger than this server takes" in answer.json()["error"]["message"]
     still_serves(openai)
 
 
-def test_a_huge_body_in_chunks_is_turned_away(openai: Running) -> None:
+def test_a_huge_body_in_chunks_is_turned_away(openai: RunningEmulator) -> None:
     answer = httpx.post(openai.url + PATH, content=(b"x" * 65536 for _ in range(64)), timeout=5)
     assert answer.status_code == 413
     still_serves(openai)
 
 
-def test_a_slow_client_is_told_so(openai: Running) -> None:
+def test_a_slow_client_is_told_so(openai: RunningEmulator) -> None:
     said = raw_talk(openai, b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
     assert said.startswith(b"HTTP/1.1 408 ")
     assert (openai.requests[-1].verdict, openai.requests[-1].status) == ("refused", 408)
     still_serves(openai)
 
 
-def test_no_http_is_told_so(openai: Running) -> None:
+def test_no_http_is_told_so(openai: RunningEmulator) -> None:
     assert raw_talk(openai, b"\x16\x03\x01\x02\x00\x01\x00 hello\r\n\r\n").startswith(b"HTTP/1.1 400 ")
     still_serves(openai)
 
 
-def test_a_client_that_leaves_half_way(openai: Running) -> None:
+def test_a_client_that_leaves_half_way(openai: RunningEmulator) -> None:
     host, port = openai.url.removeprefix("http://").split(":")
     for sent in (b"", b"POST /v1/chat", b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n{"):
         with socket.create_connection((host, int(port))) as link:
@@ -93,7 +93,7 @@ def test_a_client_that_leaves_half_way(openai: Running) -> None:
     still_serves(openai)
 
 
-def test_paths_and_methods(openai: Running) -> None:
+def test_paths_and_methods(openai: RunningEmulator) -> None:
     assert httpx.post(f"{openai.url}/v1/completions", json=BODY).status_code == 404
     assert httpx.get(openai.url + PATH).status_code == 405
     assert httpx.get(f"{openai.url}/v1/models").json()["data"][0]["id"] == "gpt-4o"
@@ -103,7 +103,7 @@ def test_paths_and_methods(openai: Running) -> None:
         assert client.get(f"{openai.url}/v1/models").status_code == 200
 
 
-def test_connections_are_kept_and_requests_may_be_chunked_or_pipelined(openai: Running) -> None:
+def test_connections_are_kept_and_requests_may_be_chunked_or_pipelined(openai: RunningEmulator) -> None:
     with httpx.Client() as client:
         for _ in range(3):
             assert client.post(openai.url + PATH, content=iter([orjson.dumps(BODY)])).status_code == 200
@@ -113,7 +113,7 @@ def test_connections_are_kept_and_requests_may_be_chunked_or_pipelined(openai: R
     assert said.count(b"HTTP/1.1 200 OK") == 2
 
 
-def test_expect_continue(openai: Running) -> None:
+def test_expect_continue(openai: RunningEmulator) -> None:
     host, port = openai.url.removeprefix("http://").split(":")
     raw = orjson.dumps(BODY)
     with socket.create_connection((host, int(port)), timeout=5) as link:
@@ -124,7 +124,7 @@ def test_expect_continue(openai: Running) -> None:
         assert link.recv(100).startswith(b"HTTP/1.1 200 OK")
 
 
-def test_requests_are_remembered_and_keys_are_not(openai: Running) -> None:
+def test_requests_are_remembered_and_keys_are_not(openai: RunningEmulator) -> None:
     httpx.post(openai.url + PATH, json=BODY, headers={"authorization": "Bearer sk-secret"})
     record = openai.requests[-1]
     assert (record.verdict, record.status, record.model, record.body) == ("accepted", 200, "gpt-4o-mini", BODY)
@@ -145,20 +145,20 @@ STATUS = [
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("fault", "status", "words"), STATUS)
-def test_faults_with_a_status(openai: Running, fault: str, status: int, words: str, stream: bool) -> None:
+def test_faults_with_a_status(openai: RunningEmulator, fault: str, status: int, words: str, stream: bool) -> None:
     answer = post(openai, {**BODY, "stream": stream}, fault)
     assert answer.status_code == status
     assert answer.json()["error"]["message"].startswith(words)
     assert answer.headers.get("retry-after") == ("2" if status == 429 else None)
 
 
-def test_a_bad_gateway_is_a_page(openai: Running) -> None:
+def test_a_bad_gateway_is_a_page(openai: RunningEmulator) -> None:
     answer = post(openai, fault="502")
     assert (answer.status_code, answer.headers["content-type"]) == (502, "text/html")
     assert "<h1>502 Bad Gateway</h1>" in answer.text
 
 
-def test_a_bad_fault_header_is_explained(openai: Running) -> None:
+def test_a_bad_fault_header_is_explained(openai: RunningEmulator) -> None:
     answer = post(openai, fault="explode")
     assert answer.status_code == 400
     assert "known: 401" in answer.json()["error"]["message"]
@@ -166,13 +166,13 @@ def test_a_bad_fault_header_is_explained(openai: Running) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("fault", ["cut", "reset", "reset-after-headers", "stall;seconds=0.1"])
-def test_faults_of_the_connection(openai: Running, fault: str, stream: bool) -> None:
+def test_faults_of_the_connection(openai: RunningEmulator, fault: str, stream: bool) -> None:
     with pytest.raises(httpx.TransportError):
         post(openai, {**BODY, "stream": stream}, fault)
     still_serves(openai)
 
 
-def test_a_stalled_stream_gives_what_it_had(openai: Running) -> None:
+def test_a_stalled_stream_gives_what_it_had(openai: RunningEmulator) -> None:
     body, headers = {**BODY, "stream": True}, {"x-emulate-fault": "stall;after=3"}
     received = b""
 
@@ -187,14 +187,14 @@ def test_a_stalled_stream_gives_what_it_had(openai: Running) -> None:
     assert received.count(b"data: ") == 3
 
 
-def test_slow_bytes_arrive_all(openai: Running) -> None:
+def test_slow_bytes_arrive_all(openai: RunningEmulator) -> None:
     started = time.monotonic()
     slow = post(openai, {**BODY, "stream": True}, "slow;bytes=200;every=0.01")
     assert slow.content == post(openai, {**BODY, "stream": True}).content
     assert time.monotonic() - started > 0.05
 
 
-def test_garbage_in_whole_and_stream(openai: Running) -> None:
+def test_garbage_in_whole_and_stream(openai: RunningEmulator) -> None:
     with pytest.raises(ValueError):
         post(openai, fault="bad-json").json()
     torn = post(openai, {**BODY, "stream": True}, "bad-json;after=1").text.split("\n\n")
@@ -204,12 +204,12 @@ def test_garbage_in_whole_and_stream(openai: Running) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_wrong_content_type(openai: Running, stream: bool) -> None:
+def test_a_wrong_content_type(openai: RunningEmulator, stream: bool) -> None:
     answer = post(openai, {**BODY, "stream": stream}, "wrong-type")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain")
 
 
-def test_an_error_inside_a_200_stream(openai: Running) -> None:
+def test_an_error_inside_a_200_stream(openai: RunningEmulator) -> None:
     answer = post(openai, {**BODY, "stream": True}, "stream-error;after=2")
     assert answer.status_code == 200
     frames = answer.text.strip().split("\n\n")
@@ -232,14 +232,14 @@ def test_fail_so_often_then_succeed() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 64])
 def test_streams_cut_at_awkward_places(size: int) -> None:
-    with emulator("openai", cut=size, script=["Grüße 🌍"]) as running:
+    with emulator("openai", write_size=size, script=["Grüße 🌍"]) as running:
         answer = post(running, {**BODY, "stream": True})
     deltas = [orjson.loads(line[6:]) for line in answer.text.split("\n\n")[:-2]]
     text = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in deltas)
     assert text == "Grüße 🌍"
 
 
-def test_many_clients_at_once(openai: Running) -> None:
+def test_many_clients_at_once(openai: RunningEmulator) -> None:
     async def all_of_them() -> list[int]:
         async with httpx.AsyncClient() as client:
             asked = [client.post(openai.url + PATH, json={**BODY, "stream": bool(n % 2)}) for n in range(40)]
@@ -261,7 +261,7 @@ def _command(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "sentence"),
     [
         (["openia"], 'Did you mean "openai"?'),
         (["openai", "--script", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
@@ -269,10 +269,10 @@ def _command(*words: str) -> subprocess.CompletedProcess[str]:
         (["openai", "--log", "no/such/dir/log"], "cannot be written"),
     ],
 )
-def test_the_command_says_what_is_wrong(words: list[str], says: str) -> None:
+def test_the_command_says_what_is_wrong(words: list[str], sentence: str) -> None:
     done = _command(*words)
     assert done.returncode == 1
-    assert says in done.stderr
+    assert sentence in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import Received, Turn
-from dragoman.emulators.signatures import is_masked, mint, verdict
+from dragoman.emulators.provider import ModelTurn, ReceivedRequest
+from dragoman.emulators.signatures import check_signature, is_masked, mint
 
 MINE = mint("anthropic", "thought")
 FLIPPED = base64.b64encode(bytes([*base64.b64decode(MINE)[:20], 0, *base64.b64decode(MINE)[21:]])).decode()
@@ -33,12 +33,12 @@ FLIPPED = base64.b64encode(bytes([*base64.b64decode(MINE)[:20], 0, *base64.b64de
     ],
 )
 def test_D3_verdicts(value: Any, strict: bool, expected: str) -> None:
-    assert verdict("anthropic", value, strict) == expected
+    assert check_signature("anthropic", value, strict) == expected
 
 
 def test_D3_a_signature_is_bound_to_its_content() -> None:
-    assert verdict("anthropic", MINE, content="thought") == "ok"
-    assert verdict("anthropic", MINE, content="another thought") == "altered"
+    assert check_signature("anthropic", MINE, content="thought") == "ok"
+    assert check_signature("anthropic", MINE, content="another thought") == "altered"
 
 
 def test_D3_a_signature_is_base64_as_a_whole() -> None:
@@ -61,13 +61,15 @@ def test_openrouter_wants_its_own_signatures_back(model: str, words: str) -> Non
     def judged(details: Any) -> Any:
         said = {"role": "assistant", "content": "x", "reasoning_details": details}
         messages = [*body["messages"], said, *body["messages"]]
-        call = one.read("POST", path, {}, {}, orjson.dumps({"model": model, "messages": messages}))
-        assert isinstance(call, Received)
+        call = one.parse_request("POST", path, {}, {}, orjson.dumps({"model": model, "messages": messages}))
+        assert isinstance(call, ReceivedRequest)
         return one.judge(call)
 
-    asked = one.read("POST", path, {}, {}, orjson.dumps({**body, "model": model}))
-    assert isinstance(asked, Received)
-    details = one.whole(asked, Turn(reasoning="hm", text="x"))["choices"][0]["message"]["reasoning_details"]
+    asked = one.parse_request("POST", path, {}, {}, orjson.dumps({**body, "model": model}))
+    assert isinstance(asked, ReceivedRequest)
+    details = one.render_answer(asked, ModelTurn(reasoning="hm", text="x"))["choices"][0]["message"][
+        "reasoning_details"
+    ]
     assert judged(details) is None
     key = "signature" if "claude" in model else "data"
     for bad in ("", mint("gemini", "hm"), "b3RoZXI="):

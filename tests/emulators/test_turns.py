@@ -10,14 +10,14 @@ import pytest
 from dragoman.emulators.answer_script import BadScriptError, Script, load
 from dragoman.emulators.catalogue import UnknownEmulatorError, provider
 from dragoman.emulators.echo_answer import echo
-from dragoman.emulators.faults import BadFaultError, fault
-from dragoman.emulators.provider import Operation, Received, ToolCall, Turn
+from dragoman.emulators.faults import BadFaultError, parse_fault
+from dragoman.emulators.provider import ModelCall, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 from dragoman.emulators.template_server import BadTemplateError
 
 
-def call(body: Any) -> Received:
-    return Received("POST", "/", {}, {}, b"", body, "m", False, Operation.GENERATE)
+def call(body: Any) -> ReceivedRequest:
+    return ReceivedRequest("POST", "/", {}, {}, b"", body, "m", False, Operation.GENERATE)
 
 
 def test_a_script_in_yaml(tmp_path: Path) -> None:
@@ -28,18 +28,18 @@ def test_a_script_in_yaml(tmp_path: Path) -> None:
     )
     script = load(path)
     steps = [script.next() for _ in range(6)]
-    said = [step.say(call({"messages": []})) for step in steps]
-    assert said[0] == Turn(text="Hello")
-    assert said[1] == Turn(text="Look", reasoning="hm", calls=(ToolCall("f", {"a": 1}, "x"),))
-    assert steps[2].fault == fault("429;retry-after=2")
+    said = [step.turn_for(call({"messages": []})) for step in steps]
+    assert said[0] == ModelTurn(text="Hello")
+    assert said[1] == ModelTurn(text="Look", reasoning="hm", calls=(ModelCall("f", {"a": 1}, "x"),))
+    assert steps[2].fault == parse_fault("429;retry-after=2")
     assert said[3].stop == "length"
-    assert said[4].says == '{"a":1}'
-    assert said[5].says.startswith("heard:")
+    assert said[4].visible_text == '{"a":1}'
+    assert said[5].visible_text.startswith("received:")
     assert script.left == 0
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "sentence"),
     [
         ("text: Hello", "must be a list of turns"),
         ("- [1, 2]", "turn 1: must be a mapping or a text, not list"),
@@ -50,15 +50,15 @@ def test_a_script_in_yaml(tmp_path: Path) -> None:
         ("- calls: {}", "turn 1: calls must be a list"),
         ("- calls: [{arguments: {}}]", "turn 1: call 1: must be a mapping with a name"),
         ("- fault: explode", 'turn 1: no fault is named "explode"'),
-        ("- 'a: b: c", "is no YAML"),
+        ("- 'a: b: c", "is not YAML"),
     ],
 )
-def test_a_bad_script_is_told_where_and_what(tmp_path: Path, text: str, says: str) -> None:
+def test_a_bad_script_is_told_where_and_what(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "script.yaml"
     path.write_text(text)
     with pytest.raises(BadScriptError) as raised:
         load(path)
-    assert says in str(raised.value)
+    assert sentence in str(raised.value)
     assert str(path) in str(raised.value)
 
 
@@ -68,38 +68,38 @@ def test_a_script_that_is_not_there() -> None:
 
 
 def test_a_script_in_python_may_look_at_the_request() -> None:
-    script = Script([lambda heard: Turn(text=heard.model), Turn(text="b"), "c"])
-    assert [script.next().say(call({})).says for _ in range(3)] == ["m", "b", "c"]
+    script = Script([lambda request: ModelTurn(text=request.model), ModelTurn(text="b"), "c"])
+    assert [script.next().turn_for(call({})).visible_text for _ in range(3)] == ["m", "b", "c"]
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "sentence"),
     [
         ("explode", 'no fault is named "explode"; known: 401'),
         ("stal", 'Did you mean "stall"?'),
         ("429;retry=2", 'fault "429" has no setting "retry"'),
         ("cut;after=x", 'fault "cut": after must be a number, not "x"'),
-        ("cut;after=-1", "must not be below 0"),
+        ("cut;after=-1", "must be 0 or more"),
     ],
 )
-def test_a_bad_fault_is_told_what_is_known(text: str, says: str) -> None:
+def test_a_bad_fault_is_told_what_is_known(text: str, sentence: str) -> None:
     with pytest.raises(BadFaultError) as raised:
-        fault(text)
-    assert says in str(raised.value)
+        parse_fault(text)
+    assert sentence in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "sentence"),
     [
         (lambda: provider("openia"), 'no emulator is named "openia"'),
         (lambda: provider("openia"), 'Did you mean "openai"?'),
         (lambda: provider("openai", template="x"), 'emulator "openai" has no option "template"'),
     ],
 )
-def test_an_unknown_emulator_or_option(make: Any, says: str) -> None:
+def test_an_unknown_emulator_or_option(make: Any, sentence: str) -> None:
     with pytest.raises(UnknownEmulatorError) as raised:
         make()
-    assert says in str(raised.value)
+    assert sentence in str(raised.value)
 
 
 @pytest.mark.parametrize("template", ["no-such-template", "{% if %}"])
@@ -118,21 +118,21 @@ CHAT_TOOL = {"type": "function", "function": {"name": "f", "parameters": SCHEMA}
 
 
 @pytest.mark.parametrize(
-    ("body", "heard"),
+    ("body", "description"),
     [
-        ({"messages": [{"role": "system", "content": "s"}, USER]}, 'heard: system user; tools: 0; last user: "Hi"'),
+        ({"messages": [{"role": "system", "content": "s"}, USER]}, 'received: system user; tools: 0; last user: "Hi"'),
         ({"system": "s", "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}], "tools": [{}]},
-         'heard: system user; tools: 1; last user: "a"'),
+         'received: system user; tools: 1; last user: "a"'),
         ({"systemInstruction": {"parts": [{"text": "s"}]}, "contents": [{"parts": [{"text": "a"}]}, {"role": "model"}],
           "tools": [{"functionDeclarations": [{"name": "f"}, {"name": "g"}]}]},
-         'heard: system user model; tools: 2; last user: "a"'),
-        ({"instructions": "s", "input": "a"}, 'heard: system user; tools: 0; last user: "a"'),
+         'received: system user model; tools: 2; last user: "a"'),
+        ({"instructions": "s", "input": "a"}, 'received: system user; tools: 0; last user: "a"'),
         ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}, {"type": "function_call"}]},
-         'heard: user function_call; tools: 0; last user: "a"'),
+         'received: user function_call; tools: 0; last user: "a"'),
     ],
 )  # fmt: skip
-def test_the_echo_tells_what_arrived(body: Any, heard: str) -> None:
-    assert echo(call(body)).says == heard
+def test_the_echo_describes_the_request(body: Any, description: str) -> None:
+    assert echo(call(body)).visible_text == description
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_echo_tells_what_arrived(body: Any, heard: str) -> None:
     ],
 )  # fmt: skip
 def test_the_echo_calls_a_tool_that_is_forced(body: Any) -> None:
-    assert echo(call(body)).calls == (ToolCall("f", {"a": 1, "b": "x"}),)
+    assert echo(call(body)).calls == (ModelCall("f", {"a": 1, "b": "x"}),)
 
 
 @pytest.mark.parametrize(

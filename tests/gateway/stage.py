@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.gateway.running import Running, gateway, provider
 
-from dragoman.emulators.answer_script import Said
-from dragoman.emulators.background_server import Running as Emulator
-from dragoman.emulators.emulator_core import Record
+from dragoman.emulators.answer_script import StepSource
+from dragoman.emulators.background_server import RunningEmulator as Emulator
+from dragoman.emulators.emulator_core import RecordedRequest
 from dragoman.testing import emulator
 
 HOMES: Mapping[str, tuple[str, str]] = {
@@ -34,27 +34,29 @@ class Stage:
         self.emulators = emulators
         self._seen: dict[str, int] = {}
 
-    def script(self, model: str, *said: Said) -> None:
+    def script(self, model: str, *said: StepSource) -> None:
         """What the model says next; forgets what was asked before."""
         self._seen = {name: len(one.requests) for name, one in self.emulators.items()}
         for name, one in self.emulators.items():
             one.script(*(said if name == model else ()))
 
-    def asked(self, model: str) -> list[Record]:
+    def asked(self, model: str) -> list[RecordedRequest]:
         """The requests that reached a model."""
         return self.emulators[model].requests[self._seen.get(model, 0) :]
 
-    def check(self, model: str, at_least: int = 1) -> list[Record]:
+    def check(self, model: str, at_least: int = 1) -> list[RecordedRequest]:
         """Every request went to this model, and none was refused; the requests."""
         told = {name: self.asked(name) for name in self.emulators}
-        refused = [(name, one.verdict, one.says) for name, all_ in told.items() for one in all_ if not _taken(one)]
+        refused = [
+            (name, one.verdict, one.error_body) for name, all_ in told.items() for one in all_ if not _taken(one)
+        ]
         assert not refused, refused
         assert not [name for name, all_ in told.items() if all_ and name != model], "another model was asked"
         assert len(told[model]) >= at_least, f"{model} was asked {len(told[model])} times"
         return told[model]
 
 
-def _taken(record: Record) -> bool:
+def _taken(record: RecordedRequest) -> bool:
     return record.verdict == "accepted"
 
 

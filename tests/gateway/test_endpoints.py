@@ -225,7 +225,7 @@ def test_a_gemini_stream_without_alt_is_a_json_array(running: Running) -> None:
         pieces = answered.json()
         assert isinstance(pieces, list)
         text = "".join(part.get("text", "") for one in pieces for part in one["candidates"][0]["content"]["parts"])
-        assert text.startswith("heard: ")
+        assert text.startswith("received: ")
 
 
 @pytest.mark.parametrize("dialect", PATHS)
@@ -493,4 +493,4 @@ def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
 def test_the_sdks_can_read_a_gemini_config(running: Running) -> None:
     config = types.GenerateContentConfig(system_instruction="Be brief.", temperature=0.5, max_output_tokens=50)
     told = running.gemini().models.generate_content(model="claude", contents="Hi", config=config)
-    assert (told.text or "").startswith("heard: system user")
+    assert (told.text or "").startswith("received: system user")

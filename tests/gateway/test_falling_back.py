@@ -283,7 +283,7 @@ def test_previous_response_id_on_another_dialect_is_a_clear_error(
 def test_every_dialect_reaches_every_other(strict: tuple[Running, dict[str, Any]], dialect: str, how: str) -> None:
     running, _ = strict
     for model in ("claude", "turn", "resp"):
-        assert (WHOLE if how == "whole" else STREAMED)[dialect](running, model).startswith("heard: ")
+        assert (WHOLE if how == "whole" else STREAMED)[dialect](running, model).startswith("received: ")
 
 
 def test_D12_numbers_of_our_own_are_told_as_such(tmp_path: Path) -> None:

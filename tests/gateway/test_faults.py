@@ -130,7 +130,7 @@ def test_a_fault_that_passes_is_never_seen(stage: Stage, client: str, target: st
     ask = (STREAMED if stream else WHOLE)[client]
     for fault in BEFORE_FIRST_BYTE if stream else PASSING:
         before = stage.break_once(target, fault)
-        assert ask(stage.running, target).startswith("heard: "), fault
+        assert ask(stage.running, target).startswith("received: "), fault
         assert stage.tries(target, before) == 2, fault
 
 
@@ -140,7 +140,7 @@ def test_slow_bytes_and_a_wrong_type_are_no_faults(stage: Stage, client: str, ta
     ask = (STREAMED if stream else WHOLE)[client]
     for fault in ("slow;bytes=97;every=0.001", "wrong-type"):
         before = stage.break_it(target, fault)
-        assert ask(stage.running, target).startswith("heard: "), fault
+        assert ask(stage.running, target).startswith("received: "), fault
         assert stage.tries(target, before) == 1, fault
 
 
@@ -159,5 +159,5 @@ def test_C19_E13_X11_after_the_first_byte_a_failure_is_the_streams_end(
     except ERRORS:
         assert stage.tries(target, before) == 1
     else:  # all of it came in one piece, so that nothing had left for the client: tried again
-        assert answered.startswith("heard: ")
+        assert answered.startswith("received: ")
         assert stage.tries(target, before) == 2

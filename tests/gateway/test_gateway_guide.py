@@ -58,7 +58,7 @@ def test_the_quick_start(tmp_path: Path) -> None:
     assert '"object":"response"' in others
     assert '"type":"message"' in others
     assert '"candidates"' in others
-    assert "dragoman.yaml: good (2 providers, 2 models, 0 keys)" in config
+    assert "dragoman.yaml: valid (2 providers, 2 models, 0 keys)" in config
 
 
 def test_the_file_of_the_guide_starts(tmp_path: Path) -> None:

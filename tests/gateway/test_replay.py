@@ -127,7 +127,7 @@ WRONG = [
     ([json.dumps(line(target="mine/model"))], "--config"),
     ([json.dumps(line(input_request="[LEFT OUT: the line had 9 bytes]"))], "holds no request"),
     ([json.dumps(line()), "--against", "opnai"], "openai"),
-    ([json.dumps(line()), "--against", "gemini"], "another dialect"),
+    ([json.dumps(line()), "--against", "gemini"], "does not serve"),
 ]
 
 

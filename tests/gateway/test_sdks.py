@@ -73,7 +73,7 @@ async def test_two_calls_at_once_and_again(world: Stage, dialect: str, model: st
     world.script(model, {"text": "Let me look.", "calls": both}, LOOK, "Rain everywhere.")
     client = speaker(world, dialect, model, stream=stream, tools=True)
     assert (await client.converse("Where does it rain?")).text == "Rain everywhere."
-    assert (await client.say("Sure?")).text.startswith("heard:")
+    assert (await client.say("Sure?")).text.startswith("received:")
     world.check(model, at_least=4)
 
 
@@ -96,7 +96,7 @@ async def test_thoughts_arrive_and_go_back(world: Stage, dialect: str, model: st
     told = await client.answer({call.id: "rain" for call in called.calls}, called.calls)
     assert (told.text, told.reasoning) == ("It rains.", "Wet.")
     heard: Heard = await client.say("Thanks.")
-    assert heard.text.startswith("heard:")
+    assert heard.text.startswith("received:")
     world.check(model, at_least=3)
 
 

@@ -98,16 +98,16 @@ def config(folder: Path, text: str) -> Path:
 
 
 REFUSED = [
-    (["--host", "0.0.0.0"], "", "no keys are set"),
+    (["--host", "0.0.0.0"], "", "there are no keys"),
     (["--workers", "2"], "providers: {openai: {api_key: k}}", "Set store.kind: sqlite, or run one worker"),
     (["--workers", "2"], "store: {kind: sqlite}", "the emulators stand in for one worker only"),
     ([], "providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),
-    ([], "modles: {}", "modles is not a key"),
-    (["--config", "nothing.yaml"], "", "dragoman init nothing.yaml writes one"),
+    ([], "modles: {}", "modles is not a known key"),
+    (["--config", "nothing.yaml"], "", "dragoman init nothing.yaml creates one"),
     ([], "providers: {\n  p: {profile: openai, ca_file: no.pem}}", 'dragoman.yaml:2: providers.p.ca_file is "no.pem"'),
     ([], "providers: [", "dragoman.yaml:1: is not YAML"),
     ([], "server: {port: eighty}", "must be a whole number from 0 to 65535"),
-    ([], "models: {a: {target: openai/x}, a: {target: openai/y}}", "stands twice"),
+    ([], "models: {a: {target: openai/x}, a: {target: openai/y}}", "is there twice"),
     ([], "store: {kind: sqlite, path: dragoman.yaml}", "cannot be used as a store"),
     ([], "x: " + "y" * 2_000_000, "is larger than 2000000 bytes"),
 ]
@@ -184,7 +184,7 @@ def test_C47_a_capture_is_the_ledger_with_bodies(tmp_path: Path) -> None:
             assert kept["client_dialect"] == dialect
             assert "Hi" in json.dumps(kept["request"])
             assert kept["sent"]["messages"][-1]["content"] == "Hi"
-            assert "heard:" in json.dumps(kept["answer"])
+            assert "received:" in json.dumps(kept["answer"])
 
 
 def test_C47_streamed_answers_are_captured_too(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_hang_up_reloads_and_a_bad_file_is_refused(tmp_path: Path) -> None:
             assert served.chat("old").status_code == 404
             path.write_text(provider + "modles: {}\n")
             served.signal(signal.SIGHUP)
-            assert "modles is not a key" in served.wait("config-refused")["error"]
+            assert "modles is not a known key" in served.wait("config-refused")["error"]
             assert served.chat("new").status_code == 200
 
 

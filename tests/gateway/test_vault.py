@@ -34,7 +34,7 @@ class Stage:
     def sent(self, name: str) -> Any:
         """The last body that reached an emulator, which must have accepted it."""
         record = self.emulators[name].requests[-1]
-        assert record.verdict == "accepted", record.says
+        assert record.verdict == "accepted", record.error_body
         return record.body
 
 
@@ -251,5 +251,5 @@ def test_a_conversation_may_travel_from_model_to_model_and_back(stage: Stage, ag
     for model in JOURNEY:
         loop(traveller, model)
         stage.sent(model)
-    refusals = [one.says for name in MODELS for one in stage.emulators[name].requests if one.verdict == "refused"]
+    refusals = [one.error_body for name in MODELS for one in stage.emulators[name].requests if one.verdict == "refused"]
     assert refusals == []

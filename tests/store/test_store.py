@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dragoman.config.schema import Config, Key, Server, StoreConfig, StoreKind, Vault
+from dragoman.config.schema import ClientKey, Config, ServerConfig, StoreConfig, StoreKind, Vault
 from dragoman.store import (
     Allowed,
     By,
@@ -259,7 +259,7 @@ def test_a_request_larger_than_the_limit_goes_when_nothing_else_counts(make: Mak
 
 
 def test_no_limit_is_no_limit(make: Make, clock: Time) -> None:
-    assert make().allow("k", Limits.of(Key(sha256="x")), clock.now) == Allowed(None, None)
+    assert make().allow("k", Limits.of(ClientKey(sha256="x")), clock.now) == Allowed(None, None)
 
 
 def test_lessons_and_pins_are_remembered(make: Make) -> None:
@@ -298,14 +298,14 @@ def test_C23_generic_ids_are_not_trusted_alone(call_id: str, session: str, pinne
     ("config", "reason"),
     [
         (Config(), None),
-        (Config(server=Server(workers=2)), "the vault"),
-        (Config(server=Server(workers=2), store=StoreConfig(kind=StoreKind.SQLITE)), None),
-        (Config(server=Server(workers=2), store=StoreConfig(vault=Vault(enabled=False))), None),
+        (Config(server=ServerConfig(workers=2)), "the vault"),
+        (Config(server=ServerConfig(workers=2), store=StoreConfig(kind=StoreKind.SQLITE)), None),
+        (Config(server=ServerConfig(workers=2), store=StoreConfig(vault=Vault(enabled=False))), None),
         (
             Config(
-                server=Server(workers=2),
+                server=ServerConfig(workers=2),
                 store=StoreConfig(vault=Vault(enabled=False)),
-                keys={"ci": Key(sha256="x", requests_per_minute=1)},
+                keys={"ci": ClientKey(sha256="x", requests_per_minute=1)},
             ),
             "the limits per minute of ci",
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.config import Environment, Known, Reason, parse
+from dragoman.config import Environment, FallbackReason, KnownNames, parse
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.attempts import Policy
 from dragoman.profiles.profile import Profiles
@@ -29,7 +29,7 @@ models:
 
 @pytest.fixture
 def routes() -> Routes:
-    return Routes(parse(FILE, known=Known(), variables=_nothing()).config, Profiles())
+    return Routes(parse(FILE, known=KnownNames(), variables=_nothing()).config, Profiles())
 
 
 def _nothing() -> Environment:
@@ -53,8 +53,10 @@ def test_one_place_is_one_object(routes: Routes) -> None:
 
 
 def test_a_reason_leads_elsewhere_but_never_back(routes: Routes) -> None:
-    assert [one.name for one in routes.reserved("smart", Reason.CONTEXT_LENGTH)] == ["local/long"]
-    assert routes.reserved("smart", Reason.RATE_LIMIT) == routes.reserved("a/x", Reason.RATE_LIMIT) == ()
+    assert [one.name for one in routes.reserved("smart", FallbackReason.CONTEXT_LENGTH)] == ["local/long"]
+    assert (
+        routes.reserved("smart", FallbackReason.RATE_LIMIT) == routes.reserved("a/x", FallbackReason.RATE_LIMIT) == ()
+    )
 
 
 def test_names_of_clients_do_not_pile_up(routes: Routes) -> None:

@@ -1,4 +1,4 @@
-"""The `dragoman` command. Each of its commands is a module that is loaded when it is called."""
+"""The `dragoman` command. Each subcommand is a module that is imported on first use."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from dragoman import __version__
-from dragoman.cli.console import complain
+from dragoman.cli.console import print_error
 from dragoman.errors import DragomanError, OptionError, TargetError, near_match
 
 COMMANDS = {
-    "adapt": "Compile requests for a target; show the body and what was changed.",
-    "lint": "Say what targets would refuse in requests, and why.",
-    "explain": "Say in sentences what is changed for a target.",
+    "adapt": "Compile requests for a target; show the body and the changes.",
+    "lint": "Show what targets would refuse in requests, and why.",
+    "explain": "Explain what is changed for a target, and why.",
     "rules": "List the rules, or show the page of one.",
     "profiles": "List the profiles, or show each fact of one with its evidence.",
     "demo": "Show refusal, repair and answer on emulated providers.",
     "serve": "Run the gateway.",
     "init": "Write an example configuration.",
     "config": "Check and show the configuration.",
-    "keys": "Make, list and revoke client keys.",
+    "keys": "Create, list and revoke client keys.",
     "import": "Translate another gateway's configuration.",
     "emulate": "Serve strict imitations of providers.",
     "replay": "Send a recorded failure again.",
 }
-"""What can be called, in the order in which a newcomer needs it. A command is in the module of its name."""
+"""All subcommands, in the order in which a newcomer needs them. Each is in the module of its name."""
 
 NEEDS_NAMES = frozenset({"config", "import", "init", "keys", "serve"})
-"""Commands that check a configuration against the rules, facts and profiles there are."""
+"""Commands that check the names of rules, facts and profiles in a configuration."""
 
-WRONG_USAGE = (TargetError, OptionError)
+USAGE_ERRORS = (TargetError, OptionError)
 
 
-class Commands(click.Group):
-    """A group that loads a command only when it is called, and tells every error in one line."""
+class LazyGroup(click.Group):
+    """A group that imports a command only when it runs, and prints every error in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in COMMANDS if _is_there(name)]
+        return [name for name in COMMANDS if _exists(name)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS or not _is_there(cmd_name):
+        if cmd_name not in COMMANDS or not _exists(cmd_name):
             return None
         name = _attribute(cmd_name)
         found: click.Command = getattr(import_module(_module(cmd_name)), name)
@@ -66,28 +66,28 @@ class Commands(click.Group):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
-        """Run it. Exit codes: 0 done, 1 findings or refused input, 2 wrong usage."""
-        alone = extra.pop("standalone_mode", True)
-        if not alone:
+        """Run a command. Exit codes: 0 success, 1 findings or refused input, 2 wrong usage."""
+        standalone = extra.pop("standalone_mode", True)
+        if not standalone:
             return super().main(args, prog_name, standalone_mode=False, **extra)
         try:
             code = super().main(args, prog_name, standalone_mode=False, **extra)
-        except click.ClickException as fault:
-            _tell_click(fault)
-            sys.exit(fault.exit_code)
-        except DragomanError as fault:
-            for line in getattr(fault, "problems", (fault,)):
-                complain(str(line))
-            sys.exit(2 if isinstance(fault, WRONG_USAGE) else 1)
+        except click.ClickException as error:
+            _print_click_error(error)
+            sys.exit(error.exit_code)
+        except DragomanError as error:
+            for line in getattr(error, "problems", (error,)):
+                print_error(str(line))
+            sys.exit(2 if isinstance(error, USAGE_ERRORS) else 1)
         except BrokenPipeError:
-            _leave_quietly()
+            _exit_on_broken_pipe()
         except click.Abort:
-            complain("interrupted")
+            print_error("interrupted")
             sys.exit(130)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dragoman")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
@@ -99,13 +99,13 @@ def cli(ctx: click.Context) -> None:
 
 
 def main() -> None:
-    """The console script. A fault of our own is told in one line too, unless DRAGOMAN_TRACEBACK asks for all of it."""
+    """The console script. It prints an internal error in one line, or with DRAGOMAN_TRACEBACK=1 as a traceback."""
     try:
         cli.main()
-    except Exception as fault:
+    except Exception as error:
         if os.environ.get("DRAGOMAN_TRACEBACK"):
             raise
-        complain(f"a fault of dragoman's own: {type(fault).__name__}: {fault} (DRAGOMAN_TRACEBACK=1 shows where)")
+        print_error(f"internal error: {type(error).__name__}: {error} (set DRAGOMAN_TRACEBACK=1 to see the traceback)")
         sys.exit(1)
 
 
@@ -117,24 +117,24 @@ def _attribute(command: str) -> str:
     return "import_" if command == "import" else command
 
 
-def _is_there(command: str) -> bool:
+def _exists(command: str) -> bool:
     return find_spec(_module(command)) is not None
 
 
-def _tell_click(fault: click.ClickException) -> None:
-    ctx = getattr(fault, "ctx", None)
-    message = fault.format_message()
-    if not isinstance(fault, click.UsageError):
-        complain(message)
-    elif ctx is not None and (not message or isinstance(fault, NoArgsIsHelpError)):
+def _print_click_error(error: click.ClickException) -> None:
+    ctx = getattr(error, "ctx", None)
+    message = error.format_message()
+    if not isinstance(error, click.UsageError):
+        print_error(message)
+    elif ctx is not None and (not message or isinstance(error, NoArgsIsHelpError)):
         click.echo(ctx.get_help(), err=True)
     else:
         path = ctx.command_path if ctx is not None else "dragoman"
         where = path.removeprefix("dragoman").strip()
-        complain(f"{f'{where}: ' if where else ''}{message.rstrip('.')} (see `{path} --help`)")
+        print_error(f"{f'{where}: ' if where else ''}{message.rstrip('.')} (see `{path} --help`)")
 
 
-def _leave_quietly() -> NoReturn:
-    """Whoever read our output has gone. Python would complain once more when it closes the stream."""
+def _exit_on_broken_pipe() -> NoReturn:
+    """The reader of the output has closed it. Without this, Python would report that again on exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)

@@ -1,4 +1,4 @@
-"""`dragoman adapt`: the exact upstream body, and a report of what was changed."""
+"""`dragoman adapt`: compile a request, and print the exact upstream body and the changes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import click
 import msgspec
 
 from dragoman.cli.compile_context import (
-    Errand,
-    chosen,
+    CompileContext,
+    compile_context,
     config_option,
-    errand,
     lines_option,
+    parse_choices,
     profile_options,
     source_option,
 )
-from dragoman.cli.console import clean, complain, on_terminal, pretty_json, remark, table
-from dragoman.cli.progress import watched
-from dragoman.cli.request_diff import tell_difference
-from dragoman.cli.request_files import Item, opened
+from dragoman.cli.console import is_terminal, print_error, print_json, print_note, print_table, printable
+from dragoman.cli.progress import with_progress
+from dragoman.cli.request_diff import print_diff
+from dragoman.cli.request_files import RequestItem, open_requests
 from dragoman.engine.adapt import Adapted
 from dragoman.errors import OptionError, RequestError, near_match
 from dragoman.rules import BY_NAME
 
 
-class Showing(msgspec.Struct, frozen=True):
-    """How results are told: as JSON, as a difference, with or without the report. `source` is the request's dialect."""
+class OutputFormat(msgspec.Struct, frozen=True):
+    """How to print a result: as JSON, as a diff, with or without the report. `source` is the request's dialect."""
 
     source: str
     as_json: bool
@@ -39,15 +39,15 @@ class Showing(msgspec.Struct, frozen=True):
 @click.command()
 @click.argument("file", default="-")
 @source_option
-@click.option("--to", "name", metavar="TARGET", required=True, help="PROFILE/MODEL, or a model of --config.")
-@click.option("--json", "as_json", is_flag=True, help="One object: target, path, body and changes.")
-@click.option("--diff", is_flag=True, help="Show what was changed, before and after.")
+@click.option("--to", "name", metavar="TARGET", required=True, help="PROFILE/MODEL, or a model in --config.")
+@click.option("--json", "as_json", is_flag=True, help="Print one object: target, path, body and changes.")
+@click.option("--diff", is_flag=True, help="Print a diff of before and after.")
 @click.option("--stream/--no-stream", default=None, help="Ask for a stream, or for a whole answer.")
 @click.option(
-    "--max-loss", metavar="LOSS", help="nothing, order, metadata, authority or content: refuse what loses more."
+    "--max-loss", metavar="LOSS", help="Refuse repairs that lose more: nothing, order, metadata, authority or content."
 )
-@click.option("--stop-after", metavar="RULE", default="", help="Run the rules up to this one, to see what it does.")
-@click.option("--quiet", "-q", is_flag=True, help="No report.")
+@click.option("--stop-after", metavar="RULE", default="", help="Run the rules up to this one only.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no report.")
 @lines_option
 @profile_options
 @config_option
@@ -62,77 +62,79 @@ def adapt(
     rules: tuple[str, ...],
     profiles: Path | None,
     config: Path | None,
-    **showing: bool,
+    **flags: bool,
 ) -> int:
     """Compile a request for a target.
 
-    FILE holds one request as JSON, or one a line; without it, standard input is read. The upstream body goes to
-    standard output and the report to the error stream.
+    FILE holds one request as JSON, or one request per line. Without FILE, the command reads standard input. It prints
+    the upstream body to standard output and the report to standard error.
     """
-    how = Showing(source, **showing)
-    if how.as_json and how.diff:
-        raise click.UsageError("--json and --diff are two answers to one question; give one")
+    output = OutputFormat(source, **flags)
+    if output.as_json and output.diff:
+        raise click.UsageError("--json and --diff exclude each other; give one of them")
     if stop_after and stop_after not in BY_NAME:
         raise OptionError(f'no rule is called "{stop_after}"; {near_match(stop_after, BY_NAME)}', at="--stop-after")
-    work = errand(name, chosen(profiles, rules, config), max_loss=max_loss, stream=stream, stop_after=stop_after)
-    return _adapt_all(file, lines, stream, work, how)
+    context = compile_context(
+        name, parse_choices(profiles, rules, config), max_loss=max_loss, stream=stream, stop_after=stop_after
+    )
+    return _adapt_all(file, lines, stream, context, output)
 
 
-def _adapt_all(file: str, lines: bool, stream: bool | None, work: Errand, how: Showing) -> int:
+def _adapt_all(file: str, lines: bool, stream: bool | None, context: CompileContext, output: OutputFormat) -> int:
     bad = changed = count = 0
-    with opened(file, lines) as found, watched(found) as items:
+    with open_requests(file, lines) as source, with_progress(source) as items:
         for item in items:
             count += 1
             try:
-                adapted = work.run(item.checked(), how.source, stream)
-            except RequestError as fault:
-                complain(f"{item.where}: {fault}")
+                adapted = context.compile(item.valid_body(), output.source, stream)
+            except RequestError as error:
+                print_error(f"{item.where}: {error}")
                 bad += 1
                 continue
             changed += bool(adapted.changes)
-            _tell(item, adapted, work, how)
-    if found.lines and not how.quiet:
-        remark(f"{count} requests: {changed} changed, {bad} refused")
+            _print_result(item, adapted, context, output)
+    if source.lines and not output.quiet:
+        print_note(f"{count} requests: {changed} changed, {bad} refused")
     return 1 if bad else 0
 
 
-def _tell(item: Item, adapted: Adapted, work: Errand, how: Showing) -> None:
-    if how.diff:
-        tell_difference(item.body, adapted, how.source)
-    elif how.as_json:
-        click.echo(msgspec.json.encode(_object(item, adapted, work)))
-    elif on_terminal(sys.stdout) and not item.line:
-        pretty_json(adapted.body)
+def _print_result(item: RequestItem, adapted: Adapted, context: CompileContext, output: OutputFormat) -> None:
+    if output.diff:
+        print_diff(item.body, adapted, output.source)
+    elif output.as_json:
+        click.echo(msgspec.json.encode(_json_result(item, adapted, context)))
+    elif is_terminal(sys.stdout) and not item.line:
+        print_json(adapted.body)
     else:
         click.echo(_one_line(adapted.body))
-    if not how.quiet and not how.as_json:
-        _report(item, adapted, work)
+    if not output.quiet and not output.as_json:
+        _print_report(item, adapted, context)
 
 
-def _object(item: Item, adapted: Adapted, work: Errand) -> dict[str, Any]:
+def _json_result(item: RequestItem, adapted: Adapted, context: CompileContext) -> dict[str, Any]:
     line = {"line": item.line} if item.line else {}
     body = msgspec.Raw(adapted.body)
-    return {**line, "target": work.name, "path": adapted.path, "body": body, "changes": adapted.changes}
+    return {**line, "target": context.name, "path": adapted.path, "body": body, "changes": adapted.changes}
 
 
 def _one_line(body: bytes) -> bytes:
-    """A body that goes out as it came in may be spread over lines."""
+    """The body on one line. A body that is sent unchanged may have several."""
     return msgspec.json.format(body, indent=-1) if b"\n" in body else body
 
 
-def _report(item: Item, adapted: Adapted, work: Errand) -> None:
+def _print_report(item: RequestItem, adapted: Adapted, context: CompileContext) -> None:
     if item.line:
         if adapted.changes:
-            remark(f"{clean(item.where)}: {_counted(adapted)}")
+            print_note(f"{printable(item.where)}: {_count_by_rule(adapted)}")
         return
     if not adapted.changes:
-        remark(f"{clean(work.name)}: nothing changed")
+        print_note(f"{printable(context.name)}: nothing changed")
         return
     rows = [(change.rule, change.at or "/", change.did, change.loses) for change in adapted.changes]
-    table(("rule", "at", "what was done", "loses"), rows, err=True)
+    print_table(("rule", "at", "change", "loses"), rows, err=True)
 
 
-def _counted(adapted: Adapted) -> str:
+def _count_by_rule(adapted: Adapted) -> str:
     counts: dict[str, int] = {}
     for change in adapted.changes:
         counts[change.rule] = counts.get(change.rule, 0) + 1

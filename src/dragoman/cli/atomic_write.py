@@ -1,4 +1,4 @@
-"""A file that is written anew beside the old one and takes its place at once, or not at all."""
+"""Write a new version of a file next to it, and replace the file at once or not at all."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Self
 import msgspec
 
 
-class Rewritten:
-    """The new content of a file. It replaces the old one when all went well and something was changed.
+class AtomicWriter:
+    """Collects the new content of a file. It replaces the old one if no error occurred and something changed.
 
-    `count` says how many pieces were changed. A link is followed, so that it still is one afterwards.
+    `count` is the number of changed pieces. Symbolic links are followed, so they stay links.
     """
 
     def __init__(self, path: str) -> None:
@@ -25,30 +25,30 @@ class Rewritten:
     def __enter__(self) -> Self:
         handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
         self._file = os.fdopen(handle, "wb")
-        self._beside = Path(name)
+        self._temporary = Path(name)
         return self
 
     def write(self, old: bytes, new: bytes) -> None:
         self.count += old != new
         self._file.write(new)
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
             self._close(keep=kind is None and self.count > 0)
         finally:
-            self._beside.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
 
     def _close(self, keep: bool) -> None:
         with self._file as file:
             file.flush()
             os.fsync(file.fileno())
         if keep:
-            shutil.copymode(self._path, self._beside)
-            os.replace(self._beside, self._path)
+            shutil.copymode(self._path, self._temporary)
+            os.replace(self._temporary, self._path)
 
 
-def as_before(old: bytes, new: bytes) -> bytes:
-    """The new text laid out as the old one was: spread over lines or not, with the same blanks at its end."""
+def keep_layout(old: bytes, new: bytes) -> bytes:
+    """The new JSON with the layout of the old: the same indentation and the same whitespace at the end."""
     content = old.strip()
     if new == old or new.strip() == content:
         return old

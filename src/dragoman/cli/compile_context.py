@@ -1,4 +1,4 @@
-"""What a command is asked to compile for: the target, with the user's profiles, configuration and choices."""
+"""What a command compiles for: the target, with the user's profiles, configuration and choices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from dragoman.cli.console import complain
+from dragoman.cli.console import print_error
 from dragoman.conversation.changes import Loss
 from dragoman.engine.adapt import Adapted, Options, check_choice, choose, compile_ask, loss_of, read
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
@@ -28,91 +28,99 @@ source_option = click.option(
     show_default=True,
     help="The dialect of the request: openai-chat, openai-responses, anthropic, gemini, or auto.",
 )
-lines_option = click.option("--lines", is_flag=True, help="One request a line (also known by the name *.jsonl).")
+lines_option = click.option(
+    "--lines", is_flag=True, help="FILE has one request per line (implied by the name *.jsonl)."
+)
 
 
 config_option = click.option(
-    "--config", "-c", "config", type=file_type, help="A gateway's file: its model names, rules and facts hold."
+    "--config", "-c", "config", type=file_type, help="A gateway configuration: use its model names, rules and facts."
 )
 
 
 def profile_options(command: Command) -> Command:
-    """The options that say which profiles there are and what rules are to do."""
+    """The options for profiles and rules."""
     for option in (
-        click.option("--profiles", "profiles", type=file_type, help="A TOML file of profiles of your own."),
-        click.option("--rule", "rules", metavar="NAME=VALUE", multiple=True, help="What a rule is to do; repeatable."),
+        click.option("--profiles", "profiles", type=file_type, help="A TOML file with your own profiles."),
+        click.option(
+            "--rule", "rules", metavar="NAME=VALUE", multiple=True, help="Set the option of a rule; repeatable."
+        ),
     ):
         command = option(command)
     return command
 
 
-class Choices(msgspec.Struct, frozen=True):
-    """What the user chose, read and checked."""
+class UserChoices(msgspec.Struct, frozen=True):
+    """The user's profiles, rule options and configuration file, checked."""
 
     profiles: Profiles
     rules: Mapping[str, Any]
     config: Path | None = None
 
 
-def chosen(profiles: Path | None, rules: tuple[str, ...], config: Path | None = None) -> Choices:
-    own = read_profiles_file(profiles) if profiles is not None else {}
-    return Choices(Profiles(own), dict(_rule(text) for text in rules), config)
+def parse_choices(profiles: Path | None, rules: tuple[str, ...], config: Path | None = None) -> UserChoices:
+    user_profiles = read_profiles_file(profiles) if profiles is not None else {}
+    return UserChoices(Profiles(user_profiles), dict(_parse_rule(text) for text in rules), config)
 
 
-def _rule(text: str) -> tuple[str, str]:
+def _parse_rule(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not value:
-        raise OptionError(f'"{text}" chooses nothing', at="--rule", hint="write --rule late-system=opening")
+        raise OptionError(f'"{text}" names no option', at="--rule", hint="write --rule late-system=opening")
     check_choice(name, value)
     return name, value
 
 
-class Errand(msgspec.Struct, frozen=True):
-    """A target and how to compile for it; `finish` adds what a configuration sets for a model."""
+class CompileContext(msgspec.Struct, frozen=True):
+    """A target and the options to compile for it. `finish` adds what a configuration sets for a model."""
 
     target: Target
     name: str
     options: Options
     finish: Callable[[Adapted], Adapted] = lambda adapted: adapted
 
-    def run(self, body: bytes, source: str, stream: bool | None) -> Adapted:
+    def compile(self, body: bytes, source: str, stream: bool | None) -> Adapted:
         try:
             ask = read(body, source=source, stream=stream)
             return self.finish(compile_ask(ask, self.target, self.options))
         except RecursionError:
             raise too_deep() from None
-        except Unrepresentable as fault:
+        except Unrepresentable as error:
             if not self.options.stop_after:
                 raise
             hint = f"the rules after {self.options.stop_after} would have repaired it"
-            raise Unrepresentable(fault.message, at=fault.at, hint=hint) from None
+            raise Unrepresentable(error.message, at=error.at, hint=hint) from None
 
 
-def errand(
-    name: str, given: Choices, *, max_loss: str | None = None, stream: bool | None = None, stop_after: str = ""
-) -> Errand:
-    """Where a name leads: by the configuration, if there is one, else as PROFILE/MODEL."""
+def compile_context(
+    name: str, choices: UserChoices, *, max_loss: str | None = None, stream: bool | None = None, stop_after: str = ""
+) -> CompileContext:
+    """The context for a target: a model of the configuration if there is one, else PROFILE/MODEL."""
     limit = Loss.CONTENT if max_loss is None else loss_of(max_loss)
-    if given.config is None:
-        target = choose(name, given.profiles, given.rules)
-        return Errand(target, target.name, Options(limit, stream=stream, stop_after=stop_after))
-    return _configured(name, given, None if max_loss is None else limit, stream, stop_after)
+    if choices.config is None:
+        target = choose(name, choices.profiles, choices.rules)
+        return CompileContext(target, target.name, Options(limit, stream=stream, stop_after=stop_after))
+    return _context_from_config(name, choices, None if max_loss is None else limit, stream, stop_after)
 
 
-def _configured(name: str, given: Choices, limit: Loss | None, stream: bool | None, stop_after: str) -> Errand:
+def _context_from_config(
+    name: str, choices: UserChoices, limit: Loss | None, stream: bool | None, stop_after: str
+) -> CompileContext:
     from dragoman.cli.known_names import known_names
     from dragoman.config import load
     from dragoman.upstream.configured_options import configured
     from dragoman.upstream.destinations import Routes
 
-    loaded = load(given.config, known=known_names())
+    loaded = load(choices.config, known=known_names())
     for warning in loaded.warnings:
-        complain(f"warning: {warning}")
-    found = Routes(loaded.config, given.profiles).find(name)
+        print_error(f"warning: {warning}")
+    found = Routes(loaded.config, choices.profiles).find(name)
     if not found:
         known = [*loaded.config.models, *(f"{provider}/MODEL" for provider in loaded.config.providers)]
-        raise TargetError(f'"{name}" leads nowhere in {given.config}; {near_match(name, known)}')
-    there = found[0]
-    target = patched(there.target, Layer("request", {}, given.rules)) if given.rules else there.target
-    options = Options(there.max_loss if limit is None else limit, there.synthetic, stream=stream, stop_after=stop_after)
-    return Errand(target, there.name, options, lambda adapted: configured(adapted, there))
+        raise TargetError(f'{choices.config} has no model "{name}"; {near_match(name, known)}')
+    destination = found[0]
+    target = patched(destination.target, Layer("request", {}, choices.rules)) if choices.rules else destination.target
+    options = Options(
+        destination.max_loss if limit is None else limit, destination.synthetic, stream=stream, stop_after=stop_after
+    )
+    return CompileContext(target, destination.name, options, lambda adapted: configured(adapted, destination))

@@ -1,4 +1,4 @@
-"""`dragoman config`: check the file, see what is in force, feed an editor."""
+"""`dragoman config`: check the file, show the effective values, print the schema for editors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from dragoman.config import DEFAULT_FILE, ConfigError, Known, Loaded, load
-from dragoman.config.effective_view import as_plain, as_yaml
+from dragoman.config import DEFAULT_FILE, InvalidConfig, KnownNames, Loaded, load
+from dragoman.config.effective_view import render_plain, render_yaml
 from dragoman.config.reference import json_schema
 
 config_option = click.option(
@@ -18,14 +18,14 @@ config_option = click.option(
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     envvar="DRAGOMAN_CONFIG",
-    help=f"The configuration file; by default {DEFAULT_FILE} where there is one.",
+    help=f"The configuration file; by default {DEFAULT_FILE} if it exists.",
 )
 env_option = click.option(
     "--env-file",
     "env_files",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
-    help="A file of NAME=value lines; may be given several times.",
+    help="A file with NAME=value lines; repeatable.",
 )
 
 
@@ -39,22 +39,22 @@ def config() -> None:
 @env_option
 @click.pass_context
 def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> None:
-    """Say whether the file may be used; every mistake is named with its line."""
+    """Check the file. Every mistake is reported with its line."""
     loaded = loaded_or_exit(ctx, path, env_files)
     found = loaded.config
     counts = f"{len(found.providers)} providers, {len(found.models)} models, {len(found.keys)} keys"
-    click.echo(f"{loaded.file or 'environment'}: good ({counts})")
+    click.echo(f"{loaded.file or 'environment'}: valid ({counts})")
 
 
 @config.command()
 @config_option
 @env_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object: path → value and origin.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: path → value and origin.")
 @click.pass_context
 def show(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], as_json: bool) -> None:
-    """Print what is in force, and where each value comes from; secrets are masked."""
+    """Print the effective configuration and the origin of each value. Secrets are masked."""
     loaded = loaded_or_exit(ctx, path, env_files)
-    click.echo(json.dumps(as_plain(loaded), indent=2) if as_json else as_yaml(loaded), nl=as_json)
+    click.echo(json.dumps(render_plain(loaded), indent=2) if as_json else render_yaml(loaded), nl=as_json)
 
 
 @config.command()
@@ -64,10 +64,10 @@ def schema() -> None:
 
 
 def loaded_or_exit(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> Loaded:
-    """The configuration with its warnings told; ends the command with status 1 where it is refused."""
+    """The configuration, with its warnings printed. Exits with code 1 if it is invalid."""
     try:
         loaded = load(chosen_file(path), known=known_names(ctx), env_files=env_files)
-    except ConfigError as error:
+    except InvalidConfig as error:
         click.echo(str(error), err=True)
         sys.exit(1)
     for warning in loaded.warnings:
@@ -76,16 +76,16 @@ def loaded_or_exit(ctx: click.Context, path: Path | None, env_files: tuple[Path,
 
 
 def chosen_file(path: Path | None) -> Path | None:
-    """The named file; else the default one where it exists; else none."""
+    """The named file, else the default file if it exists, else None."""
     if path is not None:
         return path
     default = Path(DEFAULT_FILE)
     return default if default.is_file() else None
 
 
-def known_names(ctx: click.Context) -> Known:
-    """The names that the main command knows; run alone, names are not checked."""
-    return ctx.find_object(Known) or Known()
+def known_names(ctx: click.Context) -> KnownNames:
+    """The names that the main command knows. Without it names are not checked."""
+    return ctx.find_object(KnownNames) or KnownNames()
 
 
 if __name__ == "__main__":

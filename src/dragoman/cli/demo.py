@@ -1,4 +1,4 @@
-"""`dragoman demo`: what providers refuse, what Dragoman makes of it, and the answer."""
+"""`dragoman demo`: what providers refuse, what Dragoman repairs, and the answer."""
 
 from __future__ import annotations
 
@@ -14,51 +14,53 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from dragoman.cli.demo_conversations import SHOWN, Shown
+from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.gateway.emulator_fallback import StandIn
+    from dragoman.gateway.emulator_fallback import EmulatorFallback
 
 OTHERS = ("anthropic", "gemini", "openai", "openai-responses", "deepseek", "mistral", "openrouter", "groq")
 PORT = 8642
 WIDTH = 110
-"""Columns where there is no terminal to ask."""
+"""The width of the output if it is no terminal."""
 
 
 @click.command()
-@click.option("--keep/--no-keep", default=None, help="Keep serving afterwards; by default on a terminal.")
-@click.option("--port", type=click.IntRange(0, 65535), help=f"Port of the gateway; by default {PORT}, or a free one.")
+@click.option("--keep/--no-keep", default=None, help="Keep the gateway running afterwards; default on a terminal.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help=f"The port of the gateway; by default {PORT}, or a free one."
+)
 def demo(keep: bool | None, port: int | None) -> int:
     """Show refusal, repair and answer for all four client dialects, on emulated providers: no keys needed."""
-    from dragoman.cli.console import console
+    from dragoman.cli.console import rich_console
 
-    stays = sys.stdout.isatty() if keep is None else keep
-    out = console()
+    keep_running = sys.stdout.isatty() if keep is None else keep
+    out = rich_console()
     if not sys.stdout.isatty():
         out.width = WIDTH
     with _running(port) as (url, emulators):
         failed = _show(out, url, emulators)
-        if stays:
-            _stay(out, url)
+        if keep_running:
+            _keep_running(out, url)
     return 1 if failed else 0
 
 
 @contextmanager
-def _running(port: int | None) -> Iterator[tuple[str, StandIn]]:
-    """A gateway on the strict emulators, in a thread of this process."""
+def _running(port: int | None) -> Iterator[tuple[str, EmulatorFallback]]:
+    """Run a gateway with the strict emulators, in a thread of this process."""
     from dragoman.config import Config, Loaded
     from dragoman.config.schema import Log, LogLevel, ProviderErrors
     from dragoman.gateway.app import Gateway
-    from dragoman.gateway.emulator_fallback import StandIn
+    from dragoman.gateway.emulator_fallback import EmulatorFallback
     from dragoman.gateway.server import Server, url_of
     from dragoman.gateway.services import Services
 
-    emulators = StandIn().start()
+    emulators = EmulatorFallback().start()
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
     services = Services(emulators.completed(Loaded(config=Config(log=quiet))))
-    listening = _bound(port)
+    listening = _bind(port)
     server = Server(services, Gateway(services, watch=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="dragoman-gateway", daemon=True)
     thread.start()
@@ -72,7 +74,7 @@ def _running(port: int | None) -> Iterator[tuple[str, StandIn]]:
         emulators.stop()
 
 
-def _bound(port: int | None) -> Any:
+def _bind(port: int | None) -> Any:
     from dragoman.gateway.server import ServeError, bind
 
     try:
@@ -83,33 +85,42 @@ def _bound(port: int | None) -> Any:
         return bind("127.0.0.1", 0)
 
 
-def _show(out: Console, url: str, emulators: StandIn) -> int:
-    """The whole show; how many conversations were not answered."""
+def _show(out: Console, url: str, emulators: EmulatorFallback) -> int:
+    """Show all conversations. Returns how many were not answered."""
     out.print()
     out.print("Dragoman: any conversation works on any model, and nothing is changed behind your back.", style="bold")
     out.print("The providers below are strict emulators on this machine. They refuse what the real ones refuse.")
-    failed = sum(_shown(out, url, emulators, number, one) for number, one in enumerate(SHOWN, 1))
-    return failed + _everywhere(out, url)
+    failed = sum(
+        _show_one(out, url, emulators, number, demo_conversation)
+        for number, demo_conversation in enumerate(DEMO_CONVERSATIONS, 1)
+    )
+    return failed + _show_table(out, url)
 
 
-def _shown(out: Console, url: str, emulators: StandIn, number: int, one: Shown) -> int:
+def _show_one(
+    out: Console, url: str, emulators: EmulatorFallback, number: int, demo_conversation: DemoConversation
+) -> int:
     from rich.text import Text
 
     out.print()
-    out.rule(Text(f"{number}. {one.client}", style="bold"), align="left", characters="-")
-    out.print(f"To {one.provider}/{one.model}: {one.why}.")
-    status, said, _ = _post(_root(emulators, one), *one.request(one.model))
-    out.print(Text(f"  directly         {status}  {_words(status, said)}", style="red"))
-    status, said, headers = _post(url, *one.request(f"{one.provider}/{one.model}"))
+    out.rule(Text(f"{number}. {demo_conversation.client}", style="bold"), align="left", characters="-")
+    out.print(f"To {demo_conversation.provider}/{demo_conversation.model}: {demo_conversation.reason}.")
+    status, answer_body, _ = _post(
+        _root(emulators, demo_conversation), *demo_conversation.request(demo_conversation.model)
+    )
+    out.print(Text(f"  directly         {status}  {_summary(status, answer_body)}", style="red"))
+    status, answer_body, headers = _post(
+        url, *demo_conversation.request(f"{demo_conversation.provider}/{demo_conversation.model}")
+    )
     style = "green" if status == 200 else "bold red"
-    out.print(Text(f"  through Dragoman {status}  {_words(status, said)}", style=style))
+    out.print(Text(f"  through Dragoman {status}  {_summary(status, answer_body)}", style=style))
     _report(out, url, headers.get("x-dragoman-request-id", ""))
     return int(status != 200)
 
 
-def _root(emulators: StandIn, one: Shown) -> str:
-    """The provider's own address, as the client's SDK would call it: the path names the version already."""
-    return emulators.urls[one.provider].removesuffix("/v1")
+def _root(emulators: EmulatorFallback, demo_conversation: DemoConversation) -> str:
+    """The provider's address as the client's SDK calls it. The path already contains the version."""
+    return emulators.urls[demo_conversation.provider].removesuffix("/v1")
 
 
 def _report(out: Console, url: str, request_id: str) -> None:
@@ -121,13 +132,13 @@ def _report(out: Console, url: str, request_id: str) -> None:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     for change in changes:
-        words = f"{change['did']} ({change['at'] or '/'}, loses {change['loses']})"
-        table.add_row(Text(f"    {change['rule']}", style="cyan"), Text(words, style="dim"))
+        text = f"{change['did']} ({change['at'] or '/'}, loses {change['loses']})"
+        table.add_row(Text(f"    {change['rule']}", style="cyan"), Text(text, style="dim"))
     out.print(table)
 
 
-def _everywhere(out: Console, url: str) -> int:
-    """The same conversations on every provider."""
+def _show_table(out: Console, url: str) -> int:
+    """Send the same conversations to every provider. Returns how many were not answered."""
     from rich.table import Table
     from rich.text import Text
 
@@ -136,11 +147,14 @@ def _everywhere(out: Console, url: str) -> int:
     out.print()
     out.rule(Text("The same conversations on every provider", style="bold"), align="left", characters="-")
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("provider", *(one.dialect for one in SHOWN)):
+    for head in ("provider", *(demo_conversation.dialect for demo_conversation in DEMO_CONVERSATIONS)):
         table.add_column(head, no_wrap=True)
     failed = 0
     for name in OTHERS:
-        statuses = [_post(url, *one.request(f"{name}/{MODELS[name][0]}"))[0] for one in SHOWN]
+        statuses = [
+            _post(url, *demo_conversation.request(f"{name}/{MODELS[name][0]}"))[0]
+            for demo_conversation in DEMO_CONVERSATIONS
+        ]
         failed += sum(status != 200 for status in statuses)
         table.add_row(name, *(Text(str(status), style="green" if status == 200 else "bold red") for status in statuses))
     out.print(table)
@@ -159,8 +173,8 @@ def _post(root: str, path: str, body: bytes) -> tuple[int, bytes, dict[str, str]
             return refusal.code, refusal.read(), named
 
 
-def _words(status: int, body: bytes) -> str:
-    """What a refusal or an answer says, in whichever dialect, on one line."""
+def _summary(status: int, body: bytes) -> str:
+    """The message of a refusal or the text of an answer, in any dialect, in one line."""
     from dragoman.wire.error_bodies import read_failure
 
     if status >= 400:
@@ -182,17 +196,17 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    from dragoman.cli.console import clean
+    from dragoman.cli.console import printable
 
-    short = clean(" ".join(text.split()))
+    short = printable(" ".join(text.split()))
     return short if len(short) <= 160 else short[:157] + "…"
 
 
-def _stay(out: Console, url: str) -> None:
-    from dragoman.cli.stop_signals import until_told
+def _keep_running(out: Console, url: str) -> None:
+    from dragoman.cli.stop_signals import raise_on_stop_signals
     from dragoman.gateway.banner import show_clients
 
-    until_told()
+    raise_on_stop_signals()
     try:
         show_clients(out, url, "claude-sonnet-4-5")
         out.print(f"\nServing at {url} until Ctrl-C. Reports: {url}/dragoman/requests/ID; metrics: {url}/metrics")

@@ -1,4 +1,4 @@
-"""Conversations that providers refuse: one for each client dialect, as they happen in real programs."""
+"""Conversations that providers refuse: one for each client dialect, taken from real programs."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ _QUESTION = "What is the weather in Paris?"
 _CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """A conversation, the client that would have it, and the provider that refuses it as it stands."""
+class DemoConversation(msgspec.Struct, frozen=True):
+    """A conversation, its client, and the provider that refuses it unchanged."""
 
     client: str
     dialect: str
     provider: str
     model: str
-    why: str
+    reason: str
     path: str
     body: dict[str, Any]
 
     def request(self, model: str) -> tuple[str, bytes]:
-        """Path and body with a model's name where the dialect has it."""
+        """The path and body, with the model's name in its place."""
         named = self.body if dialect(self.dialect).model_in_path else {"model": model, **self.body}
         return self.path.format(model=model), msgspec.json.encode(named)
 
 
-CHAT = Shown(
+CHAT = DemoConversation(
     client="OpenAI SDK, Chat Completions",
     dialect="openai-chat",
     provider="mistral",
     model="mistral-large-latest",
-    why="the history was made with another model: its call ids, a leftover field, a late instruction",
+    reason="the history was made with another model: its call ids, a leftover field, a late instruction",
     path="/v1/chat/completions",
     body={
         "messages": [
@@ -61,12 +61,12 @@ CHAT = Shown(
     },
 )
 
-RESPONSES = Shown(
+RESPONSES = DemoConversation(
     client="Codex, OpenAI SDK (Responses)",
     dialect="openai-responses",
     provider="openai-responses",
     model="gpt-5.6",
-    why="the history was cut: a tool's answer is there, the call for it is not",
+    reason="the history was cut: a tool's answer is there, the call for it is not",
     path="/v1/responses",
     body={
         "input": [
@@ -77,12 +77,12 @@ RESPONSES = Shown(
     },
 )
 
-MESSAGES = Shown(
+MESSAGES = DemoConversation(
     client="Claude Code, Anthropic SDK",
     dialect="anthropic",
     provider="anthropic",
     model="claude-sonnet-4-5",
-    why="the user interrupted a tool: the call was never answered",
+    reason="the user interrupted a tool: the call was never answered",
     path="/v1/messages",
     body={
         "max_tokens": 1024,
@@ -101,12 +101,12 @@ MESSAGES = Shown(
     },
 )
 
-GENERATE = Shown(
+GENERATE = DemoConversation(
     client="Gemini CLI, Google SDK",
     dialect="gemini",
     provider="gemini",
     model="gemini-2.5-flash",
-    why="a tool's schema comes from a library that writes all of JSON Schema",
+    reason="a tool's schema comes from a library that writes all of JSON Schema",
     path="/v1beta/models/{model}:generateContent",
     body={
         "contents": [{"role": "user", "parts": [{"text": _QUESTION}]}],
@@ -132,4 +132,4 @@ GENERATE = Shown(
     },
 )
 
-SHOWN = (CHAT, RESPONSES, MESSAGES, GENERATE)
+DEMO_CONVERSATIONS = (CHAT, RESPONSES, MESSAGES, GENERATE)

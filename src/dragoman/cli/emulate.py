@@ -1,28 +1,30 @@
-"""`dragoman emulate`: strict imitations of the providers on this machine."""
+"""`dragoman emulate`: serve strict imitations of providers on this machine."""
 
 from __future__ import annotations
 
 import asyncio
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import click
 import orjson
 
-from dragoman.cli.stop_signals import until_told
+from dragoman.cli.stop_signals import raise_on_stop_signals
 from dragoman.emulators.answer_script import BadScriptError, Script, load
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
-from dragoman.emulators.emulator_core import EmulatorCore, Record
-from dragoman.emulators.faults import BadFaultError, Fault, fault
-from dragoman.emulators.http_server import Limits, start
-from dragoman.emulators.provider import Provider
+from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
+from dragoman.emulators.faults import BadFaultError, parse_fault
+from dragoman.emulators.http_server import ServerLimits, start
+from dragoman.emulators.provider import EmulatedProvider
 
 
 @click.command("emulate")
 @click.argument("providers", nargs=-1, metavar="[PROVIDER]...")
-@click.option("--port", default=8100, show_default=True, help="The first provider's port; the others follow.")
+@click.option(
+    "--port", default=8100, show_default=True, help="The port of the first provider; the others use the next ones."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--script",
@@ -30,19 +32,21 @@ from dragoman.emulators.provider import Provider
     metavar="FILE",
     help="A YAML list of turns to answer with.",
 )
-@click.option("--strict/--lenient", default=True, help="Refuse what the real one refuses, or take any form.")
+@click.option("--strict/--lenient", default=True, help="Refuse what the real provider refuses, or accept any request.")
 @click.option(
     "--signatures",
     type=click.Choice(["lenient", "strict"]),
     default="lenient",
-    help="Whether signatures of unknown make are refused.",
+    help="Whether to refuse signatures that no emulator made.",
 )
-@click.option("--models", metavar="NAME,NAME", help="A closed list of model names; by default any name is taken.")
-@click.option("--fault", "order", metavar="FAULT", help="A standing fault, such as '429;retry-after=2;times=3'.")
-@click.option("--cut", default=0, metavar="BYTES", help="Write streams in pieces of so many bytes.")
+@click.option("--models", metavar="NAME,NAME", help="The only model names to accept; by default any.")
+@click.option("--fault", metavar="FAULT", help="Cause this fault, such as '429;retry-after=2;times=3'.")
+@click.option("--write-size", default=0, metavar="BYTES", help="Write streams in pieces of this many bytes.")
 @click.option("--max-body", default=32 << 20, show_default=True, metavar="BYTES", help="The largest request body.")
-@click.option("--log", "log_file", metavar="FILE", help="Append each request with its verdict as JSON lines.")
-@click.option("--list", "listing", is_flag=True, help="List the providers and end.")
+@click.option(
+    "--log", "log_file", metavar="FILE", help="Append each request and its verdict to this file as JSON Lines."
+)
+@click.option("--list", "listing", is_flag=True, help="List the providers and exit.")
 def emulate(
     providers: tuple[str, ...],
     port: int,
@@ -51,39 +55,31 @@ def emulate(
     strict: bool,
     signatures: str,
     models: str | None,
-    order: str | None,
-    cut: int,
+    fault: str | None,
+    write_size: int,
     max_body: int,
     log_file: str | None,
     listing: bool,
 ) -> None:
-    """Serve strict imitations of PROVIDERs, each on a port of its own; without names, the nine main ones.
+    """Serve strict imitations of PROVIDERs, each on its own port; by default the nine main ones.
 
-    They refuse what the real ones refuse, in their words, take any key, and answer with an echo or by a script.
+    They refuse what the real ones refuse, with the same messages. They accept any key, and answer with an echo or from
+    a script.
     """
     if listing:
         click.echo("\n".join(names()))
         return
-    options: dict[str, Any] = {"strict": strict, "signatures": signatures}
-    if models:
-        options["models"] = tuple(models.split(","))
+    options = {"strict": strict, "signatures": signatures, "models": models.split(",") if models else None}
+    cores = _cores(providers or MAIN, options, script_file, fault, log_file)
+    raise_on_stop_signals()
     try:
-        made = [provider(name, **options) for name in providers or MAIN]
-        scripts = [load(script_file) if script_file else Script() for _ in made]
-        standing = fault(order) if order else None
-        log = open(log_file, "a", buffering=1, encoding="utf-8") if log_file else None  # noqa: SIM115 - as long as we run
-    except (UnknownEmulatorError, BadScriptError, BadFaultError) as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"{log_file}: cannot be written: {error.strerror}") from error
-    desks = [_desk(one, script, standing, log) for one, script in zip(made, scripts, strict=True)]
-    until_told()
-    try:
-        asyncio.run(_serve(desks, host, port, Limits(body=max_body, cut=cut)))
+        asyncio.run(_serve(cores, host, port, ServerLimits(body=max_body, write_size=write_size)))
     except KeyboardInterrupt:
         click.echo("\nstopped")
     except OSError as error:
-        raise click.ClickException(f"cannot listen on {host}:{port} and up: {error.strerror}; try --port") from error
+        raise click.ClickException(
+            f"cannot listen on {host}:{port} and the next ports: {error.strerror}; choose another with --port"
+        ) from error
 
 
 MAIN = (
@@ -99,14 +95,28 @@ MAIN = (
 )
 
 
-def _desk(one: Provider, script: Script, standing: Fault | None, log: IO[str] | None) -> EmulatorCore:
-    desk = EmulatorCore(one, script, _logger(one.name, log), keep=0)
-    desk.standing = standing
-    return desk
+def _cores(
+    names: Sequence[str], options: dict[str, Any], script_file: str | None, fault: str | None, log_file: str | None
+) -> list[EmulatorCore]:
+    try:
+        emulated = [provider(name, **options) for name in names]
+        scripts = [load(script_file) if script_file else Script() for _ in names]
+        standing_fault = parse_fault(fault) if fault else None
+        log = open(log_file, "a", buffering=1, encoding="utf-8") if log_file else None  # noqa: SIM115 - open until exit
+    except (UnknownEmulatorError, BadScriptError, BadFaultError) as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{log_file}: cannot be written: {error.strerror}") from error
+    cores = [
+        EmulatorCore(one, script, _logger(one.name, log), keep=0) for one, script in zip(emulated, scripts, strict=True)
+    ]
+    for core in cores:
+        core.standing_fault = standing_fault
+    return cores
 
 
-def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
-    def write(record: Record) -> None:
+def _logger(name: str, log: IO[str] | None) -> Callable[[RecordedRequest], None]:
+    def write(record: RecordedRequest) -> None:
         line = {
             "provider": name,
             "method": record.method,
@@ -115,7 +125,7 @@ def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
             "stream": record.stream,
             "verdict": record.verdict,
             "status": record.status,
-            "says": record.says,
+            "error_body": record.error_body,
         }
         click.echo(
             f"{name}: {record.method} {record.path} {record.model} -> {record.status} {record.verdict}", err=True
@@ -126,17 +136,17 @@ def _logger(name: str, log: IO[str] | None) -> Callable[[Record], None]:
     return write
 
 
-async def _serve(desks: list[EmulatorCore], host: str, port: int, limits: Limits) -> None:
+async def _serve(cores: list[EmulatorCore], host: str, port: int, limits: ServerLimits) -> None:
     servers = []
-    for at, desk in enumerate(desks):
-        server = await start(desk, host, port + at if port else 0, limits)
+    for at, core in enumerate(cores):
+        server = await start(core, host, port + at if port else 0, limits)
         servers.append(server)
-        click.echo(_greeting(desk.provider, f"http://{host}:{server.sockets[0].getsockname()[1]}"))
+        click.echo(_greeting(core.provider, f"http://{host}:{server.sockets[0].getsockname()[1]}"))
     sys.stdout.flush()
     await asyncio.gather(*(server.serve_forever() for server in servers))
 
 
-def _greeting(one: Provider, url: str) -> str:
+def _greeting(one: EmulatedProvider, url: str) -> str:
     path, body = one.example
     text = shlex.quote(orjson.dumps(body).decode())
     return f"{one.name}\n  {url}\n  curl {url}{path} -H 'content-type: application/json' -d {text}\n"

@@ -1,4 +1,4 @@
-"""What an emulated provider says to a request, without a socket."""
+"""Whether an emulated provider accepts a request, without a socket."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
-from dragoman.emulators.provider import Provider, Refused
+from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 from dragoman.errors import OptionError
 from dragoman.profiles.profile import Profile
 from dragoman.wire.error_bodies import read_failure
 
-_OTHERWISE = {
+_EMULATOR_BY_PROFILE = {
     "anthropic-compatible": "anthropic",
     "gemini-compatible": "gemini",
     "openai-compatible": "compatible",
     "openai-compatible-lenient": "compatible-lenient",
     "strict-template": "template",
 }
-_BY_DIALECT = {
+_EMULATOR_BY_DIALECT = {
     "openai-chat": "openai",
     "openai-responses": "openai-responses",
     "anthropic": "anthropic",
     "gemini": "gemini",
 }
 
-_PARTICULAR = re.compile(r"""[0-9]+|"[^"]*"|'[^']*'|`[^`]*`""")
+_DETAILS = re.compile(r"""[0-9]+|"[^"]*"|'[^']*'|`[^`]*`""")
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """Accepted, or refused with these words."""
+class EmulatorVerdict(msgspec.Struct, frozen=True):
+    """Accepted, or refused with this status and message."""
 
     status: int = 200
-    says: str = ""
+    message: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -45,39 +45,39 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The refusal without what is particular to this request: numbers, places and quoted texts."""
-        return f"{self.status} {_PARTICULAR.sub('…', self.says)}"
+        """The refusal without the details of this request: numbers and quoted texts."""
+        return f"{self.status} {_DETAILS.sub('…', self.message)}"
 
 
-def judge_of(profile: Profile) -> str:
-    """The emulator that judges a profile best."""
+def emulator_for(profile: Profile) -> str:
+    """The emulator that is closest to a profile."""
     if profile.name in names():
         return profile.name
-    return _OTHERWISE.get(profile.name) or _BY_DIALECT[profile.dialect]
+    return _EMULATOR_BY_PROFILE.get(profile.name) or _EMULATOR_BY_DIALECT[profile.dialect]
 
 
-def judged(name: str, path: str, headers: Mapping[str, str], body: bytes, root: str = "") -> Verdict:
-    """The verdict of an emulator. `root` is what stands before the path in the provider's address."""
-    one = _emulator(name)
+def judge_request(name: str, path: str, headers: Mapping[str, str], body: bytes, root: str = "") -> EmulatorVerdict:
+    """The verdict of an emulator. `root` is the provider's base URL."""
+    emulated = _emulator(name)
     route, _, query = path.partition("?")
     prefixes = (urlsplit(root).path.rstrip("/"), "", "/v1", "/openai/v1", "/api/v1", "/v1beta")
-    owned = next((prefix + route for prefix in prefixes if one.owns("POST", prefix + route)), None)
-    if owned is None:
-        raise OptionError(f'the emulator "{name}" speaks another dialect than {route}', hint="choose with --against")
+    served = next((prefix + route for prefix in prefixes if emulated.operation_of("POST", prefix + route)), None)
+    if served is None:
+        raise OptionError(f'the emulator "{name}" does not serve {route}', hint="choose another with --against")
     lowered = {name.lower(): value for name, value in headers.items()}
-    call = one.read("POST", owned, dict(parse_qsl(query)), lowered, body)
-    refused = call if isinstance(call, Refused) else one.judge(call)
-    return Verdict() if refused is None else Verdict(refused.status, _words(refused.body))
+    request = emulated.parse_request("POST", served, dict(parse_qsl(query)), lowered, body)
+    error = request if isinstance(request, ErrorResponse) else emulated.judge(request)
+    return EmulatorVerdict() if error is None else EmulatorVerdict(error.status, _error_message(error.body))
 
 
 @cache
-def _emulator(name: str) -> Provider:
+def _emulator(name: str) -> EmulatedProvider:
     try:
         return provider(name)
-    except UnknownEmulatorError as fault:
-        raise OptionError(str(fault), at="--against") from None
+    except UnknownEmulatorError as error:
+        raise OptionError(str(error), at="--against") from None
 
 
-def _words(body: Any) -> str:
+def _error_message(body: Any) -> str:
     raw = body.encode() if isinstance(body, str) else msgspec.json.encode(body)
     return read_failure(400, {}, raw).message

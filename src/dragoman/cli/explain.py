@@ -1,4 +1,4 @@
-"""`dragoman explain`: what will be changed for a target, in sentences."""
+"""`dragoman explain`: what is changed for a target, and why, in sentences."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from dragoman.cli.compile_context import chosen, profile_options
-from dragoman.cli.console import clean
+from dragoman.cli.compile_context import parse_choices, profile_options
+from dragoman.cli.console import printable
 from dragoman.engine import explain as explaining
 from dragoman.engine.adapt import choose
 from dragoman.engine.explain import Explained, Reason
@@ -18,56 +18,55 @@ from dragoman.profiles.facts import Stance
 
 @click.command()
 @click.argument("target")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @profile_options
 def explain(target: str, as_json: bool, rules: tuple[str, ...], profiles: Path | None) -> None:
-    """Say what is changed for TARGET (PROFILE/MODEL), whatever the conversation, and why."""
-    given = chosen(profiles, rules)
-    found = explaining.explain(target, profiles=given.profiles, rules=given.rules)
+    """Explain what may be changed for TARGET (PROFILE/MODEL), and why."""
+    choices = parse_choices(profiles, rules)
+    found = explaining.explain(target, profiles=choices.profiles, rules=choices.rules)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
-    dialect = choose(target, given.profiles).dialect
-    click.echo(f"{click.style(target, bold=True)} speaks {dialect}.\n")
-    _tell("What it refuses is repaired for every client:", (one for one in found if not one.careful))
-    _tell(
-        f"Nobody knows how it takes these; they are repaired only where a client of another dialect than {dialect} "
-        "is translated:",
+    dialect = choose(target, choices.profiles).dialect
+    click.echo(f"{click.style(target, bold=True)} uses the {dialect} dialect.\n")
+    _print_section("It refuses these. They are repaired for every client:", (one for one in found if not one.careful))
+    _print_section(
+        f"It is unknown whether it accepts these. They are repaired only for clients that do not use {dialect}:",
         (one for one in found if one.careful),
     )
 
 
-def _tell(heading: str, found: Iterable[Explained]) -> None:
+def _print_section(heading: str, found: Iterable[Explained]) -> None:
     entries = list(found)
     if not entries:
         return
     click.echo(heading)
     for one in entries:
-        click.echo(f"\n  {click.style(one.rule, fg='cyan')}: {sentence(one)}")
+        click.echo(f"\n  {click.style(one.rule, fg='cyan')}: {render_rule(one)}")
         for reason in one.because:
-            click.echo(f"    {clean(because(reason))}")
+            click.echo(f"    {printable(render_reason(reason))}")
     click.echo()
 
 
-def sentence(one: Explained) -> str:
-    """The defect, what is done about it and what that loses."""
-    chosen = f" The answer chosen is `{clean(one.does)}`." if one.does else ""
-    loses = "It loses nothing." if one.loses == "nothing" else f"It loses {one.loses} at most."
-    return f"{one.defect}.{chosen} {loses}"
+def render_rule(one: Explained) -> str:
+    """The defect, the chosen option and the loss."""
+    choice = f" The option is `{printable(one.does)}`." if one.does else ""
+    loses = "It loses nothing." if one.loses == "nothing" else f"It loses at most {one.loses}."
+    return f"{one.defect}.{choice} {loses}"
 
 
-def because(reason: Reason) -> str:
-    """The fact in words, and the provider's own."""
-    words = f": “{reason.says}” (seen {reason.seen})" if reason.says else ""
-    return f"because {_stated(reason)} [{reason.fact}]{words}"
+def render_reason(reason: Reason) -> str:
+    """The fact as a sentence, with the provider's own message."""
+    quote = f": “{reason.says}” (seen {reason.seen})" if reason.says else ""
+    return f"because {_render_fact(reason)} [{reason.fact}]{quote}"
 
 
-def _stated(reason: Reason) -> str:
+def _render_fact(reason: Reason) -> str:
     if reason.value == Stance.REFUSES:
         return f"it refuses {reason.about}"
     if reason.value == Stance.UNKNOWN:
-        return f"nobody knows whether it takes {reason.about}"
+        return f"it is unknown whether it accepts {reason.about}"
     if isinstance(reason.value, dict):
-        return f"it does not take all of {', '.join(reason.value)}"
+        return f"it does not accept every value of {', '.join(reason.value)}"
     value = reason.value if isinstance(reason.value, str) else msgspec.json.encode(reason.value).decode()
     return f"of {reason.about}: {value or 'none'}"

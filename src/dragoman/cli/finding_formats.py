@@ -1,4 +1,4 @@
-"""Findings as text for people, as JSON for programs, as SARIF for code review. All are written as they are found."""
+"""Findings as text for people, as JSON for programs, as SARIF for code review. Each is printed once it is found."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import click
 import msgspec
 
 from dragoman import __version__
-from dragoman.cli.console import clean
-from dragoman.cli.request_files import Item
+from dragoman.cli.console import printable
+from dragoman.cli.request_files import RequestItem
 from dragoman.engine.lint import Finding, Severity, headline
 from dragoman.rules import ORDER
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A finding and the file it is about; `line` is 0 where the file is one request."""
+class PlacedFinding(msgspec.Struct, frozen=True):
+    """A finding with its file and line. `line` is 0 if the file is one request."""
 
     file: str
     line: int
@@ -29,13 +29,13 @@ class Report(Protocol):
 
     def begin(self) -> None: ...
 
-    def tell(self, item: Item, found: Sequence[Found]) -> None: ...
+    def add(self, item: RequestItem, findings: Sequence[PlacedFinding]) -> None: ...
 
     def end(self) -> None: ...
 
 
 class TextReport:
-    """Target by target, the defect, the provider's words, and what `adapt` does about it."""
+    """For each target the defect, the provider's message, and what `adapt` does about it."""
 
     def __init__(self, targets: Sequence[str]) -> None:
         self.count = self.errors = self.requests = 0
@@ -43,36 +43,36 @@ class TextReport:
 
     def begin(self) -> None: ...
 
-    def tell(self, item: Item, found: Sequence[Found]) -> None:
+    def add(self, item: RequestItem, findings: Sequence[PlacedFinding]) -> None:
         self.requests += 1
-        self.count += len(found)
-        self.errors += sum(one.finding.severity is Severity.ERROR for one in found)
-        for target, group in groupby(found, key=lambda one: one.finding.target):
-            click.echo(click.style(f"{clean(item.where)} → {clean(target or 'every target')}", bold=True))
-            for one in group:
-                _print(one.finding)
-        fine = [target for target in self._targets if target not in {one.finding.target for one in found}]
-        if fine and found and len(self._targets) > 1:
-            click.echo(f"{clean(item.where)}: taken as it is by {', '.join(fine)}")
+        self.count += len(findings)
+        self.errors += sum(placed.finding.severity is Severity.ERROR for placed in findings)
+        for target, group in groupby(findings, key=lambda placed: placed.finding.target):
+            click.echo(click.style(f"{printable(item.where)} → {printable(target or 'every target')}", bold=True))
+            for placed in group:
+                _print_finding(placed.finding)
+        fine = [target for target in self._targets if target not in {placed.finding.target for placed in findings}]
+        if fine and findings and len(self._targets) > 1:
+            click.echo(f"{printable(item.where)}: accepted unchanged by {', '.join(fine)}")
 
     def end(self) -> None:
         if not self.count:
-            click.echo(f"nothing found in {_some(self.requests, 'request')}", err=True)
+            click.echo(f"nothing found in {_count(self.requests, 'request')}", err=True)
             return
         warnings = self.count - self.errors
-        told = f"{_some(self.errors, 'error')}, {_some(warnings, 'warning')}"
-        click.echo(f"{_some(self.count, 'finding')} ({told}) in {_some(self.requests, 'request')}", err=True)
+        counts = f"{_count(self.errors, 'error')}, {_count(warnings, 'warning')}"
+        click.echo(f"{_count(self.count, 'finding')} ({counts}) in {_count(self.requests, 'request')}", err=True)
 
 
-def _print(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     colour = "red" if finding.severity is Severity.ERROR else "yellow"
     head = click.style(str(finding.severity), fg=colour)
-    click.echo(f"  {head} {click.style(finding.rule, fg='cyan')} at {clean(finding.at or '/')}")
-    click.echo(f"    {clean(finding.says)}")
-    click.echo(f"    → {clean(finding.did)}" + (f" (loses {finding.loses})" if finding.loses != "nothing" else ""))
+    click.echo(f"  {head} {click.style(finding.rule, fg='cyan')} at {printable(finding.at or '/')}")
+    click.echo(f"    {printable(finding.says)}")
+    click.echo(f"    → {printable(finding.did)}" + (f" (loses {finding.loses})" if finding.loses != "nothing" else ""))
 
 
-def _some(count: int, noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -85,10 +85,10 @@ class JsonReport:
     def begin(self) -> None:
         click.echo("[", nl=False)
 
-    def tell(self, item: Item, found: Sequence[Found]) -> None:
-        for one in found:
-            place = {"file": one.file, **({"line": one.line} if one.line else {})}
-            entry = {**place, **msgspec.structs.asdict(one.finding)}
+    def add(self, item: RequestItem, findings: Sequence[PlacedFinding]) -> None:
+        for placed in findings:
+            place = {"file": placed.file, **({"line": placed.line} if placed.line else {})}
+            entry = {**place, **msgspec.structs.asdict(placed.finding)}
             click.echo(("\n" if not self.count else ",\n") + msgspec.json.encode(entry).decode(), nl=False)
             self.count += 1
 
@@ -110,24 +110,24 @@ class SarifReport:
         )
         click.echo(msgspec.json.encode({"driver": driver}).decode() + ',"results":[', nl=False)
 
-    def tell(self, item: Item, found: Sequence[Found]) -> None:
-        for one in found:
+    def add(self, item: RequestItem, findings: Sequence[PlacedFinding]) -> None:
+        for placed in findings:
             comma = ",\n" if self.count else "\n"
-            click.echo(comma + msgspec.json.encode(_sarif(one)).decode(), nl=False)
+            click.echo(comma + msgspec.json.encode(_sarif_result(placed)).decode(), nl=False)
             self.count += 1
 
     def end(self) -> None:
         click.echo("]}]}")
 
 
-def _sarif(one: Found) -> dict[str, Any]:
-    finding = one.finding
-    place = {"artifactLocation": {"uri": one.file}, "region": {"startLine": max(one.line, 1)}}
-    told = f"{finding.target or 'every target'}: {finding.says}. adapt: {finding.did} (loses {finding.loses})"
+def _sarif_result(placed: PlacedFinding) -> dict[str, Any]:
+    finding = placed.finding
+    place = {"artifactLocation": {"uri": placed.file}, "region": {"startLine": max(placed.line, 1)}}
+    message = f"{finding.target or 'every target'}: {finding.says}. adapt: {finding.did} (loses {finding.loses})"
     return {
         "ruleId": finding.rule,
         "level": str(finding.severity),
-        "message": {"text": told},
+        "message": {"text": message},
         "locations": [{"physicalLocation": place, "logicalLocations": [{"fullyQualifiedName": finding.at}]}],
         "properties": {"target": finding.target, "loses": finding.loses},
     }

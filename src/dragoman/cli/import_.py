@@ -1,4 +1,4 @@
-"""`dragoman import`: the configuration of another gateway, translated."""
+"""`dragoman import`: translate the configuration of another gateway."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from pathlib import Path
 import click
 
 from dragoman.cli.config import known_names
-from dragoman.config import ConfigError, Environment, parse
-from dragoman.config.importers import Imported, as_yaml, import_lazyrouter, import_litellm, import_nnp
+from dragoman.config import Environment, InvalidConfig, parse
+from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml
 from dragoman.config.key_editing import write_file
 from dragoman.config.load import read_text
-from dragoman.config.yaml_tree import read_tree
+from dragoman.config.yaml_tree import parse_tree
 
 files_argument = click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 file_argument = click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 output_option = click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of to the terminal."
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file instead of standard output.",
 )
-force_option = click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 
 
 @click.group(name="import")
 def import_() -> None:
-    """Translate another gateway's configuration. What has no counterpart is named, never dropped in silence."""
+    """Translate another gateway's configuration. A setting without a counterpart is reported, not dropped silently."""
 
 
 @import_.command()
@@ -38,7 +41,7 @@ def import_() -> None:
 @click.pass_context
 def litellm(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
     """Translate LiteLLM's config.yaml."""
-    _tell(ctx, lambda: import_litellm(_read(file), os.environ), f"LiteLLM, {file.name}", output, force)
+    _write_translation(ctx, lambda: import_litellm(_read(file), os.environ), f"LiteLLM, {file.name}", output, force)
 
 
 @import_.command()
@@ -48,7 +51,9 @@ def litellm(ctx: click.Context, file: Path, output: Path | None, force: bool) ->
 @click.pass_context
 def lazyrouter(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
     """Translate LazyRouter's config.yaml."""
-    _tell(ctx, lambda: import_lazyrouter(_read(file), os.environ), f"LazyRouter, {file.name}", output, force)
+    _write_translation(
+        ctx, lambda: import_lazyrouter(_read(file), os.environ), f"LazyRouter, {file.name}", output, force
+    )
 
 
 @import_.command()
@@ -59,37 +64,41 @@ def lazyrouter(ctx: click.Context, file: Path, output: Path | None, force: bool)
 def nnp(ctx: click.Context, files: tuple[Path, ...], output: Path | None, force: bool) -> None:
     """Translate NNP AI Router's three files: providers, models and user keys."""
     origin = f"NNP AI Router, {', '.join(file.name for file in files)}"
-    _tell(ctx, lambda: import_nnp({str(file): _read(file) for file in files}, os.environ), origin, output, force)
+    _write_translation(
+        ctx, lambda: import_nnp({str(file): _read(file) for file in files}, os.environ), origin, output, force
+    )
 
 
 def _read(file: Path) -> object:
-    return read_tree(read_text(file), file.name).plain()
+    return parse_tree(read_text(file), file.name).plain()
 
 
-def _tell(ctx: click.Context, translate: Callable[[], Imported], origin: str, output: Path | None, force: bool) -> None:
-    """Write the translation, tell the notes, and say whether it may be used as it is."""
+def _write_translation(
+    ctx: click.Context, translate: Callable[[], Imported], origin: str, output: Path | None, force: bool
+) -> None:
+    """Write the translation, print its notes, and check that it is valid."""
     if output is not None and output.exists() and not force:
-        raise click.ClickException(f"{output} is there already; --force overwrites it")
+        raise click.ClickException(f"{output} exists already; use --force to overwrite it")
     try:
         imported = translate()
-    except ConfigError as error:
+    except InvalidConfig as error:
         click.echo(str(error), err=True)
         sys.exit(1)
-    text = as_yaml(imported, origin)
+    text = render_yaml(imported, origin)
     if output is not None:
         write_file(output, text)
     else:
         click.echo(text, nl=False)
     for note in imported.notes:
         click.echo(f"note: {note}", err=True)
-    _checked(ctx, text, output)
+    _check_translation(ctx, text, output)
 
 
-def _checked(ctx: click.Context, text: str, output: Path | None) -> None:
+def _check_translation(ctx: click.Context, text: str, output: Path | None) -> None:
     try:
         parse(text, file=output.name if output else "imported", known=known_names(ctx), variables=Environment({}))
-    except ConfigError as error:
-        click.echo(f"{error}\nThe translation needs these corrections before it can be used.", err=True)
+    except InvalidConfig as error:
+        click.echo(f"{error}\nCorrect the translation before you use it.", err=True)
         sys.exit(1)
 
 

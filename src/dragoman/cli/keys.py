@@ -1,4 +1,4 @@
-"""`dragoman keys`: clients that may use the gateway."""
+"""`dragoman keys`: the keys of clients that may use the gateway."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from dragoman.cli.config import known_names
-from dragoman.config import DEFAULT_FILE, ConfigError, Key, Loaded, parse
+from dragoman.config import DEFAULT_FILE, ClientKey, InvalidConfig, Loaded, parse
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.key_editing import add_key, remove_key, write_file
 from dragoman.config.load import read_environment, read_text
@@ -30,35 +30,35 @@ file_option = click.option(
 
 @click.group()
 def keys() -> None:
-    """Make, list and revoke client keys. Only their hashes are stored."""
+    """Create, list and revoke client keys. Only their hashes are stored."""
 
 
 @keys.command()
 @click.argument("name")
 @file_option
-@click.option("--models", multiple=True, help="A model it may ask for; may be given several times or with commas.")
-@click.option("--endpoints", multiple=True, help="A path it may call; may be given several times or with commas.")
+@click.option("--models", multiple=True, help="A model that it may use; repeatable, or separated by commas.")
+@click.option("--endpoints", multiple=True, help="A path that it may call; repeatable, or separated by commas.")
 @click.option("--rpm", type=click.IntRange(min=1), help="Requests per minute.")
 @click.option("--tpm", type=click.IntRange(min=1), help="Tokens per minute.")
 @click.option("--concurrent", type=click.IntRange(min=1), help="Requests at the same time.")
-@click.option("--expires", help="A date or time from which on it is refused, e.g. 2030-01-01.")
+@click.option("--expires", help="The date or time when it expires, such as 2030-01-01.")
 @click.option("--admin", is_flag=True, help="May see all reports.")
 @click.pass_context
-def create(ctx: click.Context, /, name: str, path: Path, **given: Any) -> None:
-    """Make a key, print it this once, and add its hash to the file."""
+def create(ctx: click.Context, /, name: str, path: Path, **options: Any) -> None:
+    """Create a key, print it once, and add its hash to the file."""
     key = make_key()
-    entry = _entry(sha256_of(key), given)
+    entry = _entry(sha256_of(key), options)
     try:
         text = read_text(path) if path.exists() else ""
         changed = add_key(text, name, entry, path.name)
-        made = _accepted(ctx, changed, path).config.keys[name]
+        created = _load(ctx, changed, path).config.keys[name]
         write_file(path, changed)
-    except ConfigError as error:
-        _end(error)
+    except InvalidConfig as error:
+        _fail(error)
     click.echo(key)
-    click.echo(f'"{name}" is in {path}. The key above is shown only now: keep it.', err=True)
-    if made.expires is not None and made.expires <= datetime.now(UTC):
-        click.echo(f"note: it has expired already ({made.expires.isoformat()})", err=True)
+    click.echo(f'"{name}" is in {path}. The key is shown only now: store it safely.', err=True)
+    if created.expires is not None and created.expires <= datetime.now(UTC):
+        click.echo(f"note: it has already expired ({created.expires.isoformat()})", err=True)
 
 
 @keys.command(name="list")
@@ -67,13 +67,13 @@ def create(ctx: click.Context, /, name: str, path: Path, **given: Any) -> None:
 def list_keys(ctx: click.Context, path: Path) -> None:
     """List the keys of the file with their limits."""
     try:
-        loaded = _accepted(ctx, read_text(path), path)
-    except ConfigError as error:
-        _end(error)
+        loaded = _load(ctx, read_text(path), path)
+    except InvalidConfig as error:
+        _fail(error)
     for name, key in loaded.config.keys.items():
         click.echo(f"{name:<20} {key.sha256[:8]}…  {_limits(key)}")
     if not loaded.config.keys:
-        click.echo("no keys; make one with: dragoman keys create NAME", err=True)
+        click.echo("there are no keys; create one with: dragoman keys create NAME", err=True)
 
 
 @keys.command()
@@ -81,23 +81,23 @@ def list_keys(ctx: click.Context, path: Path) -> None:
 @file_option
 @click.pass_context
 def revoke(ctx: click.Context, name: str, path: Path) -> None:
-    """Remove a key from the file; a running gateway refuses it from its next reload on."""
+    """Remove a key from the file. A running gateway refuses it after its next reload."""
     try:
         write_file(path, remove_key(read_text(path), name, path.name))
-    except ConfigError as error:
-        _end(error)
+    except InvalidConfig as error:
+        _fail(error)
     click.echo(f'"{name}" is revoked', err=True)
 
 
-def _entry(sha256: str, given: dict[str, Any]) -> dict[str, Any]:
+def _entry(sha256: str, options: dict[str, Any]) -> dict[str, Any]:
     names = {
-        "allowed_models": _split(given["models"]),
-        "allowed_endpoints": _split(given["endpoints"]),
-        "requests_per_minute": given["rpm"],
-        "tokens_per_minute": given["tpm"],
-        "concurrent": given["concurrent"],
-        "expires": given["expires"],
-        "admin": given["admin"],
+        "allowed_models": _split(options["models"]),
+        "allowed_endpoints": _split(options["endpoints"]),
+        "requests_per_minute": options["rpm"],
+        "tokens_per_minute": options["tpm"],
+        "concurrent": options["concurrent"],
+        "expires": options["expires"],
+        "admin": options["admin"],
     }
     return {"sha256": sha256} | {name: value for name, value in names.items() if value}
 
@@ -106,15 +106,15 @@ def _split(values: tuple[str, ...]) -> list[str]:
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
-def _accepted(ctx: click.Context, text: str, path: Path) -> Loaded:
-    """The text as the gateway would read it."""
+def _load(ctx: click.Context, text: str, path: Path) -> Loaded:
+    """Parse the text as the gateway does."""
     beside = path.parent / ".env"
     variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
     return parse(text, file=path.name, known=known_names(ctx), variables=variables)
 
 
-def _limits(key: Key) -> str:
-    said = (
+def _limits(key: ClientKey) -> str:
+    parts = (
         f"models: {', '.join(key.allowed_models)}" if key.allowed_models else "all models",
         f"endpoints: {', '.join(key.allowed_endpoints)}" if key.allowed_endpoints else "",
         f"{key.requests_per_minute} requests/min" if key.requests_per_minute else "",
@@ -123,14 +123,14 @@ def _limits(key: Key) -> str:
         _expiry(key.expires),
         "admin" if key.admin else "",
     )
-    return "; ".join(filter(None, said))
+    return "; ".join(filter(None, parts))
 
 
 def _expiry(expires: datetime | None) -> str:
     return f"until {expires.isoformat()}" if expires else ""
 
 
-def _end(error: ConfigError) -> NoReturn:
+def _fail(error: InvalidConfig) -> NoReturn:
     click.echo(str(error), err=True)
     sys.exit(1)
 

@@ -1,4 +1,4 @@
-"""`dragoman profiles`: what is known of each provider, where it was said, and by what evidence."""
+"""`dragoman profiles`: the facts of each provider, the layer that sets them, and their evidence."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.compile_context import chosen, profile_options
-from dragoman.cli.console import clean, table
+from dragoman.cli.compile_context import parse_choices, profile_options
+from dragoman.cli.console import print_table, printable
 from dragoman.engine.evidence import evidence
 from dragoman.engine.lint import ANY_MODEL
 from dragoman.profiles.facts import ANY_SETTING, Facts
@@ -19,8 +19,8 @@ from dragoman.profiles.profile import Evidence, Layer, Profiles, Target
 DEFAULT = "default"
 
 
-class Stated(msgspec.Struct, frozen=True):
-    """One fact of a target: its value, the layer that said so, and what is behind it."""
+class StatedFact(msgspec.Struct, frozen=True):
+    """One fact of a target: its value, the layer that sets it, and its evidence."""
 
     fact: str
     value: Any
@@ -30,24 +30,24 @@ class Stated(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("name", metavar="[NAME[/MODEL]]", required=False)
-@click.option("--all", "everything", is_flag=True, help="Facts at their default too.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--all", "everything", is_flag=True, help="Include facts with their default value.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @profile_options
 def profiles(name: str | None, everything: bool, as_json: bool, rules: tuple[str, ...], profiles: Path | None) -> None:
-    """List the profiles, or show each fact of one, the layer it comes from and its evidence.
+    """List the profiles, or show each fact of one with the layer that sets it and its evidence.
 
-    With PROFILE/MODEL the facts of that model; with PROFILE alone those of its newest generation.
+    PROFILE/MODEL shows the facts of that model, PROFILE those of the newest models.
     """
-    given = chosen(profiles, rules)
+    choices = parse_choices(profiles, rules)
     if name is None:
-        _list(given.profiles, as_json)
+        _list(choices.profiles, as_json)
         return
-    target = given.profiles.target(name if "/" in name else f"{name}/{ANY_MODEL}")
-    stated = [one for one in stated_facts(target, given.profiles) if everything or one.origin != DEFAULT]
+    target = choices.profiles.target(name if "/" in name else f"{name}/{ANY_MODEL}")
+    stated = [one for one in stated_facts(target, choices.profiles) if everything or one.origin != DEFAULT]
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(stated)).decode())
     else:
-        _show(target, stated, given.profiles)
+        _show(target, stated, choices.profiles)
 
 
 def _list(known: Profiles, as_json: bool) -> None:
@@ -57,11 +57,11 @@ def _list(known: Profiles, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(plain)).decode())
         return
     rows = [(one.name, one.title, one.dialect, one.url) for one in found]
-    table(("profile", "title", "dialect", "address"), rows)
+    print_table(("profile", "title", "dialect", "address"), rows)
 
 
-def stated_facts(target: Target, known: Profiles) -> Iterator[Stated]:
-    """Every fact of a target, tables by their entries, in the order of the catalogue."""
+def stated_facts(target: Target, known: Profiles) -> Iterator[StatedFact]:
+    """Every fact of a target in the order of the catalogue. A table gives one fact per entry."""
     layers = known.layers(target.profile, target.model)
     plain: dict[str, Any] = msgspec.to_builtins(target.facts)
     for fact in Facts.__struct_fields__:
@@ -74,15 +74,15 @@ def stated_facts(target: Target, known: Profiles) -> Iterator[Stated]:
         else:
             yield _stated(fact, value, layers, target, known)
     for rule, choice in target.choices.items():
-        yield Stated(f"rule {rule}", choice, _rule_origin(rule, layers), ())
+        yield StatedFact(f"rule {rule}", choice, _rule_origin(rule, layers), ())
 
 
-def _stated(fact: str, value: Any, layers: list[Layer], target: Target, known: Profiles) -> Stated:
-    return Stated(fact, value, _origin(fact, layers), tuple(evidence(target, [fact], known)))
+def _stated(fact: str, value: Any, layers: list[Layer], target: Target, known: Profiles) -> StatedFact:
+    return StatedFact(fact, value, _origin(fact, layers), tuple(evidence(target, [fact], known)))
 
 
 def _origin(fact: str, layers: list[Layer]) -> str:
-    """The last layer that spoke of it."""
+    """The last layer that sets the fact."""
     table, _, entry = fact.partition(".")
     for layer in reversed(layers):
         content = layer.facts.get(table)
@@ -95,45 +95,45 @@ def _rule_origin(rule: str, layers: list[Layer]) -> str:
     return next((layer.origin for layer in reversed(layers) if rule in layer.rules), DEFAULT)
 
 
-def _show(target: Target, stated: list[Stated], known: Profiles) -> None:
+def _show(target: Target, stated: list[StatedFact], known: Profiles) -> None:
     profile = target.profile
-    click.echo(f"{click.style(profile.name, bold=True)}: {clean(profile.title or profile.name)}, {profile.dialect}")
-    click.echo(f"address  {clean(profile.url or '(you give it)')}")
+    click.echo(f"{click.style(profile.name, bold=True)}: {printable(profile.title or profile.name)}, {profile.dialect}")
+    click.echo(f"address  {printable(profile.url or '(you set it)')}")
     if profile.key.names:
         click.echo(f"key      {' or '.join(profile.key.names)}")
     globs = [glob for models in profile.models for glob in models.globs]
     if globs:
-        click.echo(f"models   {clean(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")
-    rows = [(one.fact, _value(one), _cut(one.origin, 40), _evidence(one)) for one in stated]
-    table(("fact", "value", "said by", "evidence"), rows)
+        click.echo(f"models   {printable(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")
+    rows = [(one.fact, _value(one), _shorten(one.origin, 40), _evidence(one)) for one in stated]
+    print_table(("fact", "value", "set by", "evidence"), rows)
 
 
-def _value(one: Stated) -> str:
-    """The value; of a setting only what is not as with any other."""
+def _value(one: StatedFact) -> str:
+    """The value. Of a setting only what differs from the default."""
     if not one.fact.startswith("settings."):
-        return _short(one.value)
+        return _render_value(one.value)
     usual = msgspec.to_builtins(ANY_SETTING)
-    return _short({key: value for key, value in one.value.items() if value != usual[key]}) or "accepts"
+    return _render_value({key: value for key, value in one.value.items() if value != usual[key]}) or "accepts"
 
 
-def _short(value: Any) -> str:
+def _render_value(value: Any) -> str:
     if isinstance(value, str):
         return value or "(none)"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_short(one)}" for key, one in value.items() if one not in (None, [], ()))
+        return ", ".join(f"{key} {_render_value(one)}" for key, one in value.items() if one not in (None, [], ()))
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "(none)"
     return "yes" if value is True else "no" if value is False else str(value)
 
 
-def _evidence(one: Stated) -> str:
+def _evidence(one: StatedFact) -> str:
     if not one.evidence:
         return ""
     first = one.evidence[0]
-    words = f"“{first.says}”" if first.says else first.source
+    quote = f"“{first.says}”" if first.says else first.source
     more = f" (+{len(one.evidence) - 1})" if len(one.evidence) > 1 else ""
-    return f"{first.kind} {first.seen}: {words}{more}"
+    return f"{first.kind} {first.seen}: {quote}{more}"
 
 
-def _cut(text: str, width: int) -> str:
+def _shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from dragoman.cli.config import chosen_file, config_option, env_option
-from dragoman.cli.console import clean, complain, table
-from dragoman.cli.emulator_verdict import Verdict, judge_of, judged
+from dragoman.cli.console import print_error, print_table, printable
+from dragoman.cli.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.cli.reproduction import Reproduction, reproduction
 from dragoman.errors import DragomanError, OptionError
 from dragoman.store import Failure, read_failure, read_failures
@@ -44,7 +44,7 @@ def replay(
     """
     failures = list(_failures(source))
     if not failures:
-        raise OptionError("holds no refusals", at=clean(source))
+        raise OptionError("holds no refusals", at=printable(source))
     if (how["minimise"] or how["test"]) and len(failures) > 1:
         hint = f"choose one, as in {source}:{failures[-1][0]}"
         raise OptionError(f"has {len(failures)} refusals; --minimise and --as-test take one", at=source, hint=hint)
@@ -54,8 +54,8 @@ def replay(
         try:
             found = reproduction(failure, target, file, env_files)
             bad += _replayed(number, found, against, file, env_files, **how)
-        except DragomanError as fault:
-            complain(f"line {number}: {fault}")
+        except DragomanError as error:
+            print_error(f"line {number}: {error}")
             bad += 1
     return 1 if bad else 0
 
@@ -69,10 +69,10 @@ def _failures(source: str) -> Iterator[tuple[int, Failure]]:
             yield from ((at, read_failure(line)) for at, line in enumerate(sys.stdin, 1) if line.strip())
         else:
             yield from _from_file(source)
-    except ValueError as fault:
-        raise OptionError(str(fault)) from None
-    except OSError as fault:
-        raise OptionError(f"cannot be read: {fault.strerror}", at=source) from None
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    except OSError as error:
+        raise OptionError(f"cannot be read: {error.strerror}", at=source) from None
 
 
 def _from_file(source: str) -> Iterator[tuple[int, Failure]]:
@@ -99,7 +99,7 @@ def _replayed(
     as_json: bool,
 ) -> int:
     """One refusal; 1 where it is still one."""
-    emulator = against or judge_of(found.destination.target.profile)
+    emulator = against or emulator_for(found.destination.target.profile)
     if minimise:
         found, verdict = _shrunk(found, emulator, direct)
     else:
@@ -115,16 +115,16 @@ def _replayed(
     return _sent(found, file, env_files) if send else int(not verdict.accepted)
 
 
-def _judged(found: Reproduction, emulator: str, direct: bool) -> Verdict:
+def _judged(found: Reproduction, emulator: str, direct: bool) -> EmulatorVerdict:
     root = found.destination.base_url
     if direct:
         path, headers, body = found.direct()
-        return judged(emulator, path, headers, body)
+        return judge_request(emulator, path, headers, body)
     adapted = found.adapted
-    return judged(emulator, adapted.path, adapted.headers, adapted.body, root)
+    return judge_request(emulator, adapted.path, adapted.headers, adapted.body, root)
 
 
-def _shrunk(found: Reproduction, emulator: str, direct: bool) -> tuple[Reproduction, Verdict]:
+def _shrunk(found: Reproduction, emulator: str, direct: bool) -> tuple[Reproduction, EmulatorVerdict]:
     """The smallest request that is refused for the same reason."""
     from dragoman.engine.minimise import minimised
 
@@ -143,7 +143,7 @@ def _shrunk(found: Reproduction, emulator: str, direct: bool) -> tuple[Reproduct
     return smallest, _judged(smallest, emulator, direct)
 
 
-def _object(number: int, found: Reproduction, emulator: str, verdict: Verdict) -> dict[str, Any]:
+def _object(number: int, found: Reproduction, emulator: str, verdict: EmulatorVerdict) -> dict[str, Any]:
     failure = found.failure
     return {
         "line": number,
@@ -156,27 +156,27 @@ def _object(number: int, found: Reproduction, emulator: str, verdict: Verdict) -
         "differs": found.differs(),
         "emulator": emulator,
         "accepted": verdict.accepted,
-        "says": verdict.says,
+        "says": verdict.message,
     }
 
 
-def _tell(number: int, found: Reproduction, emulator: str, verdict: Verdict, direct: bool) -> None:
+def _tell(number: int, found: Reproduction, emulator: str, verdict: EmulatorVerdict, direct: bool) -> None:
     failure, adapted = found.failure, found.adapted
     when = f"{failure.timestamp}  " if failure.timestamp else ""
-    click.echo(f"line {number}  {when}{clean(failure.target)}  {failure.client_dialect} → {adapted.dialect}")
-    click.echo(f"  said        {failure.status_code or ''} {clean(failure.error)}")
+    click.echo(f"line {number}  {when}{printable(failure.target)}  {failure.client_dialect} → {adapted.dialect}")
+    click.echo(f"  said        {failure.status_code or ''} {printable(failure.error)}")
     for name, words in found.outline():
-        click.echo(f"  {name:<11} {clean(words)}")
+        click.echo(f"  {name:<11} {printable(words)}")
     differs = found.differs()
     if failure.sent_request is not None:
         told = f"not as it was sent then, at {', '.join(differs[:5])}" if differs else "as it was sent then"
         click.echo(f"  compiles    {told}")
     what = "the client's own request" if direct else "it"
-    told = f"accepts {what}" if verdict.accepted else f"refuses {what}: {verdict.status} {verdict.says}"
-    click.echo(f"  emulator    {emulator} {clean(told)}")
+    told = f"accepts {what}" if verdict.accepted else f"refuses {what}: {verdict.status} {verdict.message}"
+    click.echo(f"  emulator    {emulator} {printable(told)}")
     if adapted.changes:
         rows = [(change.rule, change.at or "/", change.did, change.loses) for change in adapted.changes]
-        table(("rule", "at", "what was done", "loses"), rows)
+        print_table(("rule", "at", "what was done", "loses"), rows)
     else:
         click.echo("  nothing is changed")
 
@@ -192,9 +192,9 @@ def _sent(found: Reproduction, file: Path | None, env_files: tuple[Path, ...]) -
 
     failure, answer = asyncio.run(found.send(file, env_files))
     if failure is not None:
-        click.echo(f"  provider    refuses it: {failure.status} {clean(failure.message)}")
+        click.echo(f"  provider    refuses it: {failure.status} {printable(failure.message)}")
         return 1
-    click.echo(f"  provider    answers: {clean(answer[:400])}")
+    click.echo(f"  provider    answers: {printable(answer[:400])}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Before and after: in one dialect as JSON, across dialects as the script of the conversation."""
+"""A diff of a request before and after: as JSON in one dialect, in script notation across dialects."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from dragoman.cli.console import clean, on_terminal
+from dragoman.cli.console import is_terminal, printable
 from dragoman.conversation.script import show
 from dragoman.engine.adapt import Adapted, read
 from dragoman.errors import MalformedRequest
 
-LONGEST = 20_000
-"""So many lines can be compared in reasonable time."""
+MAX_LINES = 20_000
+"""More lines cannot be compared in reasonable time."""
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def tell_difference(request: bytes, adapted: Adapted, source: str) -> None:
-    """Print what was changed, coloured on a terminal."""
+def print_diff(request: bytes, adapted: Adapted, source: str) -> None:
+    """Print the diff, coloured on a terminal."""
     before, after = _sides(request, adapted, source)
-    coloured = on_terminal(sys.stdout)
-    for line in difference(before, after):
-        text = clean(line)
+    coloured = is_terminal(sys.stdout)
+    for line in unified_diff(before, after):
+        text = printable(line)
         click.echo(click.style(text, fg=_COLOURS.get(text[:1])) if coloured else text)
 
 
-def difference(before: str, after: str) -> Iterator[str]:
-    """The lines of a unified difference."""
+def unified_diff(before: str, after: str) -> Iterator[str]:
+    """The lines of a unified diff."""
     old, new = before.split("\n"), after.split("\n")
-    if max(len(old), len(new)) > LONGEST:
-        raise MalformedRequest("too long to be compared line by line", hint="compare the bodies with --json instead")
+    if max(len(old), len(new)) > MAX_LINES:
+        raise MalformedRequest(
+            "the request is too long to compare line by line", hint="compare the bodies with --json instead"
+        )
     yield from difflib.unified_diff(old, new, "before", "after", lineterm="")
 
 

@@ -1,11 +1,11 @@
-"""`dragoman rules`: the catalogue of repairs, or the page of one."""
+"""`dragoman rules`: the list of rules, or the page of one."""
 
 from __future__ import annotations
 
 import click
 import msgspec
 
-from dragoman.cli.console import console, table
+from dragoman.cli.console import print_table, rich_console
 from dragoman.engine.lint import headline
 from dragoman.errors import OptionError, near_match
 from dragoman.rules import BY_NAME, GROUPS
@@ -14,11 +14,11 @@ from dragoman.rules.rule import FAIL, KEEP, Rule
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def rules(name: str | None, as_json: bool) -> None:
     """List the rules in the order in which they run, or show the page of one.
 
-    Every rule takes `keep` (leave it alone) and `fail` (refuse the request), besides options of its own.
+    Besides its own options, every rule takes `keep` (change nothing) and `fail` (refuse the request).
     """
     if name is not None and name not in BY_NAME:
         raise OptionError(f'no rule is called "{name}"; {near_match(name, BY_NAME)}')
@@ -27,7 +27,7 @@ def rules(name: str | None, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(described[0] if name else described)).decode())
     elif name is None:
         rows = [(rule.name, group, headline(rule), str(rule.loses)) for group, rule in _all()]
-        table(("rule", "group", "defect", "loses at most"), rows)
+        print_table(("rule", "group", "defect", "loses at most"), rows)
     else:
         _page(BY_NAME[name])
 
@@ -37,7 +37,7 @@ def _all() -> list[tuple[str, Rule]]:
 
 
 def _page(rule: Rule) -> None:
-    console().print(f"[bold cyan]{rule.name}[/]", highlight=False)
+    rich_console().print(f"[bold cyan]{rule.name}[/]", highlight=False)
     click.echo(f"\n{rule.text}\n")
     click.echo(f"Options: {', '.join(_options(rule))}")
 
@@ -45,7 +45,7 @@ def _page(rule: Rule) -> None:
 def _options(rule: Rule) -> list[str]:
     own = list(rule.options)
     if own and not rule.optional:
-        own[0] += " (unless you choose)"
+        own[0] += " (default)"
     return [*own, *(["any text"] if rule.free else []), KEEP, FAIL]
 
 

@@ -1,4 +1,4 @@
-"""`dragoman serve`: the gateway."""
+"""`dragoman serve`: run the gateway."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dragoman.cli.config import chosen_file, config_option, env_option
 @click.command()
 @config_option
 @env_option
-@click.option("--host", help="Address to bind; by default the file's, else 127.0.0.1.")
-@click.option("--port", "-p", type=click.IntRange(0, 65535), help="Port to bind; 0 takes a free one.")
-@click.option("--workers", "-w", type=click.IntRange(1, 256), help="Processes that share the port.")
+@click.option("--host", help="The address to listen on; by default the file's, else 127.0.0.1.")
+@click.option("--port", "-p", type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one.")
+@click.option("--workers", "-w", type=click.IntRange(1, 256), help="The number of processes that share the port.")
 @click.option(
     "--reload/--no-reload",
     default=True,
     show_default=True,
-    help="Take a changed configuration at once; SIGHUP does it in any case.",
+    help="Load a changed configuration at once. SIGHUP always does.",
 )
 def serve(
     path: Path | None,
@@ -30,17 +30,17 @@ def serve(
     workers: int | None,
     reload: bool,
 ) -> None:
-    """Serve every client dialect on one port, whatever provider stands behind a model.
+    """Serve every client dialect on one port, for models of any provider.
 
-    With no file, providers are found by their environment variables; with none of those either, the strict emulators
-    stand in.
+    Without a file, the gateway uses the providers whose keys are in the environment. Without keys, it uses the strict
+    emulators instead.
     """
-    from dragoman.config import ConfigError
+    from dragoman.config import InvalidConfig
     from dragoman.gateway.server import Plan, run
 
     try:
         code = run(Plan(chosen_file(path), env_files, host, port, workers, reload))
-    except ConfigError as error:
+    except InvalidConfig as error:
         click.echo(str(error), err=True)
         code = 1
     sys.exit(code)

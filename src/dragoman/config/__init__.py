@@ -1,16 +1,24 @@
-"""The user's file: one YAML, typed, with every mistake named by file, line and key.
+"""The user's configuration: one YAML file, typed. Every mistake is reported with file, line and key.
 
-loaded = load(Path("dragoman.yaml"), known=Known(profiles=…, rules=…))
+loaded = load(Path("dragoman.yaml"), known=KnownNames(profiles=…, rules=…))
 loaded.config.models["smart"].target
 """
 
 from dragoman.config.access import Client, Clients
-from dragoman.config.errors import ConfigError, Problem
+from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.file_watch import ConfigFile
-from dragoman.config.known_names import Known
+from dragoman.config.known_names import KnownNames
 from dragoman.config.load import DEFAULT_FILE, Loaded, load, parse
-from dragoman.config.model_targets import Place, Reason, Treatment, fallbacks, merged, place, treatment
-from dragoman.config.schema import Config, Key, Model, Provider
+from dragoman.config.model_targets import (
+    ConfiguredTarget,
+    FallbackReason,
+    TargetSettings,
+    find_fallbacks,
+    find_target,
+    merge_options,
+    settings_for,
+)
+from dragoman.config.schema import ClientKey, Config, Model, Provider
 from dragoman.config.secret import Secret
 from dragoman.config.validation import is_loopback, public_bind_refusal
 from dragoman.config.variables import Environment
@@ -18,27 +26,27 @@ from dragoman.config.variables import Environment
 __all__ = [
     "DEFAULT_FILE",
     "Client",
+    "ClientKey",
     "Clients",
     "Config",
-    "ConfigError",
     "ConfigFile",
+    "ConfiguredTarget",
     "Environment",
-    "Key",
-    "Known",
+    "FallbackReason",
+    "InvalidConfig",
+    "KnownNames",
     "Loaded",
     "Model",
-    "Place",
     "Problem",
     "Provider",
-    "Reason",
     "Secret",
-    "Treatment",
-    "fallbacks",
+    "TargetSettings",
+    "find_fallbacks",
+    "find_target",
     "is_loopback",
     "load",
-    "merged",
+    "merge_options",
     "parse",
-    "place",
     "public_bind_refusal",
-    "treatment",
+    "settings_for",
 ]

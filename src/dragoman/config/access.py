@@ -1,9 +1,9 @@
-"""Who is asking, and what they may ask for.
+"""Which client sends a request, and what it may use.
 
-A presented key is hashed and looked up by its hash. How long that takes says nothing about the keys that exist: nobody
-can steer the bytes of a SHA-256 towards a stored one. The last comparison is in constant time all the same.
+The gateway looks up a presented key by its SHA-256. The time of the lookup reveals nothing about the stored keys,
+because nobody can choose the bytes of a hash. The last comparison takes constant time anyway.
 
-What a key may do is decided before it is looked up whether a model exists: a refusal gives no name away.
+The permissions of a key are checked before the model is looked up, so a refusal does not reveal which models exist.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from dragoman.config.schema import Key
+from dragoman.config.schema import ClientKey
 
 
 class Client(Struct, frozen=True):
-    """A known client: the name of its key and what the file says of it."""
+    """A known client: the name of its key, and its entry in the file."""
 
     name: str
-    key: Key
+    key: ClientKey
 
     def expired(self, now: datetime) -> bool:
         return self.key.expires is not None and now >= self.key.expires
 
     def may_ask(self, model: str) -> bool:
-        """Whether it may use a model, by the name it asks for."""
+        """Whether it may use the model of that name."""
         return _matches(model, self.key.allowed_models)
 
     def may_call(self, path: str) -> bool:
-        """Whether it may use an endpoint; `/v1/x` and `/x` are one."""
+        """Whether it may call an endpoint. `/v1/x` and `/x` are the same."""
         allowed = self.key.allowed_endpoints
-        return not allowed or _matches(_tidy(path), tuple(map(_tidy, allowed)))
+        return not allowed or _matches(_normalise(path), tuple(map(_normalise, allowed)))
 
 
 class Clients:
     """All clients of a configuration."""
 
-    def __init__(self, keys: Mapping[str, Key]) -> None:
+    def __init__(self, keys: Mapping[str, ClientKey]) -> None:
         clients = [(bytes.fromhex(key.sha256), Client(name, key)) for name, key in keys.items()]
         self._by_hash = {digest: (digest, client) for digest, client in clients}
 
     def __len__(self) -> int:
         return len(self._by_hash)
 
-    def who(self, presented: str) -> Client | None:
+    def identify(self, presented: str) -> Client | None:
         """The client that presents this key, or None."""
         digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
         found = self._by_hash.get(digest)
@@ -61,5 +61,5 @@ def _matches(name: str, allowed: tuple[str, ...]) -> bool:
     return not allowed or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
-def _tidy(path: str) -> str:
+def _normalise(path: str) -> str:
     return "/" + path.strip("/").removeprefix("v1/")

@@ -1,4 +1,4 @@
-"""The keys of clients: how they are made, and the only form in which they are kept."""
+"""Client keys: how they are made, and their hashes. Only the hashes are stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_key() -> str:
 
 
 def sha256_of(key: str) -> str:
-    """The hex SHA-256 under which a key is known."""
+    """The SHA-256 of a key in hex."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -30,5 +30,5 @@ def is_sha256(text: str) -> bool:
 
 
 def hash_hint(key: str) -> str:
-    """What to write instead of a key in plain text. Its hash gives nothing away."""
+    """What to write instead of a key in plain text."""
     return f'only its hash is stored. Write instead: sha256: "{sha256_of(key)}"'

@@ -1,7 +1,7 @@
-"""Providers that nobody wrote down, found in the environment.
+"""Providers that the file does not name, found in the environment.
 
-A vendor's key is sent to that vendor's own address only: a provider with a `base_url` of its own must name its key.
-Base URLs of SDKs (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`) are not taken on purpose: users point those at us.
+A vendor's key is only sent to that vendor: a provider with its own `base_url` must name its key. The base URLs of SDKs
+(`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`) are ignored, because users point them at this gateway.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.known_names import Known
+from dragoman.config.known_names import KnownNames
 from dragoman.config.schema import Config, Model, Provider
 from dragoman.config.secret import Secret
 from dragoman.config.variables import Environment
@@ -27,8 +27,8 @@ class Completed(Struct, frozen=True):
     origins: dict[str, str]
 
 
-def complete(config: Config, known: Known, variables: Environment) -> Completed:
-    """Fill in from the environment what the file leaves open; what the file says always wins."""
+def complete(config: Config, known: KnownNames, variables: Environment) -> Completed:
+    """Add what the environment provides. The file always wins."""
     origins: dict[str, str] = {}
     providers = dict(config.providers)
     for name, provider in config.providers.items():
@@ -40,8 +40,8 @@ def complete(config: Config, known: Known, variables: Environment) -> Completed:
     return Completed(msgspec.structs.replace(config, providers=providers, default_model=default), origins)
 
 
-def _implied(config: Config, known: Known, variables: Environment) -> Iterator[str]:
-    """Profiles that a target names, or, where the file names no provider at all, those that have a key."""
+def _implied(config: Config, known: KnownNames, variables: Environment) -> Iterator[str]:
+    """Profiles that a target names; if the file has no providers and models, those with a key."""
     for target in sorted({target for model in config.models.values() for target in _targets(model)}):
         first, slash, _ = target.partition("/")
         profiles = known.profiles if known.profiles is not None else {first}
@@ -56,11 +56,13 @@ def _targets(model: Model) -> tuple[str, ...]:
     return (model.target, *model.fallbacks, *on.context_length, *on.content_filter, *on.rate_limit)
 
 
-def _key_variable(profile: str, known: Known, variables: Environment) -> str | None:
+def _key_variable(profile: str, known: KnownNames, variables: Environment) -> str | None:
     return next((name for name in known.variables.get(profile, ()) if variables.values.get(name)), None)
 
 
-def _with_key(name: str, provider: Provider, known: Known, variables: Environment, origins: dict[str, str]) -> Provider:
+def _with_key(
+    name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
+) -> Provider:
     variable = _key_variable(provider.profile or name, known, variables)
     if provider.key_pool() or provider.base_url is not None or variable is None:
         return provider
@@ -68,13 +70,15 @@ def _with_key(name: str, provider: Provider, known: Known, variables: Environmen
     return msgspec.structs.replace(provider, api_key=Secret(variables.values[variable].strip()))
 
 
-def _gateway(providers: dict[str, Provider], known: Known, variables: Environment, origins: dict[str, str]) -> None:
-    """`LLM_GATEWAY_URL` and its key, under the name `gateway`; a `base_url` in the file wins."""
-    given = providers.get(GATEWAY)
+def _gateway(
+    providers: dict[str, Provider], known: KnownNames, variables: Environment, origins: dict[str, str]
+) -> None:
+    """Add `LLM_GATEWAY_URL` and its key as provider `gateway`. A `base_url` in the file wins."""
+    configured = providers.get(GATEWAY)
     url = variables.values.get(GATEWAY_URL)
-    if not url or (given is not None and given.base_url is not None):
+    if not url or (configured is not None and configured.base_url is not None):
         return
-    found = msgspec.structs.replace(given or Provider(profile=known.gateway_profile), base_url=url.rstrip("/"))
+    found = msgspec.structs.replace(configured or Provider(profile=known.gateway_profile), base_url=url.rstrip("/"))
     if found.profile is None:
         found = msgspec.structs.replace(found, profile=known.gateway_profile)
     origins[f"providers.{GATEWAY}.base_url"] = variables.origin(GATEWAY_URL)
@@ -88,7 +92,7 @@ def _gateway(providers: dict[str, Provider], known: Known, variables: Environmen
 def _default_model(
     config: Config, providers: dict[str, Provider], variables: Environment, origins: dict[str, str]
 ) -> str | None:
-    """`LLM_MODEL`: a model of the file, a target, or a model of the gateway that the environment names."""
+    """`LLM_MODEL`: a model of the file, a target, or a model of `LLM_GATEWAY_URL`."""
     name = variables.values.get(GATEWAY_MODEL)
     if not name:
         return None

@@ -1,8 +1,7 @@
-"""What is wrong with a configuration, said so that it can be put right.
+"""Errors of a configuration.
 
-ConfigError
-    One or more `Problem`s, each with its file, line and key path. Nothing is half loaded: a file with
-    one problem is refused whole, and all its problems are listed at once.
+`InvalidConfig` lists all `Problem`s of a file, each with its line and key path. A file with a problem is refused as a
+whole.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from dragoman import errors
 
 
 class Problem(Struct, frozen=True):
-    """One thing to put right."""
+    """One mistake in the file."""
 
-    says: str
+    message: str
     file: str = ""
     line: int = 0
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return f"{place}: {self.says}" if place else self.says
+        find_target = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return f"{find_target}: {self.message}" if find_target else self.message
 
 
-class ConfigError(errors.ConfigError):
-    """The configuration cannot be used; `problems` says why, in the order of the file."""
+class InvalidConfig(errors.ConfigError):
+    """The configuration cannot be used. `problems` are in the order of the file."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))

@@ -1,4 +1,4 @@
-"""The commented file that `dragoman init` writes, made from the schema so that it cannot rot."""
+"""The commented file that `dragoman init` writes. It is generated from the schema, so it is always complete."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from msgspec import inspect
 
 from dragoman.config.build import CONFIG
-from dragoman.config.reference import Row, bare, reference
+from dragoman.config.reference import ReferenceRow, bare, reference
 
 HEAD = """\
 # Dragoman: any conversation works on any model, and nothing is changed behind your back.
 #
-# Check this file:     dragoman config check
-# See what is in force: dragoman config show
-# ${VAR} and ${VAR:-default} are filled in from the environment and from .env beside this file.
-# A line that begins with "# " and a key shows its default or an example.
+# Check this file:      dragoman config check
+# See effective values: dragoman config show
+# ${VAR} and ${VAR:-default} are replaced from the environment and from .env in the same folder.
+# A commented key shows its default or an example.
 
 providers:
   claude: {profile: anthropic, api_key: "${ANTHROPIC_API_KEY}"}
@@ -26,7 +26,7 @@ models:
   smart: {target: claude/claude-sonnet-4-5, fallbacks: [router/google/gemini-2.5-pro]}
   cheap: {target: router/google/gemini-2.5-flash, options: {temperature: 0.2}}
 
-# Everything else, with its meaning. Uncomment what you need.
+# All other keys, with their meaning. Uncomment what you need.
 """
 NAMES = {"providers": "example", "models": "example", "keys": "ci"}
 
@@ -47,7 +47,7 @@ def _sections() -> Iterator[str]:
         yield _section(about, members, named)
 
 
-def _section(about: Row, members: list[Row], named: bool) -> str:
+def _section(about: ReferenceRow, members: list[ReferenceRow], named: bool) -> str:
     if not members:
         return f"# {about.meaning}\n{_line(about, 0)}\n"
     entry = NAMES.get(about.path, "example")
@@ -57,21 +57,21 @@ def _section(about: Row, members: list[Row], named: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _member(row: Row) -> list[str]:
+def _member(row: ReferenceRow) -> list[str]:
     depth = row.path.count(".")
     meaning = [f"# {'  ' * depth}# {line}" for line in textwrap.wrap(row.meaning, 100 - 2 * depth)]
     return [*meaning, _line(row, depth)]
 
 
-def _line(row: Row, depth: int) -> str:
+def _line(row: ReferenceRow, depth: int) -> str:
     key = row.path.rpartition(".")[2]
     if row.type == "section":
         return f"# {'  ' * depth}{key}:"
-    value = row.example or (row.default if row.default != "required" else "") or _nothing(row.type)
+    value = row.example or (row.default if row.default != "required" else "") or _empty_value(row.type)
     return f"# {'  ' * depth}{key}: {value}"
 
 
-def _nothing(type_name: str) -> str:
+def _empty_value(type_name: str) -> str:
     if type_name.startswith("list"):
         return "[]"
     return "{}" if type_name.startswith("name") else "null"

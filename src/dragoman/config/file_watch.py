@@ -1,7 +1,7 @@
-"""A file that may change while it is used.
+"""The configuration file of a running gateway, which may change.
 
-`changed()` is cheap enough to ask every second: it looks at size and time first and reads the bytes only when those
-moved. `load()` is all or nothing: a file that is missing, half written or wrong raises, and `current` stays.
+`changed()` is cheap enough to call every second: it compares size and time first, and reads the file only if those
+differ. `load()` is all or nothing: if the file is missing, incomplete or invalid, it raises and `current` stays.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dragoman.config.known_names import Known
+from dragoman.config.known_names import KnownNames
 from dragoman.config.load import Loaded, load
 
 Stamp = tuple[tuple[int, int] | None, ...]
 
 
 class ConfigFile:
-    """The configuration of a running gateway and the files it comes from."""
+    """The configuration of a running gateway, and its files."""
 
     def __init__(
         self,
         path: Path | None,
         *,
-        known: Known | None = None,
+        known: KnownNames | None = None,
         process: Mapping[str, str] | None = None,
         env_files: Sequence[Path] = (),
     ) -> None:
@@ -36,14 +36,14 @@ class ConfigFile:
         self._digest = b""
 
     def load(self) -> Loaded:
-        """Read now. On `ConfigError` the current configuration stays, and the same bad file is not reported again."""
+        """Load now. On `InvalidConfig` the current configuration stays, and this version is not reported again."""
         self._stamp, self._digest = self._stamps(), self._digests()
         loaded = load(self.path, known=self._known, process=self._process, env_files=self._env_files)
         self.current = loaded
         return loaded
 
     def changed(self) -> bool:
-        """Whether the files hold something else than at the last `load()`, good or bad."""
+        """Whether the files differ from those of the last `load()`, valid or not."""
         stamp = self._stamps()
         if stamp == self._stamp:
             return False
@@ -53,7 +53,7 @@ class ConfigFile:
         return True
 
     def files(self) -> tuple[Path, ...]:
-        """All files that are watched, existing or not."""
+        """All watched files. They need not exist."""
         if self.path is None:
             return (Path(".env"), *self._env_files)
         return (self.path, self.path.parent / ".env", *self._env_files)

@@ -1,7 +1,7 @@
-"""Adding and removing a client key in the user's own text.
+"""Add or remove a client key in the user's file.
 
-The file belongs to its author: comments, order and quoting stay, one line comes or goes. Whatever the edit did is
-read back and compared, so that an unusual layout ends in a message, never in a broken file.
+Comments, order and quotes stay: an edit adds or removes one line. The result is parsed and compared, so an unusual
+layout leads to a message and never to a broken file.
 """
 
 from __future__ import annotations
@@ -15,53 +15,53 @@ from typing import Any
 
 import yaml
 
-from dragoman.config.errors import ConfigError, Problem
-from dragoman.config.yaml_tree import read_tree
+from dragoman.config.errors import InvalidConfig, Problem
+from dragoman.config.yaml_tree import parse_tree
 
 SECTION = "keys"
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def add_key(text: str, name: str, entry: dict[str, Any], file: str) -> str:
-    """The text with one more key; raises `ConfigError` when there is one of that name."""
+    """The text with one more key. Raises `InvalidConfig` if the name exists."""
     before = _mapping(text, file)
     if name in (before.get(SECTION) or {}):
-        raise ConfigError([Problem(f'{SECTION} has a "{name}" already; choose another name or revoke it', file)])
+        raise InvalidConfig([Problem(f'{SECTION} already has "{name}"; choose another name or revoke it', file)])
     line = f"{_word(name)}: {_flow(entry)}"
     after = _added(text, line)
-    wanted = {**before, SECTION: {**(before.get(SECTION) or {}), name: entry}}
-    return _proven(after, wanted, file, f"add this under {SECTION}: by hand:\n  {line}")
+    expected = {**before, SECTION: {**(before.get(SECTION) or {}), name: entry}}
+    return _verified(after, expected, file, f"add this under {SECTION}: by hand:\n  {line}")
 
 
 def remove_key(text: str, name: str, file: str) -> str:
-    """The text without a key; raises `ConfigError` when there is none of that name."""
+    """The text without a key. Raises `InvalidConfig` if the name does not exist."""
     before = _mapping(text, file)
     keys = before.get(SECTION) or {}
     if name not in keys:
-        raise ConfigError([Problem(f'{SECTION} has no "{name}"; there are: {", ".join(keys) or "none"}', file)])
+        raise InvalidConfig([Problem(f'{SECTION} has no "{name}"; known: {", ".join(keys) or "none"}', file)])
     left = {other: entry for other, entry in keys.items() if other != name}
     after = _removed(text, name)
-    return _proven(after, {**before, SECTION: left or None}, file, f"remove {SECTION}.{name} by hand")
+    return _verified(after, {**before, SECTION: left or None}, file, f"remove {SECTION}.{name} by hand")
 
 
 def _mapping(text: str, file: str) -> dict[str, Any]:
-    """What the file says, where it and its keys are mappings at all."""
-    whole = read_tree(text, file).plain()
-    if whole is None:
+    """The content of the file. Raises `InvalidConfig` if it or its keys are no mapping."""
+    whole_number = parse_tree(text, file).plain()
+    if whole_number is None:
         return {}
-    if not isinstance(whole, dict):
-        raise ConfigError([Problem("must be a mapping", file)])
-    if not isinstance(whole.get(SECTION) or {}, dict):
-        raise ConfigError([Problem(f"{SECTION} must be a mapping", file)])
-    return whole
+    if not isinstance(whole_number, dict):
+        raise InvalidConfig([Problem("must be a mapping", file)])
+    if not isinstance(whole_number.get(SECTION) or {}, dict):
+        raise InvalidConfig([Problem(f"{SECTION} must be a mapping", file)])
+    return whole_number
 
 
 def write_file(path: Path, text: str) -> None:
-    """Replace a file in one step: a reader sees the old text or the new one. Its mode stays. Raises `ConfigError`."""
+    """Replace a file in one step and keep its mode. A reader sees the old or the new text. Raises `InvalidConfig`."""
     try:
         _replace(path.resolve(), text)
     except OSError as error:
-        raise ConfigError([Problem(f"cannot be written: {error.strerror or error}", str(path))]) from None
+        raise InvalidConfig([Problem(f"cannot be written: {error.strerror or error}", str(path))]) from None
 
 
 def _replace(path: Path, text: str) -> None:
@@ -79,18 +79,18 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-def _proven(text: str, wanted: dict[str, Any], file: str, otherwise: str) -> str:
+def _verified(text: str, expected: dict[str, Any], file: str, by_hand: str) -> str:
     try:
-        found = read_tree(text, file).plain()
-    except ConfigError:
+        found = parse_tree(text, file).plain()
+    except InvalidConfig:
         found = None
-    if found == wanted or (found == {**wanted, SECTION: {}} and wanted[SECTION] is None):
+    if found == expected or (found == {**expected, SECTION: {}} and expected[SECTION] is None):
         return text
-    raise ConfigError([Problem(f"is laid out in a way that cannot be edited safely; {otherwise}", file)])
+    raise InvalidConfig([Problem(f"has a layout that cannot be edited safely; {by_hand}", file)])
 
 
 def _word(name: str) -> str:
-    """A name as YAML reads it back as text: `on` and `12` need quotes, `ci-2` does not."""
+    """A name as YAML text: `on` and `12` need quotes, `ci-2` does not."""
     bare = WORD.fullmatch(name) and yaml.safe_load(name) == name
     return name if bare else json.dumps(name, ensure_ascii=False)
 
@@ -117,7 +117,7 @@ def _added(text: str, line: str) -> str:
     if isinstance(value, yaml.MappingNode) and value.flow_style:
         inner = f"{{{line}}}" if not value.value else f"{{{line}, {_slice(text, value)[1:].lstrip()}"
         return text[: value.start_mark.index] + inner + text[value.end_mark.index :]
-    if not isinstance(value, yaml.MappingNode):  # `keys:` with nothing behind it
+    if not isinstance(value, yaml.MappingNode):  # `keys:` without a value
         end = key.end_mark.index + 1
         return f"{text[:end]}{newline}  {line}{text[max(end, value.end_mark.index) :]}"
     indent = " " * value.value[0][0].start_mark.column
@@ -131,7 +131,7 @@ def _slice(text: str, node: yaml.Node) -> str:
 
 
 def _last(node: yaml.Node) -> yaml.Node:
-    """The deepest last node: a block mapping's own end mark lies behind the comments that follow it."""
+    """The deepest last node. The end mark of a block mapping lies after the comments that follow it."""
     while isinstance(node, yaml.MappingNode | yaml.SequenceNode) and not node.flow_style and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(last, tuple) else last
@@ -139,7 +139,7 @@ def _last(node: yaml.Node) -> yaml.Node:
 
 
 def _line_end(text: str, node: yaml.Node) -> int:
-    """Just behind the line on which a node ends."""
+    """The index after the line on which a node ends."""
     index = node.end_mark.index
     if index and text[index - 1] == "\n" and index > node.start_mark.index:
         return index  # a block scalar ends at the start of the next line

@@ -1,6 +1,6 @@
-"""The names a configuration may use.
+"""The names that a configuration may use.
 
-Which profiles, rules and facts exist is known further up; the configuration is told. `None` means: not checked.
+This package does not import profiles and rules; the caller passes their names. `None` means: not checked.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
-class Known(Struct, frozen=True, kw_only=True):
-    """Names to check a file against."""
+class KnownNames(Struct, frozen=True, kw_only=True):
+    """The names to check a file against."""
 
     profiles: frozenset[str] | None = None
-    """Built-in profiles; the first word of a target may be one of them."""
+    """Built-in profiles. A target may begin with one of them."""
 
     rules: Mapping[str, tuple[str, ...]] | None = None
-    """Rule → its options, those that every rule has included; no options: any value is left to the rule."""
+    """Rule → all its options. Empty: the rule takes any value."""
 
     facts: Mapping[str, tuple[str, ...]] | None = None
-    """Fact → its values; no values: anything."""
+    """Fact → its values. Empty: any value."""
 
     texts: frozenset[str] | None = None
-    """Reasons for which a turn or text is made up."""
+    """Reasons for a synthetic turn or text."""
 
     variables: Mapping[str, tuple[str, ...]] = {}
-    """Profile → well-known environment variables that hold its key, the first that is set wins."""
+    """Profile → the environment variables for its key. The first that is set wins."""
 
     gateway_profile: str = "openai-compatible"
-    """The profile of what `LLM_GATEWAY_URL` names."""
+    """The profile for `LLM_GATEWAY_URL`."""

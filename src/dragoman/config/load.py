@@ -1,4 +1,4 @@
-"""A configuration, from file and environment."""
+"""Load a configuration from a file and the environment."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.build import build_config, child, shown
+from dragoman.config.build import build_config, join_path, quote
 from dragoman.config.environment_providers import complete
-from dragoman.config.errors import ConfigError, Problem
-from dragoman.config.known_names import Known
+from dragoman.config.errors import InvalidConfig, Problem
+from dragoman.config.known_names import KnownNames
 from dragoman.config.schema import Config, Provider
-from dragoman.config.validation import verify
-from dragoman.config.variables import Environment, environment, substitute
-from dragoman.config.yaml_tree import Node, read_tree
+from dragoman.config.validation import validate
+from dragoman.config.variables import Environment, load_environment, substitute
+from dragoman.config.yaml_tree import Node, parse_tree
 
 DEFAULT_FILE = "dragoman.yaml"
 _KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """A configuration that may be used, where its values come from, and what its author may want to know."""
+    """A valid configuration, the origins of its values, and its warnings."""
 
     config: Config
     origins: Mapping[str, str] = {}
@@ -36,57 +36,59 @@ class Loaded(Struct, frozen=True, kw_only=True):
 def load(
     path: Path | None,
     *,
-    known: Known | None = None,
+    known: KnownNames | None = None,
     process: Mapping[str, str] | None = None,
     env_files: Sequence[Path] = (),
 ) -> Loaded:
-    """Read a file and the `.env` beside it; with no file, what the environment offers. Raises `ConfigError`."""
-    known = known or Known()
-    beside = (path.parent if path is not None else Path()) / ".env"
-    files = [*([beside] if beside.is_file() else []), *env_files]
+    """Load a file and the `.env` in its folder; without a file, the environment. Raises `InvalidConfig`."""
+    known = known or KnownNames()
+    env_file = (path.parent if path is not None else Path()) / ".env"
+    files = [*([env_file] if env_file.is_file() else []), *env_files]
     variables, warnings = read_environment(os.environ if process is None else process, files)
     text = read_text(path) if path is not None else ""
     name = path.name if path is not None else None
     loaded = parse(text, file=name or "environment", known=known, variables=variables)
     if missing := list(_missing(loaded)):
-        raise ConfigError(missing)
+        raise InvalidConfig(missing)
     exposed = _exposed(path, files, loaded)
     return msgspec.structs.replace(loaded, file=name, warnings=(*warnings, *loaded.warnings, *exposed))
 
 
-def parse(text: str, *, file: str = DEFAULT_FILE, known: Known, variables: Environment) -> Loaded:
-    """A configuration from its text: the pure heart of `load`."""
-    filled = substitute(read_tree(text, file), variables, file)
-    config, builder = build_config(filled.node, file)
+def parse(text: str, *, file: str = DEFAULT_FILE, known: KnownNames, variables: Environment) -> Loaded:
+    """A configuration from its text, without files."""
+    without_empty = substitute(parse_tree(text, file), variables, file)
+    config, builder = build_config(without_empty.node, file)
     if config is None:
-        raise ConfigError(builder.problems)
-    verdict = verify(config, known, builder.origins, file)
+        raise InvalidConfig(builder.problems)
+    verdict = validate(config, known, builder.origins, file)
     if verdict.problems:
-        raise ConfigError(verdict.problems)
-    completed = complete(_tidied(config), known, variables)
+        raise InvalidConfig(verdict.problems)
+    completed = complete(_normalise(config), known, variables)
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
-    warnings = (*filled.warnings, *verdict.warnings)
+    warnings = (*without_empty.warnings, *verdict.warnings)
     return Loaded(config=completed.config, origins=origins | completed.origins, warnings=warnings, file=file)
 
 
 def _missing(loaded: Loaded) -> Iterator[Problem]:
-    """Files that the configuration names and that cannot be read: found now rather than by the first request."""
+    """Problems for files that the configuration names and that cannot be read."""
     for name, provider in loaded.config.providers.items():
         if provider.ca_file is None or os.access(provider.ca_file, os.R_OK):
             continue
-        path = f"{child('providers', name)}.ca_file"
+        path = f"{join_path('providers', name)}.ca_file"
         file, _, line = loaded.origins.get(path, "").rpartition(":")
-        says = f"{path} is {shown(provider.ca_file)}, which cannot be read; name a file of PEM certificates"
-        yield Problem(says, file, int(line) if line.isdigit() else 0)
+        message = f"{path} is {quote(provider.ca_file)}, which cannot be read; give a file of PEM certificates"
+        yield Problem(message, file, int(line) if line.isdigit() else 0)
 
 
 def _exposed(path: Path | None, env_files: Sequence[Path], loaded: Loaded) -> Iterator[str]:
-    """Files with keys in them that everybody on this machine may read."""
-    written = " ".join(where for key, where in loaded.origins.items() if _KEY.fullmatch(key)) + " "
-    marks = {file: f"({file.name}) " for file in env_files} | ({path: f"{path.name}:"} if path is not None else {})
-    for file, mark in marks.items():
-        if mark in written and os.name == "posix" and file.stat().st_mode & stat.S_IROTH:
-            yield f"{file.name} holds keys and everybody on this machine may read it: chmod 600 {file.name}"
+    """Warnings for files that contain keys and are readable by all users of this machine."""
+    key_origins = " ".join(where for key, where in loaded.origins.items() if _KEY.fullmatch(key)) + " "
+    origin_marks = {file: f"({file.name}) " for file in env_files} | (
+        {path: f"{path.name}:"} if path is not None else {}
+    )
+    for file, mark in origin_marks.items():
+        if mark in key_origins and os.name == "posix" and file.stat().st_mode & stat.S_IROTH:
+            yield f"{file.name} contains keys and all users of this machine can read it; run: chmod 600 {file.name}"
 
 
 def _origin(node: Node, file: str, variables: Environment) -> str:
@@ -96,35 +98,35 @@ def _origin(node: Node, file: str, variables: Environment) -> str:
     return variables.origin(node.variables[0]) + unset
 
 
-def _tidied(config: Config) -> Config:
-    """One spelling where several mean the same: no slash at a base URL's end, hashes in small letters."""
-    providers = {name: _tidied_provider(provider) for name, provider in config.providers.items()}
+def _normalise(config: Config) -> Config:
+    """The configuration in one spelling: no slash at the end of a base URL, hashes in lower case."""
+    providers = {name: _normalise_provider(provider) for name, provider in config.providers.items()}
     keys = {name: msgspec.structs.replace(key, sha256=key.sha256.lower()) for name, key in config.keys.items()}
     return msgspec.structs.replace(config, providers=providers, keys=keys)
 
 
-def _tidied_provider(provider: Provider) -> Provider:
+def _normalise_provider(provider: Provider) -> Provider:
     url = provider.base_url
     return provider if url is None else msgspec.structs.replace(provider, base_url=url.rstrip("/"))
 
 
 def read_environment(process: Mapping[str, str], files: Sequence[Path]) -> tuple[Environment, list[str]]:
-    """All variables, and what is odd in the files. Raises `ConfigError`."""
+    """All variables, and warnings about the files. Raises `InvalidConfig`."""
     try:
-        return environment(process, files)
+        return load_environment(process, files)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([_unreadable(Path(getattr(error, "filename", None) or files[-1]), error)]) from None
+        raise InvalidConfig([_unreadable(Path(getattr(error, "filename", None) or files[-1]), error)]) from None
 
 
 def read_text(path: Path) -> str:
-    """A file's text. Raises `ConfigError` where it has none."""
+    """The text of a file. Raises `InvalidConfig` if it cannot be read."""
     try:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([_unreadable(path, error)]) from None
+        raise InvalidConfig([_unreadable(path, error)]) from None
 
 
 def _unreadable(path: Path, error: Exception) -> Problem:
     why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-    hint = f"; dragoman init {path} writes one to start from" if isinstance(error, FileNotFoundError) else ""
+    hint = f"; dragoman init {path} creates one" if isinstance(error, FileNotFoundError) else ""
     return Problem(f"cannot be read: {why}{hint}", path.name)

@@ -1,4 +1,4 @@
-"""From the name a client asks for to the provider and model behind it."""
+"""The provider and model for a model name of the configuration."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from msgspec import Struct
 from dragoman.config.schema import Config, MaxLoss, Model, Provider, RuleChoice, Synthetic
 
 
-class Reason(StrEnum):
-    """Why a target failed, where the file may name other targets for it."""
+class FallbackReason(StrEnum):
+    """A reason of failure for which the file may name its own fallbacks."""
 
     CONTEXT_LENGTH = "context_length"
     CONTENT_FILTER = "content_filter"
     RATE_LIMIT = "rate_limit"
 
 
-class Place(Struct, frozen=True):
-    """One provider and one of its models; `entry` is the file's model that led there, if one did."""
+class ConfiguredTarget(Struct, frozen=True):
+    """A provider and one of its models. `entry` is the model of the file that names them, if any."""
 
     provider_name: str
     provider: Provider
@@ -32,8 +32,8 @@ class Place(Struct, frozen=True):
         return f"{self.provider_name}/{self.model}"
 
 
-class Treatment(Struct, frozen=True, kw_only=True):
-    """How requests for one place are treated: the file's layers laid over one another, the nearest on top."""
+class TargetSettings(Struct, frozen=True, kw_only=True):
+    """The settings for one target, merged from file, provider and model."""
 
     options: dict[str, Any]
     omit: tuple[str, ...]
@@ -45,10 +45,10 @@ class Treatment(Struct, frozen=True, kw_only=True):
     context_window: int | None
 
 
-def treatment(config: Config, found: Place) -> Treatment:
-    """What the file says for a place: all targets, then the provider, then the model."""
+def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
+    """The settings for a target: those of the file, then of the provider, then of the model."""
     provider, entry = found.provider, found.entry
-    return Treatment(
+    return TargetSettings(
         options=entry.options if entry else {},
         omit=entry.omit if entry else (),
         facts=provider.facts | (entry.facts if entry else {}),
@@ -60,42 +60,44 @@ def treatment(config: Config, found: Place) -> Treatment:
     )
 
 
-def merged(request: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """A request with a model's options merged in deeply. What the file says wins; neither argument is changed."""
+def merge_options(request: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """A request with a model's options merged deeply. The options win; the arguments stay unchanged."""
     both = {
-        name: merged(request[name], value) if isinstance(value, dict) and isinstance(request.get(name), dict) else value
+        name: merge_options(request[name], value)
+        if isinstance(value, dict) and isinstance(request.get(name), dict)
+        else value
         for name, value in options.items()
     }
     return {**request, **both}
 
 
-def place(config: Config, name: str) -> Place | None:
-    """Where a public model name or a `PROVIDER/MODEL` leads; None when it leads nowhere."""
+def find_target(config: Config, name: str) -> ConfiguredTarget | None:
+    """The target of a public model name or of `PROVIDER/MODEL`; None if unknown."""
     entry = config.models.get(name)
     provider_name, slash, model = (entry.target if entry else name).partition("/")
     provider = config.providers.get(provider_name)
     if not slash or not model or provider is None:
         return None
-    return Place(provider_name, provider, model, entry)
+    return ConfiguredTarget(provider_name, provider, model, entry)
 
 
-def fallbacks(config: Config, name: str, reason: Reason | None = None) -> tuple[Place, ...]:
-    """The places to try after a model's own, those for the reason first, each once.
+def find_fallbacks(config: Config, name: str, reason: FallbackReason | None = None) -> tuple[ConfiguredTarget, ...]:
+    """The targets to try after a model's own, those for the reason first, each once.
 
-    A fallback that names another model of the file takes that model's options, not its fallbacks: a chain is what
-    is written in one line.
+    A fallback to another model of the file uses that model's options, but not its fallbacks: a chain is written in one
+    place.
     """
     return tuple(_fallbacks(config, name, reason))
 
 
-def _fallbacks(config: Config, name: str, reason: Reason | None) -> Iterator[Place]:
+def _fallbacks(config: Config, name: str, reason: FallbackReason | None) -> Iterator[ConfiguredTarget]:
     entry = config.models.get(name)
     if entry is None:
         return
     first: tuple[str, ...] = getattr(entry.fallbacks_on, reason.value) if reason is not None else ()
     seen = {entry.target}
     for other in (*first, *entry.fallbacks):
-        found = place(config, other)
+        found = find_target(config, other)
         if found is not None and found.target not in seen:
             seen.add(found.target)
             yield found

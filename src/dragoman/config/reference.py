@@ -1,4 +1,4 @@
-"""Every key of the file as a table: path, type, default, meaning. Documentation is made from it."""
+"""All keys of the file as a table: path, type, default, meaning. The documentation is generated from it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dragoman.config.build import CONFIG, default_of
 from dragoman.config.schema import Config
 from dragoman.config.secret import Secret
 
-ENTRY = "NAME"  # stands for a name that the user chooses: providers.NAME.profile
+ENTRY = "NAME"  # a name that the user chooses: providers.NAME.profile
 
 
-class Row(Struct, frozen=True):
+class ReferenceRow(Struct, frozen=True):
     """One key of the file."""
 
     path: str
@@ -28,7 +28,7 @@ class Row(Struct, frozen=True):
     example: str = ""
 
 
-def reference() -> tuple[Row, ...]:
+def reference() -> tuple[ReferenceRow, ...]:
     """All keys in the order of the schema, sections before their members."""
     return tuple(_inner_rows(CONFIG, ""))
 
@@ -48,7 +48,7 @@ def markdown() -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """A JSON Schema for editors: unknown keys are marked, each key explains itself, `${VAR}` may stand for any."""
+    """A JSON Schema for editors. It describes each key, marks unknown ones, and allows `${VAR}` everywhere."""
     schema = msgspec.json.schema(Config, schema_hook=_secret_schema)
     for name, definition in schema["$defs"].items():
         definition["description"] = " ".join(definition.get("description", name).split())
@@ -68,20 +68,20 @@ def _secret_schema(cls: type) -> dict[str, Any]:
 
 
 def _or_variable(schema: dict[str, Any]) -> dict[str, Any]:
-    """A number or a choice may be written as `${VAR}` too."""
+    """A number or boolean may also be written as `${VAR}`."""
     if schema.get("type") not in ("integer", "number", "boolean"):
         return schema
     about: dict[str, Any] = {key: schema.pop(key) for key in ("description", "examples", "default") if key in schema}
     return {**about, "anyOf": [schema, {"type": "string", "pattern": r"^\$\{.*\}$"}]}
 
 
-def _rows(struct: inspect.StructType, path: str) -> Iterator[Row]:
+def _rows(struct: inspect.StructType, path: str) -> Iterator[ReferenceRow]:
     for field in struct.fields:
         here = f"{path}.{field.encode_name}" if path else field.encode_name
         about = field.type.extra_json_schema or {} if isinstance(field.type, inspect.Metadata) else {}
         inner = bare(field.type)
         examples = about.get("examples", [])
-        yield Row(
+        yield ReferenceRow(
             here,
             type_name(inner),
             _default_text(field, inner),
@@ -91,7 +91,7 @@ def _rows(struct: inspect.StructType, path: str) -> Iterator[Row]:
         yield from _inner_rows(inner, here)
 
 
-def _inner_rows(kind: inspect.Type, path: str) -> Iterator[Row]:
+def _inner_rows(kind: inspect.Type, path: str) -> Iterator[ReferenceRow]:
     if isinstance(kind, inspect.StructType):
         yield from _rows(kind, path)
     elif isinstance(kind, inspect.DictType) and isinstance(bare(kind.value_type), inspect.StructType):
@@ -119,7 +119,7 @@ NAMES: dict[type, str] = {
 
 
 def type_name(kind: inspect.Type) -> str:
-    """A type in plain words."""
+    """The name of a type, for readers."""
     kind = bare(kind)
     if isinstance(kind, inspect.EnumType):
         return " \u00b7 ".join(f"`{member.value}`" for member in kind.cls)
@@ -142,14 +142,14 @@ def _default_text(field: inspect.Field, kind: inspect.Type) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as YAML takes it on one line; JSON is YAML."""
+    """A value as YAML on one line. JSON is YAML."""
     if isinstance(value, str) and not isinstance(value, Enum):
         return json.dumps(value, ensure_ascii=False)
     return plain_text(value)
 
 
 def plain_text(value: Any) -> str:
-    """A value as JSON, an enum's member as its bare word."""
+    """A value as JSON; an enum member as its bare value."""
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, datetime):

@@ -1,7 +1,7 @@
-"""The user's file, typed.
+"""The types of the configuration file.
 
-Every key of `dragoman.yaml` is a field here, and its `Meta` is the only place where its meaning is written: the
-reference, the JSON Schema for editors and the example of `dragoman init` are made from it.
+Every key of `dragoman.yaml` is a field here, and its `Meta` is the only place that describes it. The reference, the
+JSON Schema for editors and the example of `dragoman init` are generated from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Positive = Annotated[int, Meta(ge=1)]
 
 
 class MaxLoss(StrEnum):
-    """The heaviest loss that a repair may cause."""
+    """The largest loss that a repair may cause."""
 
     NOTHING = "nothing"
     ORDER = "order"
@@ -28,8 +28,8 @@ class MaxLoss(StrEnum):
     CONTENT = "content"
 
 
-class Counting(StrEnum):
-    """How tokens are known that nobody told."""
+class UsageCounting(StrEnum):
+    """How the gateway counts tokens that a provider does not report."""
 
     ESTIMATE = "estimate"
     ASK = "ask"
@@ -75,26 +75,30 @@ class LogFormat(StrEnum):
     TEXT = "text"
 
 
-class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ProviderTimeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long to wait for a provider, in seconds."""
 
-    connect: Annotated[float, Meta(gt=0, description="Until a connection stands, TLS included.")] = 10.0
-    first_byte: Annotated[float, Meta(gt=0, description="From the request's last byte to the answer's first.")] = 180.0
+    connect: Annotated[float, Meta(gt=0, description="Until the connection is open, TLS included.")] = 10.0
+    first_byte: Annotated[
+        float, Meta(gt=0, description="From the last byte of the request to the first byte of the answer.")
+    ] = 180.0
     idle: Annotated[float, Meta(gt=0, description="Between two pieces of an answer.")] = 120.0
     total: Annotated[float, Meta(gt=0, description="For one attempt from start to end.")] = 900.0
 
 
 class Retries(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a failed attempt is tried again; a provider's `Retry-After` comes first."""
+    """How failed attempts are retried. A provider's `Retry-After` has priority."""
 
-    attempts: Annotated[int, Meta(ge=1, le=20, description="Attempts on one target, the first included.")] = 3
+    attempts: Annotated[int, Meta(ge=1, le=20, description="Attempts per target, including the first.")] = 3
     base: Annotated[float, Meta(ge=0, description="Seconds before the second attempt.")] = 1.0
     growth: Annotated[
         Growth,
-        Meta(description="`exponential`: each further wait is `factor` times longer; `linear`: by one `base` longer."),
+        Meta(
+            description="`exponential`: each wait is `factor` times longer; `linear`: each wait is one `base` longer."
+        ),
     ] = Growth.EXPONENTIAL
     factor: Annotated[
-        float, Meta(ge=1, description="Each further wait is this many times longer, where they grow so.")
+        float, Meta(ge=1, description="Each wait is this many times longer, if growth is exponential.")
     ] = 2.0
     cap: Annotated[float, Meta(ge=0, description="The longest wait in seconds.")] = 30.0
     jitter: Annotated[Jitter, Meta(description="`full`: a random part of the wait; `none`: the whole wait.")] = (
@@ -103,18 +107,20 @@ class Retries(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Cooldown(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a target that keeps failing is left alone for a while."""
+    """When a target that keeps failing is paused."""
 
     failures: Annotated[int, Meta(ge=1, description="Failures in a row (5xx, timeouts) before the pause.")] = 5
-    seconds: Annotated[float, Meta(ge=0, description="The pause; after it one request tries again.")] = 60.0
+    seconds: Annotated[
+        float, Meta(ge=0, description="Length of the pause in seconds. After it one request tries again.")
+    ] = 60.0
 
 
 class Attribution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who is asking, for providers that list the applications that use them."""
+    """Your application, for providers that list the applications that use them."""
 
     title: Annotated[str | None, Meta(description="Sent as `X-Title`.")] = None
     url: Annotated[str | None, Meta(description="Sent as `HTTP-Referer`.")] = None
-    user_agent: Annotated[str | None, Meta(description="Sent as `User-Agent`, e.g. `my-app/1.0`.")] = None
+    user_agent: Annotated[str | None, Meta(description="Sent as `User-Agent`, such as `my-app/1.0`.")] = None
 
 
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,45 +129,47 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     profile: Annotated[
         str | None,
         Meta(
-            description="The facts that hold for it; by default those of the profile that has the provider's name.",
+            description="The profile with its facts; by default the one with the provider's name.",
             examples=["anthropic"],
         ),
     ] = None
     base_url: Annotated[
         str | None,
         Meta(
-            description="What the vendor's own SDK takes (OpenAI-like with `/v1`, Anthropic and Gemini without); "
-            "by default the profile's.",
+            description="As the vendor's SDK takes it (OpenAI-like with `/v1`, Anthropic and Gemini without); by "
+            "default the profile's.",
             examples=["https://api.anthropic.com"],
         ),
     ] = None
     api_key: Annotated[
         Secret | None,
         Meta(
-            description="The key to send; by default, where `base_url` is not set either, the vendor's well-known "
-            "environment variable.",
+            description="The key to send; by default the vendor's environment variable, unless `base_url` is set.",
             examples=["${ANTHROPIC_API_KEY}"],
         ),
     ] = None
     api_keys: Annotated[
-        tuple[Secret, ...], Meta(description="Several keys instead of one; the next is taken on 401 and 429.")
+        tuple[Secret, ...], Meta(description="Several keys instead of one. On 401 and 429 the next one is used.")
     ] = ()
-    auth: Annotated[Auth | None, Meta(description="How the key is sent; by default as the profile's dialect does.")] = (
-        None
-    )
+    auth: Annotated[
+        Auth | None, Meta(description="How the key is sent; by default as usual for the profile's dialect.")
+    ] = None
     headers: Annotated[
         dict[str, str], Meta(description="Headers sent with every request.", examples=[{"X-Team": "search"}])
     ] = field(default_factory=dict)
     organization: Annotated[str | None, Meta(description="Sent as `OpenAI-Organization`.")] = None
     project: Annotated[str | None, Meta(description="Sent as `OpenAI-Project`.")] = None
-    attribution: Annotated[Attribution, Meta(description="Who is asking.")] = Attribution()
-    timeouts: Annotated[Timeouts, Meta(description="How long to wait.")] = Timeouts()
-    retries: Annotated[Retries, Meta(description="How a failed attempt is tried again.")] = Retries()
-    cooldown: Annotated[Cooldown, Meta(description="When it is left alone for a while.")] = Cooldown()
+    attribution: Annotated[Attribution, Meta(description="Your application.")] = Attribution()
+    timeouts: Annotated[ProviderTimeouts, Meta(description="How long to wait, in seconds.")] = ProviderTimeouts()
+    retries: Annotated[Retries, Meta(description="How failed attempts are retried.")] = Retries()
+    cooldown: Annotated[Cooldown, Meta(description="When it is paused.")] = Cooldown()
     max_connections: Annotated[
-        int, Meta(ge=1, description="Connections to this origin, per worker; further requests queue for a minute.")
+        int,
+        Meta(ge=1, description="Connections to this provider per worker. Further requests wait for up to a minute."),
     ] = 2048
-    ca_file: Annotated[str | None, Meta(description="A PEM file of authorities trusted besides the system's.")] = None
+    ca_file: Annotated[
+        str | None, Meta(description="A PEM file of certificate authorities to trust in addition to the system's.")
+    ] = None
     facts: Annotated[
         dict[str, Any],
         Meta(description="Facts that differ from the profile's.", examples=[{"unknown_fields": "refuses"}]),
@@ -169,25 +177,25 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: Annotated[
         dict[str, RuleChoice], Meta(description="Rule options for this provider.", examples=[{"late-system": "user"}])
     ] = field(default_factory=dict)
-    max_loss: Annotated[MaxLoss | None, Meta(description="Overrides the `max_loss` of the file.")] = None
-    synthetic: Annotated[Synthetic | None, Meta(description="Overrides the `synthetic` of the file.")] = None
+    max_loss: Annotated[MaxLoss | None, Meta(description="Replaces the `max_loss` of the file.")] = None
+    synthetic: Annotated[Synthetic | None, Meta(description="Replaces the `synthetic` of the file.")] = None
     usage: Annotated[
-        Counting,
+        UsageCounting,
         Meta(
-            description="Where a Chat stream was not asked for its usage: `estimate` it, or `ask` for it on behalf of "
-            "the ledger; the client does not see it then."
+            description="If a client does not ask a Chat stream for its usage: `estimate` it, or `ask` for it. The "
+            "client does not see the usage then."
         ),
-    ] = Counting.ESTIMATE
+    ] = UsageCounting.ESTIMATE
     passthrough_fields: Annotated[
-        tuple[str, ...], Meta(description="Unknown message fields that it takes and that are left in place.")
+        tuple[str, ...], Meta(description="Unknown message fields that it accepts. They are sent unchanged.")
     ] = ()
 
     def key_pool(self) -> tuple[Secret, ...]:
-        """The pool: all keys that may be tried, in order."""
+        """All keys, in the order in which they are tried."""
         return self.api_keys or ((self.api_key,) if self.api_key else ())
 
     def fixed_headers(self) -> dict[str, str]:
-        """The headers of the file, those with a key of their own included; `headers` wins."""
+        """All configured headers, also those with their own key. `headers` wins."""
         named = {
             "OpenAI-Organization": self.organization,
             "OpenAI-Project": self.project,
@@ -200,22 +208,20 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class FallbacksOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Other targets for one reason of failure, tried before the general `fallbacks`."""
+    """Fallbacks for one reason of failure. They are tried before the general `fallbacks`."""
 
-    context_length: Annotated[
-        tuple[str, ...], Meta(description="When the conversation is too long for the target.")
-    ] = ()
-    content_filter: Annotated[tuple[str, ...], Meta(description="When the provider's filter refuses it.")] = ()
-    rate_limit: Annotated[tuple[str, ...], Meta(description="When the provider says 429.")] = ()
+    context_length: Annotated[tuple[str, ...], Meta(description="If the conversation is too long for the target.")] = ()
+    content_filter: Annotated[tuple[str, ...], Meta(description="If the provider's content filter refuses it.")] = ()
+    rate_limit: Annotated[tuple[str, ...], Meta(description="If the provider answers 429.")] = ()
 
 
 class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A name that clients ask for, and what stands behind it."""
+    """A model name that clients use, and its target."""
 
     target: Annotated[
         str,
         Meta(
-            description="`PROVIDER/MODEL`; the first word is a provider of this file or a built-in profile.",
+            description="`PROVIDER/MODEL`. PROVIDER is a provider of this file or a built-in profile.",
             examples=["anthropic/claude-sonnet-4-5"],
         ),
     ]
@@ -224,18 +230,18 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="Merged deeply into every request for this model.", examples=[{"temperature": 0.2}]),
     ] = field(default_factory=dict)
     omit: Annotated[tuple[str, ...], Meta(description="Settings never sent to this model.", examples=[["top_p"]])] = ()
-    description: Annotated[str | None, Meta(description="What it is good at; shown in model lists.")] = None
-    hidden: Annotated[bool, Meta(description="Works, but is not listed.")] = False
+    description: Annotated[str | None, Meta(description="What the model is good at; shown in model lists.")] = None
+    hidden: Annotated[bool, Meta(description="Usable, but not listed.")] = False
     fallbacks: Annotated[
         tuple[str, ...],
         Meta(
-            description="Targets or model names of this file, tried in order when the target fails.",
+            description="Targets or model names of this file, tried in order if the target fails.",
             examples=[["openrouter/google/gemini-2.5-pro"]],
         ),
     ] = ()
-    fallbacks_on: Annotated[FallbacksOn, Meta(description="Other targets for one reason of failure.")] = FallbacksOn()
+    fallbacks_on: Annotated[FallbacksOn, Meta(description="Fallbacks for one reason of failure.")] = FallbacksOn()
     context_window: Annotated[
-        Positive | None, Meta(description="Tokens it can hold; by default the profile's figure.")
+        Positive | None, Meta(description="Its context window in tokens; by default the profile's.")
     ] = None
     facts: Annotated[dict[str, Any], Meta(description="Facts that differ for this model.")] = field(
         default_factory=dict
@@ -243,29 +249,29 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: Annotated[
         dict[str, RuleChoice], Meta(description="Rule options for this model.", examples=[{"late-system": "opening"}])
     ] = field(default_factory=dict)
-    max_loss: Annotated[MaxLoss | None, Meta(description="Overrides the provider's and the file's.")] = None
-    synthetic: Annotated[Synthetic | None, Meta(description="Overrides the provider's and the file's.")] = None
+    max_loss: Annotated[MaxLoss | None, Meta(description="Replaces the one of the provider and of the file.")] = None
+    synthetic: Annotated[Synthetic | None, Meta(description="Replaces the one of the provider and of the file.")] = None
     passthrough_fields: Annotated[
-        tuple[str, ...], Meta(description="Unknown message fields that are left in place.")
+        tuple[str, ...], Meta(description="Unknown message fields that are sent unchanged.")
     ] = ()
 
 
-class Key(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A client of the gateway. Made with `dragoman keys create NAME`."""
+class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A client of the gateway. Create one with `dragoman keys create NAME`."""
 
     sha256: Annotated[
         str,
         Meta(
-            description="SHA-256 of the key in hex; the key itself is never stored.",
+            description="SHA-256 of the key in hex. The key itself is never stored.",
             examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
         ),
     ]
     allowed_models: Annotated[
-        tuple[str, ...], Meta(description="Model names or globs it may ask for; empty: all.", examples=[["cheap"]])
+        tuple[str, ...], Meta(description="Model names or globs that it may use; empty: all.", examples=[["cheap"]])
     ] = ()
     allowed_endpoints: Annotated[
         tuple[str, ...],
-        Meta(description="Paths or globs it may call; empty: all.", examples=[["/v1/chat/completions"]]),
+        Meta(description="Paths or globs that it may call; empty: all.", examples=[["/v1/chat/completions"]]),
     ] = ()
     requests_per_minute: Annotated[Positive | None, Meta(description="Requests in any 60 seconds.")] = None
     tokens_per_minute: Annotated[Positive | None, Meta(description="Tokens, in and out, in any 60 seconds.")] = None
@@ -273,7 +279,7 @@ class Key(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     expires: Annotated[
         datetime | None,
         Meta(
-            description="From then on refused; a date alone means its first moment, UTC.",
+            description="When it expires. A date means its first moment, UTC.",
             examples=["2030-01-01"],
         ),
     ] = None
@@ -283,25 +289,27 @@ class Key(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
 
-class Server(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the gateway listens."""
 
-    host: Annotated[str, Meta(description="Address to bind.")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="Port to bind; 0 takes a free one.")] = 8642
-    workers: Annotated[int, Meta(ge=1, le=256, description="Processes that share the port.")] = 1
-    max_body: Annotated[int, Meta(ge=1024, description="Largest request body in bytes.")] = 33_554_432
-    max_headers: Annotated[int, Meta(ge=1024, description="Largest request head in bytes.")] = 65_536
+    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="The port to listen on; 0 takes a free one.")] = 8642
+    workers: Annotated[int, Meta(ge=1, le=256, description="The number of processes that share the port.")] = 1
+    max_body: Annotated[int, Meta(ge=1024, description="The largest request body in bytes.")] = 33_554_432
+    max_headers: Annotated[int, Meta(ge=1024, description="The largest request head in bytes.")] = 65_536
     max_concurrent: Annotated[
-        int, Meta(ge=1, description="Requests at the same time, per worker; beyond it 429 with `Retry-After`.")
+        int, Meta(ge=1, description="Requests at the same time per worker. Further ones get 429 with `Retry-After`.")
     ] = 2000
     write_timeout: Annotated[
-        float, Meta(gt=0, description="Seconds a client may leave our answer unread before it is let go.")
+        float,
+        Meta(gt=0, description="Seconds that a client may leave the answer unread before the gateway disconnects it."),
     ] = 60.0
     shutdown_grace: Annotated[
-        float, Meta(ge=0, description="Seconds that running streams get to finish at shutdown.")
+        float, Meta(ge=0, description="Seconds that running requests have to finish at shutdown.")
     ] = 30.0
     allow_public_without_keys: Annotated[
-        bool, Meta(description="Bind to other than loopback although no `keys` are set: anyone may spend your money.")
+        bool,
+        Meta(description="Listen on other addresses than loopback without `keys`. Anyone can spend your money then."),
     ] = False
 
 
@@ -339,73 +347,77 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class ProviderErrors(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One JSON line per refusal of a provider, for `dragoman replay`."""
+    """A file with one JSON line per refusal of a provider, for `dragoman replay`."""
 
-    path: Annotated[str | None, Meta(description="The file; `null` writes none.")] = "logs/provider_errors.jsonl"
+    path: Annotated[str | None, Meta(description="The file; `null` for none.")] = "logs/provider_errors.jsonl"
     content: Annotated[
-        bool, Meta(description="Keep texts; otherwise each is replaced by as many `x`, which is enough to replay.")
+        bool,
+        Meta(
+            description="Keep texts. Otherwise each is replaced by `x` of the same length, which is enough to replay."
+        ),
     ] = False
-    max_bytes: Annotated[int, Meta(ge=1024, description="Size at which the file is rotated.")] = 10_485_760
-    backups: Annotated[int, Meta(ge=0, le=100, description="Rotated files that are kept.")] = 5
+    max_bytes: Annotated[int, Meta(ge=1024, description="The size at which the file is rotated.")] = 10_485_760
+    backups: Annotated[int, Meta(ge=0, le=100, description="The number of rotated files to keep.")] = 5
 
 
 class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is written down while serving."""
+    """What the gateway logs."""
 
-    level: Annotated[LogLevel, Meta(description="The least important line that is written.")] = LogLevel.INFO
-    format: Annotated[LogFormat, Meta(description="One JSON object a line, or text for people.")] = LogFormat.JSON
-    content: Annotated[bool, Meta(description="Write conversations into the log.")] = False
+    level: Annotated[LogLevel, Meta(description="The lowest level that is logged.")] = LogLevel.INFO
+    format: Annotated[LogFormat, Meta(description="One JSON object per line, or text for people.")] = LogFormat.JSON
+    content: Annotated[bool, Meta(description="Log conversations.")] = False
     provider_errors: Annotated[ProviderErrors, Meta(description="The file of refusals.")] = ProviderErrors()
 
 
-class Media(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fetching what a client names by URL for a target that takes it only inline."""
+class MediaConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fetching media that a client gives by URL, for targets that take it only inline."""
 
-    fetch: Annotated[bool, Meta(description="Fetch at all; otherwise the URL is sent as text, and reported.")] = True
+    fetch: Annotated[bool, Meta(description="Fetch media. Otherwise the URL is sent as text, and reported.")] = True
     allow: Annotated[
         tuple[str, ...],
         Meta(
-            description="Hosts, `*.suffix` or networks that may be reached although they are private or link-local.",
+            description="Private or link-local hosts, `*.suffix` or networks that may be reached.",
             examples=[["media.internal", "10.1.0.0/16"]],
         ),
     ] = ()
-    max_bytes: Annotated[int, Meta(ge=1, description="Largest file.")] = 20_971_520
+    max_bytes: Annotated[int, Meta(ge=1, description="The largest file in bytes.")] = 20_971_520
     timeout: Annotated[float, Meta(gt=0, description="Seconds for one file.")] = 15.0
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of `dragoman.yaml`."""
 
-    providers: Annotated[dict[str, Provider], Meta(description="Endpoints, by a name of your choice.")] = field(
-        default_factory=dict
+    providers: Annotated[dict[str, Provider], Meta(description="Provider endpoints by name. You choose the names.")] = (
+        field(default_factory=dict)
     )
-    models: Annotated[dict[str, Model], Meta(description="Public model names and what stands behind them.")] = field(
+    models: Annotated[dict[str, Model], Meta(description="Public model names and their targets.")] = field(
         default_factory=dict
     )
     default_model: Annotated[
-        str | None, Meta(description="Taken when a request names no model; by default `LLM_MODEL`.", examples=["smart"])
+        str | None, Meta(description="Used if a request names no model; by default `LLM_MODEL`.", examples=["smart"])
     ] = None
-    keys: Annotated[dict[str, Key], Meta(description="Clients that may use the gateway; none: loopback only.")] = field(
-        default_factory=dict
-    )
+    keys: Annotated[
+        dict[str, ClientKey],
+        Meta(description="Clients that may use the gateway. Without keys it listens on loopback only."),
+    ] = field(default_factory=dict)
     rules: Annotated[
         dict[str, RuleChoice],
         Meta(description="Rule options for all targets.", examples=[{"many-systems": {"join": "\n\n---\n\n"}}]),
     ] = field(default_factory=dict)
-    max_loss: Annotated[MaxLoss, Meta(description="A repair that loses more is refused with 422 instead.")] = (
+    max_loss: Annotated[MaxLoss, Meta(description="A repair that would lose more is refused with 422.")] = (
         MaxLoss.CONTENT
     )
-    synthetic: Annotated[Synthetic, Meta(description="`refuse`: 422 where a turn would have to be made up.")] = (
+    synthetic: Annotated[Synthetic, Meta(description="`refuse`: 422 if a repair would have to make up a turn.")] = (
         Synthetic.ALLOW
     )
     texts: Annotated[
         dict[str, str],
         Meta(
-            description="The words of turns and texts that we must make up, by the reason for them.",
+            description="The texts of turns that a repair makes up, by reason.",
             examples=[{"leading_user": "[autonomous processing]", "trailing_user": "Please continue."}],
         ),
     ] = field(default_factory=dict)
-    server: Annotated[Server, Meta(description="How the gateway listens.")] = Server()
+    server: Annotated[ServerConfig, Meta(description="How the gateway listens.")] = ServerConfig()
     store: Annotated[StoreConfig, Meta(description="What outlives a request.")] = StoreConfig()
-    log: Annotated[Log, Meta(description="What is written down while serving.")] = Log()
-    media: Annotated[Media, Meta(description="Fetching what a client names by URL.")] = Media()
+    log: Annotated[Log, Meta(description="What the gateway logs.")] = Log()
+    media: Annotated[MediaConfig, Meta(description="Fetching media by URL.")] = MediaConfig()

@@ -1,8 +1,7 @@
-"""A text that must not be seen.
+"""A text that must not be shown.
 
-A provider's key travels through the program as a `Secret`: printing, formatting or logging it shows at most its
-last four characters, and only `reveal()` gives the text. A key that was forgotten in an f-string is a request that
-fails at once, not a leak that is found a year later.
+A provider's key is a `Secret` everywhere in the program. Printed, formatted or logged it shows at most its last four
+characters; only `reveal()` returns the text. So a forgotten `reveal()` is a request that fails, not a leak.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 
 SHOWN = 4
-LONG_ENOUGH = 12  # of a shorter text, four characters would be a good part of the secret
+LONG_ENOUGH = 12  # four characters of a shorter text would reveal too much
 
 SECRET_NAMES = frozenset(
     {
@@ -41,7 +40,7 @@ _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Secret:
-    """A secret text; two are equal when their texts are."""
+    """A secret text. Two are equal if their texts are."""
 
     __slots__ = ("_text",)
 
@@ -52,7 +51,7 @@ class Secret:
         return self._text
 
     def __repr__(self) -> str:
-        return masked(self._text)
+        return mask(self._text)
 
     __str__ = __repr__
 
@@ -66,12 +65,12 @@ class Secret:
         return hash(("secret", self._text))
 
 
-def masked(text: str) -> str:
-    """`****wxyz`: the last four characters, or none of a short text."""
+def mask(text: str) -> str:
+    """`****wxyz`: only the last four characters, or none of a short text."""
     return "****" + text[-SHOWN:] if len(text) >= LONG_ENOUGH else "****"
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a field or header of this name holds a secret: `X-Api-Key`, `apiKey` and `api_key` are one name."""
+    """Whether a field or header of this name is a secret. `X-Api-Key`, `apiKey` and `api_key` are one name."""
     snake = _WORD_BREAK.sub("_", name).lower().replace("-", "_")
     return snake in SECRET_NAMES or snake.endswith(("_api_key", "_secret", "_password"))

@@ -1,4 +1,4 @@
-"""What types cannot say: names that must exist, and things that cannot stand together."""
+"""Checks beyond types: names that must exist, and values that exclude each other."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from dragoman.config.build import Origins, child, shown
+from dragoman.config.build import Origins, join_path, quote
 from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
-from dragoman.config.known_names import Known
-from dragoman.config.schema import Config, Key, Model, Provider, RuleChoice
+from dragoman.config.known_names import KnownNames
+from dragoman.config.schema import ClientKey, Config, Model, Provider, RuleChoice
 from dragoman.errors import near_match
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
-Said = tuple[str, str]  # the key path it is about, and what is wrong
+LocatedMessage = tuple[str, str]  # a key path, and the message about it
 
 
-class Verdict(Struct, frozen=True):
+class ValidationResult(Struct, frozen=True):
     problems: list[Problem]
     warnings: list[str]
 
 
-def verify(config: Config, known: Known, origins: Origins, file: str) -> Verdict:
-    """Every problem and warning that needs more than one value to see."""
-    problems = [Problem(says, file, line_of(path, origins)) for path, says in _problems(config, known)]
-    warnings = [f"{file}:{line_of(path, origins)}: {says}" for path, says in _warnings(config)]
-    return Verdict(problems, warnings)
+def validate(config: Config, known: KnownNames, origins: Origins, file: str) -> ValidationResult:
+    """All problems and warnings that need more than one value to find."""
+    problems = [Problem(message, file, line_of(path, origins)) for path, message in _problems(config, known)]
+    warnings = [f"{file}:{line_of(path, origins)}: {message}" for path, message in _warnings(config)]
+    return ValidationResult(problems, warnings)
 
 
 def line_of(path: str, origins: Origins) -> int:
-    """The line of a key path, or of the nearest mapping around it."""
+    """The line of a key path, or of the nearest mapping that contains it."""
     while path:
         if path in origins:
             return origins[path].line
@@ -44,11 +44,11 @@ def line_of(path: str, origins: Origins) -> int:
     return 0
 
 
-def _problems(config: Config, known: Known) -> Iterator[Said]:
+def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     for name, provider in config.providers.items():
-        yield from _provider(child("providers", name), name, provider, known)
+        yield from _provider(join_path("providers", name), name, provider, known)
     for name, model in config.models.items():
-        yield from _model(child("models", name), model, config, known)
+        yield from _model(join_path("models", name), model, config, known)
     yield from _rules("rules", config.rules, known)
     yield from _keys(config.keys)
     yield from _default_model(config, known)
@@ -56,9 +56,9 @@ def _problems(config: Config, known: Known) -> Iterator[Said]:
     yield from _media(config.media.allow)
 
 
-def _provider(path: str, name: str, provider: Provider, known: Known) -> Iterator[Said]:
+def _provider(path: str, name: str, provider: Provider, known: KnownNames) -> Iterator[LocatedMessage]:
     if "/" in name:
-        yield path, f'{path} has a "/" in its name; a target could not name it'
+        yield path, f'{path} has a "/" in its name; a target PROVIDER/MODEL could not refer to it'
     yield from _profile(path, name, provider, known)
     if provider.api_key is not None and provider.api_keys:
         yield f"{path}.api_keys", f"{path} has both api_key and api_keys; keep one"
@@ -67,22 +67,22 @@ def _provider(path: str, name: str, provider: Provider, known: Known) -> Iterato
     for i, key in enumerate(provider.key_pool()):
         if not key.reveal().isprintable() or not key.reveal().isascii():
             where = f"{path}.api_keys[{i}]" if provider.api_keys else f"{path}.api_key"
-            yield where, f"{where} holds characters that no header can carry; is a line break in it?"
+            yield where, f"{where} contains characters that a header cannot carry; does it contain a line break?"
     yield from _facts(f"{path}.facts", provider.facts, known)
     yield from _rules(f"{path}.rules", provider.rules, known)
 
 
-def _profile(path: str, name: str, provider: Provider, known: Known) -> Iterator[Said]:
+def _profile(path: str, name: str, provider: Provider, known: KnownNames) -> Iterator[LocatedMessage]:
     if known.profiles is None or (provider.profile or name) in known.profiles:
         return
     if provider.profile is None:
         yield path, f'{path}.profile is missing, and no profile is called "{name}"; {near_match(name, known.profiles)}'
     else:
-        says = f"{path}.profile is {shown(provider.profile)}; {near_match(provider.profile, known.profiles)}"
-        yield f"{path}.profile", says
+        message = f"{path}.profile is {quote(provider.profile)}; {near_match(provider.profile, known.profiles)}"
+        yield f"{path}.profile", message
 
 
-def _base_url(path: str, url: str | None) -> Iterator[Said]:
+def _base_url(path: str, url: str | None) -> Iterator[LocatedMessage]:
     if url is None:
         return
     try:
@@ -91,53 +91,53 @@ def _base_url(path: str, url: str | None) -> Iterator[Said]:
     except ValueError:
         usable = False
     if not usable or not url.isprintable() or " " in url:
-        yield path, f'{path} is no URL that can be called; write it like "https://api.example.com/v1"'
+        yield path, f'{path} is not a valid URL; write it like "https://api.example.com/v1"'
     elif parts.username or parts.password:
-        yield path, f"{path} holds a name and password; put them into headers instead"
+        yield path, f"{path} contains a user name or password; use headers instead"
     elif parts.query or parts.fragment:
-        yield path, f"{path} has a query or fragment; only scheme, host and path belong there"
+        yield path, f"{path} has a query or fragment; give only scheme, host and path"
 
 
-def _headers(path: str, headers: Mapping[str, str]) -> Iterator[Said]:
+def _headers(path: str, headers: Mapping[str, str]) -> Iterator[LocatedMessage]:
     for name, value in headers.items():
         if not HEADER_NAME.fullmatch(name):
-            yield child(path, name), f"{child(path, name)} is no name of a header"
+            yield join_path(path, name), f"{join_path(path, name)} is not a valid header name"
         if any((ord(letter) < 32 and letter != "\t") or ord(letter) == 127 for letter in value):
-            yield child(path, name), f"{child(path, name)} holds a line break or control character"
+            yield join_path(path, name), f"{join_path(path, name)} contains a line break or control character"
 
 
-def _facts(path: str, facts: Mapping[str, Any], known: Known) -> Iterator[Said]:
+def _facts(path: str, facts: Mapping[str, Any], known: KnownNames) -> Iterator[LocatedMessage]:
     if known.facts is None:
         return
     for name, value in facts.items():
-        here = child(path, name)
+        here = join_path(path, name)
         if name not in known.facts:
             yield here, f"{here} is not a fact; {near_match(name, known.facts)}"
         elif (values := known.facts[name]) and isinstance(value, str) and value not in values:
-            yield here, f"{here} is {shown(value)}; {near_match(value, values)}"
+            yield here, f"{here} is {quote(value)}; {near_match(value, values)}"
 
 
-def _rules(path: str, rules: Mapping[str, RuleChoice], known: Known) -> Iterator[Said]:
+def _rules(path: str, rules: Mapping[str, RuleChoice], known: KnownNames) -> Iterator[LocatedMessage]:
     if known.rules is None:
         return
     for name, choice in rules.items():
-        here = child(path, name)
+        here = join_path(path, name)
         if name not in known.rules:
             yield here, f"{here} is not a rule; {near_match(name, known.rules)}"
         elif options := known.rules[name]:
             yield from _rule_choice(here, choice, options)
 
 
-def _rule_choice(path: str, choice: RuleChoice, options: tuple[str, ...]) -> Iterator[Said]:
+def _rule_choice(path: str, choice: RuleChoice, options: tuple[str, ...]) -> Iterator[LocatedMessage]:
     if isinstance(choice, dict) and len(choice) != 1:
         yield path, f"{path} must name one option, e.g. {{{options[0]}: …}}"
         return
     name = choice if isinstance(choice, str) else next(iter(choice))
     if name not in options:
-        yield path, f"{path} is {shown(name)}; {near_match(name, options)}"
+        yield path, f"{path} is {quote(name)}; {near_match(name, options)}"
 
 
-def _model(path: str, model: Model, config: Config, known: Known) -> Iterator[Said]:
+def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     yield from _target(f"{path}.target", model.target, config, known)
     lists = {
         "fallbacks": model.fallbacks,
@@ -153,32 +153,32 @@ def _model(path: str, model: Model, config: Config, known: Known) -> Iterator[Sa
     yield from _rules(f"{path}.rules", model.rules, known)
 
 
-def _target(path: str, target: str, config: Config, known: Known) -> Iterator[Said]:
+def _target(path: str, target: str, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     first, slash, rest = target.partition("/")
     if not slash or not rest:
-        yield path, f"{path} is {shown(target)}; a target is written PROVIDER/MODEL"
+        yield path, f"{path} is {quote(target)}; a target is written PROVIDER/MODEL"
     elif first not in config.providers and known.profiles is not None and first not in known.profiles:
         names = {*config.providers, *known.profiles}
         yield (
             path,
-            f'{path} begins with "{first}", which is no provider of this file and no profile; '
+            f'{path} begins with "{first}", which is neither a provider of this file nor a profile; '
             + near_match(first, names),
         )
 
 
-def _keys(keys: Mapping[str, Key]) -> Iterator[Said]:
+def _keys(keys: Mapping[str, ClientKey]) -> Iterator[LocatedMessage]:
     seen: dict[str, str] = {}
     for name, key in keys.items():
         if not name or not name.isprintable():
-            yield "keys", f"keys has the name {shown(name)}; a key needs a name that can be written down"
-        path = f"{child('keys', name)}.sha256"
+            yield "keys", f"keys has the name {quote(name)}; a key needs a printable name"
+        path = f"{join_path('keys', name)}.sha256"
         if not is_sha256(key.sha256.lower()):
-            yield path, f"{path} is not 64 hex digits; if it is the key itself: {hash_hint(key.sha256)}"
+            yield path, f"{path} is not 64 hex digits; if it is the key itself, {hash_hint(key.sha256)}"
         elif (first := seen.setdefault(key.sha256.lower(), name)) != name:
-            yield path, f'{path} is the same as that of "{first}"; each client needs a key of its own'
+            yield path, f'{path} is the same as that of "{first}"; each client needs its own key'
 
 
-def _default_model(config: Config, known: Known) -> Iterator[Said]:
+def _default_model(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     name = config.default_model
     if name is None or name in config.models:
         return
@@ -187,42 +187,42 @@ def _default_model(config: Config, known: Known) -> Iterator[Said]:
     else:
         yield (
             "default_model",
-            f"default_model is {shown(name)}, which is no model of this file; {near_match(name, config.models)}",
+            f"default_model is {quote(name)}, which is not a model of this file; {near_match(name, config.models)}",
         )
 
 
-def _texts(texts: Mapping[str, str], known: Known) -> Iterator[Said]:
+def _texts(texts: Mapping[str, str], known: KnownNames) -> Iterator[LocatedMessage]:
     for name in texts:
         if known.texts is not None and name not in known.texts:
-            here = child("texts", name)
-            yield here, f"{here} is no reason to make up a text; {near_match(name, known.texts)}"
+            here = join_path("texts", name)
+            yield here, f"{here} is not a known reason for a text; {near_match(name, known.texts)}"
 
 
-def _media(allow: tuple[str, ...]) -> Iterator[Said]:
+def _media(allow: tuple[str, ...]) -> Iterator[LocatedMessage]:
     for i, entry in enumerate(allow):
         try:
             ipaddress.ip_network(entry, strict=False)
         except ValueError:
             if not HOST.fullmatch(entry):
                 path = f"media.allow[{i}]"
-                yield path, f"{path} is {shown(entry)}; it must be a host, *.suffix, an address or a network"
+                yield path, f"{path} is {quote(entry)}; it must be a host, *.suffix, an address or a network"
 
 
-def _warnings(config: Config) -> Iterator[Said]:
+def _warnings(config: Config) -> Iterator[LocatedMessage]:
     for name, key in config.keys.items():
         for i, model in enumerate(key.allowed_models):
             if model not in config.models and not set(model) & set("/*?["):
-                path = f"{child('keys', name)}.allowed_models[{i}]"
-                yield path, f"{path} is {shown(model)}, which is no model of this file"
+                path = f"{join_path('keys', name)}.allowed_models[{i}]"
+                yield path, f"{path} is {quote(model)}, which is not a model of this file"
 
 
 def public_bind_refusal(config: Config, host: str) -> str | None:
-    """Why the gateway will not bind to this host, or None when it may."""
+    """Why the gateway refuses to listen on this host; None if it does not."""
     if config.keys or config.server.allow_public_without_keys or is_loopback(host):
         return None
     return (
-        f"{host} can be reached from other machines and no keys are set: anyone could spend your money. "
-        "Make a key (dragoman keys create NAME), bind to 127.0.0.1, "
+        f"{host} can be reached from other machines and there are no keys: anyone could spend your money. "
+        "Create a key (dragoman keys create NAME), use 127.0.0.1, "
         "or set server.allow_public_without_keys: true"
     )
 

@@ -1,7 +1,7 @@
 """`${VAR}`, `${VAR:-default}` and `.env` files.
 
-A variable stands inside a value, never in a key or across lines, and is put in after the YAML was read: nothing
-that an environment holds can change the shape of the file. `$${` writes a literal `${`.
+Variables are replaced inside values after the YAML is parsed, so the environment cannot change the structure of the
+file. `$${` writes a literal `${`.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ _scalars = yaml.constructor.SafeConstructor()
 
 
 class Environment(Struct, frozen=True):
-    """Variables and where each comes from: the process first, then `--env-file`s, then `.env` beside the config."""
+    """Variables and their origins. The process wins over `--env-file`, which wins over `.env` next to the file."""
 
     values: Mapping[str, str]
     files: Mapping[str, str] = {}
 
     def origin(self, name: str) -> str:
-        """`env NAME`, or `NAME of .env` for a variable that a file gave."""
+        """`env NAME`, or `env NAME (.env)` for a variable from a file."""
         return f"env {name} ({self.files[name]})" if name in self.files else f"env {name}"
 
 
-def environment(process: Mapping[str, str], env_files: Sequence[Path]) -> tuple[Environment, list[str]]:
-    """All variables, and a warning for every line of an env file that is no assignment. Later files win."""
+def load_environment(process: Mapping[str, str], env_files: Sequence[Path]) -> tuple[Environment, list[str]]:
+    """All variables, and a warning for each line of a file that is no assignment. Later files win."""
     values: dict[str, str] = {}
     files: dict[str, str] = {}
     warnings: list[str] = []
     for path in env_files:
-        found, unread = read_env(path.read_text("utf-8"))
+        found, unread = parse_env(path.read_text("utf-8"))
         values |= found
         files |= dict.fromkeys(found, path.name)
-        warnings += [f"{path.name}:{line}: is no NAME=value, skipped" for line in unread]
+        warnings += [f"{path.name}:{line}: is not NAME=value; skipped" for line in unread]
     return Environment(values | dict(process), {k: v for k, v in files.items() if k not in process}), warnings
 
 
-def read_env(text: str) -> tuple[dict[str, str], list[int]]:
-    """The assignments of a `.env` text, and the numbers of lines that are none."""
+def parse_env(text: str) -> tuple[dict[str, str], list[int]]:
+    """The assignments of a `.env` text, and the numbers of other lines."""
     found: dict[str, str] = {}
     unread: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -76,7 +76,7 @@ class Substituted(Struct, frozen=True):
 
 
 def substitute(root: Node, variables: Environment, file: str) -> Substituted:
-    """The tree with its variables put in. A value that is nothing but an unset variable becomes `null`."""
+    """The tree with variables replaced. A value that is only an unset variable becomes `null`."""
     warnings: list[str] = []
 
     def walk(node: Node, path: str) -> Node:
@@ -110,14 +110,14 @@ def substitute(root: Node, variables: Environment, file: str) -> Substituted:
             warnings.append(f"{file}:{node.line}: {path} uses ${{{name}}}, which is not set")
         if unset and not text:
             return Node(None, node.line, variables=tuple(unset))
-        value = text if node.quoted else resolved(text)
+        value = text if node.quoted else resolve_scalar(text)
         return Node(value, node.line, text, node.quoted, tuple(used))
 
     return Substituted(walk(root, ""), warnings)
 
 
-def resolved(text: str) -> object:
-    """What an unquoted `${PORT}` means once filled in: `8080` is a number."""
+def resolve_scalar(text: str) -> object:
+    """The YAML value of an unquoted text: `8080` is a number."""
     tag = _resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
     if not tag.endswith((":int", ":float", ":bool")):
         return text

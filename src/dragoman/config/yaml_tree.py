@@ -1,8 +1,8 @@
-"""A YAML file as a tree that knows its lines.
+"""A YAML file as a tree of nodes with line numbers.
 
-`Node` is what the file says before anyone has asked what it means: scalars, lists and mappings, each with the line
-it stands on. Duplicate keys are refused (the second would silently win), aliases are expanded under a bound (a few
-lines of nested anchors can name a billion values), and only plain data is read: no tag makes an object.
+A `Node` is a scalar, list or mapping with its line. Duplicate keys are refused, because the second would silently win.
+The number of expanded aliases is limited, because a few nested anchors can stand for a billion values. Tags that create
+objects are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from dragoman.config.errors import ConfigError, Problem
+from dragoman.config.errors import InvalidConfig, Problem
 
 MAX_BYTES = 2_000_000
 MAX_NODES = 100_000
@@ -28,7 +28,7 @@ PLAIN_TAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One value of the file. `text` is a scalar as written; `quoted` tells `"8080"` from `8080`."""
+    """One value of the file. `text` is a scalar as written; `quoted` distinguishes `"8080"` from `8080`."""
 
     value: Any
     line: int
@@ -50,35 +50,35 @@ class Node:
         return self.value
 
 
-def read_tree(text: str, file: str) -> Node:
-    """Parse a YAML text; raises `ConfigError` with the line for anything that is no plain data."""
+def parse_tree(text: str, file: str) -> Node:
+    """Parse YAML. Raises `InvalidConfig` with the line for anything but plain data."""
     if len(text) > MAX_BYTES:
-        raise ConfigError([Problem(f"is larger than {MAX_BYTES} bytes", file)])
+        raise InvalidConfig([Problem(f"is larger than {MAX_BYTES} bytes", file)])
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-        return _Reader(file).node(root, 0) if root is not None else Node({}, 1)
+        return _NodeParser(file).node(root, 0) if root is not None else Node({}, 1)
     except yaml.MarkedYAMLError as error:
-        raise ConfigError([_no_yaml(error, text, file)]) from None
+        raise InvalidConfig([_yaml_problem(error, text, file)]) from None
     except yaml.YAMLError as error:
-        raise ConfigError([Problem(f"is not YAML: {' '.join(str(error).split())}", file)]) from None
+        raise InvalidConfig([Problem(f"is not YAML: {' '.join(str(error).split())}", file)]) from None
     except (RecursionError, ValueError) as error:
-        # ValueError: a scalar that looks like a number or date and is none, e.g. 2026-13-45.
-        says = "is nested too deeply" if isinstance(error, RecursionError) else f"holds a bad value: {error}"
-        raise ConfigError([Problem(says, file)]) from None
+        # ValueError: a scalar that looks like a date and is none, such as 2026-13-45.
+        message = "is nested too deeply" if isinstance(error, RecursionError) else f"contains an invalid value: {error}"
+        raise InvalidConfig([Problem(message, file)]) from None
 
 
-def _no_yaml(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+def _yaml_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 0
-    says = " ".join(filter(None, (error.context, error.problem)))
+    message = " ".join(filter(None, (error.context, error.problem)))
     lines = text.splitlines()
     bare = 0 < line <= len(lines) and BARE_VARIABLE.search(lines[line - 1])
     hint = '. Inside { } a variable needs quotes: "${VAR}"' if bare else ""
-    return Problem(f"is not YAML: {says}{hint}", file, line)
+    return Problem(f"is not YAML: {message}{hint}", file, line)
 
 
-class _Reader:
-    """Turns composed YAML nodes into ours, counting as it goes."""
+class _NodeParser:
+    """Converts YAML nodes to `Node`s, and limits their number."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -89,9 +89,9 @@ class _Reader:
         line = line or node.start_mark.line + 1
         self.count += 1
         if self.count > MAX_NODES or depth > MAX_DEPTH:
-            raise self.refusal("its aliases or nesting make more values than a configuration can need", line)
+            raise self.refusal("its aliases or nesting make more values than a configuration may have", line)
         if node.tag not in PLAIN_TAGS:
-            raise self.refusal(f"{node.tag} is a tag that makes objects; only plain data is read", line)
+            raise self.refusal(f"{node.tag} is a tag that creates objects; only plain data is allowed", line)
         if isinstance(node, yaml.MappingNode):
             return Node(self.members(node, depth), line)
         if isinstance(node, yaml.SequenceNode):
@@ -100,7 +100,7 @@ class _Reader:
 
     def scalar(self, node: yaml.Node, line: int) -> Node:
         assert isinstance(node, yaml.ScalarNode)
-        # A date stays text: which fields are times is the schema's business.
+        # A date stays text: the schema knows which fields are times.
         dated = node.tag.endswith(":timestamp")
         value = node.value if dated else self.scalars.construct_object(node)
         return Node(value, line, node.value, node.style in ("'", '"', "|", ">"))
@@ -115,12 +115,12 @@ class _Reader:
                 continue
             name = self.name(key, line)
             if name in own:
-                raise self.refusal(f'"{name}" stands twice (first on line {own[name].line}); keep one', line)
+                raise self.refusal(f'"{name}" is there twice (first on line {own[name].line}); keep one', line)
             own[name] = self.node(value, depth + 1, line)
         return merged | own
 
     def merge(self, value: yaml.Node, depth: int, line: int) -> dict[str, Node]:
-        """`<<: *other` or `<<: [*first, *second]`, where the first wins."""
+        """`<<: *other` or `<<: [*first, *second]`. The first wins."""
         sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
         merged: dict[str, Node] = {}
         for source in reversed(sources):
@@ -135,5 +135,5 @@ class _Reader:
             raise self.refusal("a key must be a plain word", line)
         return str(key.value)
 
-    def refusal(self, says: str, line: int) -> ConfigError:
-        return ConfigError([Problem(says, self.file, line)])
+    def refusal(self, message: str, line: int) -> InvalidConfig:
+        return InvalidConfig([Problem(message, self.file, line)])

@@ -1,4 +1,5 @@
-"""Providers on your own machine that refuse what the real ones refuse.
+"""Emulated providers that refuse what the real ones refuse, in the same words.
 
-They share no code with dialects, rules or profiles: a judge that shares code with the accused agrees with it.
+They share no code with dialects, rules or profiles: an emulator that shared code with the compiler would share its
+mistakes and accept them.
 """

@@ -1,4 +1,4 @@
-"""What the emulated model says, turn by turn: a list in Python or YAML.
+"""The answers of the emulated model, step by step: a list in Python or YAML.
 
     - text: Let me look.
       calls:
@@ -8,55 +8,54 @@
     - reasoning: It rains.
       text: Take an umbrella.
 
-Every accepted request takes the next step; after the last one the echo answers.
+Each accepted request uses the next step. After the last step the echo answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from dragoman.emulators.echo_answer import echo
-from dragoman.emulators.faults import BadFaultError, Fault, fault
-from dragoman.emulators.provider import Received, ToolCall, Turn
+from dragoman.emulators.faults import BadFaultError, Fault, known_names, parse_fault
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 
 _KEYS = ("text", "reasoning", "calls", "refusal", "stop", "json", "interleave", "cached", "fault")
 _STOPS = ("end", "length", "filter")
 _CALL_KEYS = ("name", "arguments", "id")
-Said = Turn | str | Mapping[str, Any] | Fault | Callable[[Received], Turn]
+StepSource = ModelTurn | str | Mapping[str, Any] | Fault | Callable[[ReceivedRequest], ModelTurn]
 
 
 class BadScriptError(ValueError):
-    """A script that cannot be read; says where and what is known."""
+    """A script that cannot be parsed. The message names the place and what is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One answer, perhaps spoiled by a fault."""
+class ScriptStep:
+    """One answer, with or without a fault."""
 
-    turn: Turn | Callable[[Received], Turn] | None = None  # None: the echo
+    turn: ModelTurn | Callable[[ReceivedRequest], ModelTurn] | None = None  # None: the echo
     fault: Fault | None = None
 
-    def say(self, call: Received) -> Turn:
+    def turn_for(self, request: ReceivedRequest) -> ModelTurn:
         if self.turn is None:
-            return echo(call)
-        return self.turn if isinstance(self.turn, Turn) else self.turn(call)
+            return echo(request)
+        return self.turn if isinstance(self.turn, ModelTurn) else self.turn(request)
 
 
 class Script:
-    """The steps, and how far we are."""
+    """The steps, and the position of the next one."""
 
-    def __init__(self, said: Iterable[Said] = (), where: str = "script") -> None:
-        self._steps = [step(one, f"{where}: turn {number}") for number, one in enumerate(said, 1)]
+    def __init__(self, sources: Iterable[StepSource] = (), where: str = "script") -> None:
+        self._steps = [parse_step(source, f"{where}: turn {number}") for number, source in enumerate(sources, 1)]
         self._next = 0
 
-    def next(self) -> Step:
-        """The next step; the echo when all are said."""
+    def next(self) -> ScriptStep:
+        """The next step; the echo after the last one."""
         if self._next >= len(self._steps):
-            return Step()
+            return ScriptStep()
         self._next += 1
         return self._steps[self._next - 1]
 
@@ -70,72 +69,69 @@ def load(path: str | Path) -> Script:
     import yaml
 
     try:
-        said = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        steps = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise BadScriptError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadScriptError(f"{path}: is no YAML: {error}") from error
-    if not isinstance(said, list):
+        raise BadScriptError(f"{path}: is not YAML: {error}") from error
+    if not isinstance(steps, list):
         raise BadScriptError(f"{path}: must be a list of turns, such as `- text: Hello`")
-    return Script(said, str(path))
+    return Script(steps, str(path))
 
 
-def step(said: Said, where: str) -> Step:
-    """One step from what was written for it."""
-    if isinstance(said, Turn):
-        return Step(said)
-    if isinstance(said, Fault):
-        return Step(None, said)
-    if isinstance(said, str):
-        return Step(Turn(text=said))
-    if isinstance(said, Mapping):
-        return _from_mapping(said, where)
-    if callable(said):
-        return Step(said)
-    raise BadScriptError(f"{where}: must be a mapping or a text, not {type(said).__name__}")
+def parse_step(source: StepSource, where: str) -> ScriptStep:
+    """One step of a script."""
+    if isinstance(source, ModelTurn):
+        return ScriptStep(source)
+    if isinstance(source, Fault):
+        return ScriptStep(None, source)
+    if isinstance(source, str):
+        return ScriptStep(ModelTurn(text=source))
+    if isinstance(source, Mapping):
+        return _parse_mapping(source, where)
+    if callable(source):
+        return ScriptStep(source)
+    raise BadScriptError(f"{where}: must be a mapping or a text, not {type(source).__name__}")
 
 
-def _from_mapping(said: Mapping[str, Any], where: str) -> Step:
-    _check_keys(said, _KEYS, where)
-    stop = said.get("stop")
+def _parse_mapping(source: Mapping[str, Any], where: str) -> ScriptStep:
+    _check_keys(source, _KEYS, where)
+    stop = source.get("stop")
     if stop is not None and stop not in _STOPS:
         raise BadScriptError(f'{where}: stop is "{stop}"; known: {", ".join(_STOPS)}')
     for key in ("text", "reasoning", "refusal"):
-        if said.get(key) is not None and not isinstance(said[key], str):
+        if source.get(key) is not None and not isinstance(source[key], str):
             raise BadScriptError(f"{where}: {key} must be a text")
-    rest = {key: said[key] for key in said if key not in ("calls", "fault")}
-    turn = Turn(calls=_calls(said.get("calls"), where), **rest)
-    return Step(turn if said.keys() - {"fault"} else None, _fault(said.get("fault"), where))
+    rest = {key: source[key] for key in source if key not in ("calls", "fault")}
+    turn = ModelTurn(calls=_parse_calls(source.get("calls"), where), **rest)
+    return ScriptStep(turn if source.keys() - {"fault"} else None, _parse_fault(source.get("fault"), where))
 
 
-def _calls(said: Any, where: str) -> tuple[ToolCall, ...]:
-    if said is None:
+def _parse_calls(source: Any, where: str) -> tuple[ModelCall, ...]:
+    if source is None:
         return ()
-    if not isinstance(said, list):
+    if not isinstance(source, list):
         raise BadScriptError(f"{where}: calls must be a list, such as `- name: weather`")
-    return tuple(_call(one, f"{where}: call {number}") for number, one in enumerate(said, 1))
+    return tuple(_parse_call(item, f"{where}: call {number}") for number, item in enumerate(source, 1))
 
 
-def _call(said: Any, where: str) -> ToolCall:
-    if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
+def _parse_call(source: Any, where: str) -> ModelCall:
+    if not isinstance(source, Mapping) or not isinstance(source.get("name"), str):
         raise BadScriptError(f"{where}: must be a mapping with a name")
-    _check_keys(said, _CALL_KEYS, where)
-    return ToolCall(said["name"], said.get("arguments", {}), said.get("id"))
+    _check_keys(source, _CALL_KEYS, where)
+    return ModelCall(source["name"], source.get("arguments", {}), source.get("id"))
 
 
-def _fault(said: Any, where: str) -> Fault | None:
-    if said is None:
+def _parse_fault(source: Any, where: str) -> Fault | None:
+    if source is None:
         return None
     try:
-        return fault(str(said))
+        return parse_fault(str(source))
     except BadFaultError as error:
         raise BadScriptError(f"{where}: {error}") from error
 
 
-def _check_keys(said: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in said:
-        if key in known:
-            continue
-        near = get_close_matches(str(key), known, n=1)
-        hint = f' Did you mean "{near[0]}"?' if near else ""
-        raise BadScriptError(f'{where}: no key "{key}"; known: {", ".join(known)}.{hint}')
+def _check_keys(source: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in source:
+        if key not in known:
+            raise BadScriptError(f'{where}: no key "{key}"; {known_names(str(key), known)}')

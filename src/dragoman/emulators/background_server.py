@@ -1,24 +1,24 @@
-"""An emulator in a thread of its own, for code that is not asynchronous or has a loop already."""
+"""An emulator in a thread of its own, for code that is not asynchronous or already runs an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 
-from dragoman.emulators.answer_script import Said, Script
-from dragoman.emulators.emulator_core import EmulatorCore, Record
-from dragoman.emulators.faults import Fault, fault
-from dragoman.emulators.http_server import Limits, start
-from dragoman.emulators.provider import Provider
+from dragoman.emulators.answer_script import Script, StepSource
+from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
+from dragoman.emulators.faults import Fault, parse_fault
+from dragoman.emulators.http_server import ServerLimits, start
+from dragoman.emulators.provider import EmulatedProvider
 
 _SDK_ROOTS = ("/chat/completions", "/responses", "/v1/messages", "/v1beta/models", "/v1beta1/projects", "/v1/projects")
 
 
-class Running:
-    """A provider on a port of this machine."""
+class RunningEmulator:
+    """An emulated provider on a port of this machine."""
 
-    def __init__(self, provider: Provider, limits: Limits) -> None:
-        self._desk = EmulatorCore(provider)
+    def __init__(self, provider: EmulatedProvider, limits: ServerLimits) -> None:
+        self._core = EmulatorCore(provider)
         self._limits = limits
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -26,7 +26,7 @@ class Running:
         self._failed: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"emulator {provider.name}", daemon=True)
 
-    def start(self) -> Running:
+    def start(self) -> RunningEmulator:
         self._thread.start()
         self._ready.wait()
         if self._failed is not None:
@@ -36,8 +36,8 @@ class Running:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            server = self._loop.run_until_complete(start(self._desk, limits=self._limits))
-        except OSError as error:  # no port, no sockets: raised where the caller can see it
+            server = self._loop.run_until_complete(start(self._core, limits=self._limits))
+        except OSError as error:  # no free port or socket: `start` raises it in the caller's thread
             self._failed = error
             self._ready.set()
             return
@@ -45,41 +45,44 @@ class Running:
         self._ready.set()
         self._loop.run_forever()
         server.close()
+        self._cancel_tasks()
+        self._loop.close()
+
+    def _cancel_tasks(self) -> None:
         pending = asyncio.all_tasks(self._loop)
         for task in pending:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
-        self._loop.close()
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)
 
     @property
-    def provider(self) -> Provider:
-        return self._desk.provider
+    def provider(self) -> EmulatedProvider:
+        return self._core.provider
 
     @property
     def url(self) -> str:
-        """The root: the vendor's own paths follow it."""
+        """The root. The vendor's own paths follow it."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def base_url(self) -> str:
-        """What the vendor's official SDK wants as its `base_url`."""
+        """The `base_url` for the vendor's official SDK."""
         path = self.provider.example[0]
         cuts = [path.index(root) for root in _SDK_ROOTS if root in path]
         return self.url + path[: min(cuts, default=0)]
 
     @property
-    def requests(self) -> list[Record]:
-        """Every request so far, with the verdict on it."""
-        return list(self._desk.records)
+    def requests(self) -> list[RecordedRequest]:
+        """Every request so far with its verdict."""
+        return list(self._core.records)
 
-    def script(self, *said: Said) -> None:
-        """Say these next, in place of what was still to be said."""
-        self._desk.script = Script(said)
+    def script(self, *steps: StepSource) -> None:
+        """Answer with these steps next. They replace the steps that are left."""
+        self._core.script = Script(steps)
 
-    def fault(self, order: str | Fault | None) -> None:
-        """Let this go wrong from now on (`"429;times=2"`); None: nothing."""
-        self._desk.standing = fault(order) if isinstance(order, str) else order
+    def fault(self, fault: str | Fault | None) -> None:
+        """Cause this fault from now on (`"429;times=2"`). None ends it."""
+        self._core.standing_fault = parse_fault(fault) if isinstance(fault, str) else fault

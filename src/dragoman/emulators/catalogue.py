@@ -1,29 +1,29 @@
-"""Every emulator by name: the table behind `dragoman emulate` and `dragoman.testing`.
+"""All emulators by name: the table behind `dragoman emulate` and `dragoman.testing`.
 
-A name leads to a module and a factory in it, with preset options. Modules load when asked for, so that a test which
-wants one provider pays for one.
+Each name stands for a module, a function in it and preset options. Modules are imported on first use, so that a test
+of one provider loads only that one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from dragoman.emulators.provider import Options, Provider
+from dragoman.emulators.faults import known_names
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions
 
 _COMMON = ("strict", "models", "signatures")
 
 
 class UnknownEmulatorError(ValueError):
-    """No emulator of that name, or an option it does not know."""
+    """The name of an emulator or of its option is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Where an emulator lives, what is preset, and which options of its own it takes."""
+class EmulatorEntry:
+    """The module and function of an emulator, its preset options, and the further options it takes."""
 
     module: str
     factory: str = "provider"
@@ -31,8 +31,8 @@ class Entry:
     takes: tuple[str, ...] = ()
 
 
-_MANNERS = (
-    "manner",
+_CHAT_OPTIONS = (
+    "provider",
     "extra_fields",
     "extra_message_fields",
     "alternation",
@@ -47,24 +47,24 @@ _MANNERS = (
 _TEMPLATE = ("template", "server", "vision")
 
 
-def _compatible(manner: str) -> Entry:
-    return Entry("compatible", preset={"manner": manner}, takes=_MANNERS)
+def _compatible(provider: str) -> EmulatorEntry:
+    return EmulatorEntry("compatible", preset={"provider": provider}, takes=_CHAT_OPTIONS)
 
 
-def _template(server: str, template: str = "open") -> Entry:
-    return Entry("template_server", preset={"server": server, "template": template}, takes=_TEMPLATE)
+def _template(server: str, template: str = "open") -> EmulatorEntry:
+    return EmulatorEntry("template_server", preset={"server": server, "template": template}, takes=_TEMPLATE)
 
 
-ENTRIES: Mapping[str, Entry] = {
-    "openai": Entry("openai"),
-    "openai-responses": Entry("responses"),
-    "anthropic": Entry("anthropic"),
-    "gemini": Entry("gemini"),
-    "vertex": Entry("gemini", "vertex"),
-    "openrouter": Entry("openrouter"),
-    "mistral": Entry("mistral"),
-    "deepseek": Entry("deepseek"),
-    "groq": Entry("groq"),
+ENTRIES: Mapping[str, EmulatorEntry] = {
+    "openai": EmulatorEntry("openai"),
+    "openai-responses": EmulatorEntry("responses"),
+    "anthropic": EmulatorEntry("anthropic"),
+    "gemini": EmulatorEntry("gemini"),
+    "vertex": EmulatorEntry("gemini", "vertex"),
+    "openrouter": EmulatorEntry("openrouter"),
+    "mistral": EmulatorEntry("mistral"),
+    "deepseek": EmulatorEntry("deepseek"),
+    "groq": EmulatorEntry("groq"),
     "compatible": _compatible("compatible"),
     "compatible-lenient": _compatible("lenient"),
     **{
@@ -98,28 +98,23 @@ def names() -> tuple[str, ...]:
     return tuple(ENTRIES)
 
 
-def provider(name: str, **options: Any) -> Provider:
-    """The emulator of that name, set up. Raises `UnknownEmulatorError` with a hint where name or option is unknown."""
+def provider(name: str, **options: Any) -> EmulatedProvider:
+    """The emulator of that name. Raises `UnknownEmulatorError` with a hint if the name or an option is unknown."""
     entry = ENTRIES.get(name)
     if entry is None:
-        raise UnknownEmulatorError(f'no emulator is named "{name}"; {_hint(name, names())}')
+        raise UnknownEmulatorError(f'no emulator is named "{name}"; {known_names(name, names())}')
     _check_options(name, entry, options)
     common = {key: value for key, value in options.items() if key in _COMMON}
     if common.get("models") is not None:
         common["models"] = tuple(common["models"])
     more = {**entry.preset, **{key: value for key, value in options.items() if key not in _COMMON}}
     factory = getattr(import_module(f"dragoman.emulators.{entry.module}"), entry.factory)
-    made: Provider = factory(Options(more=more, **common))
-    return made
+    emulated: EmulatedProvider = factory(EmulatorOptions(more=more, **common))
+    return emulated
 
 
-def _check_options(name: str, entry: Entry, options: Mapping[str, Any]) -> None:
+def _check_options(name: str, entry: EmulatorEntry, options: Mapping[str, Any]) -> None:
     known = (*_COMMON, *entry.takes)
     for option in options:
         if option not in known:
-            raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}"; {_hint(option, known)}')
-
-
-def _hint(word: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(word, known, n=1)
-    return f"known: {', '.join(known)}." + (f' Did you mean "{near[0]}"?' if near else "")
+            raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}"; {known_names(option, known)}')

@@ -1,7 +1,7 @@
-"""How a Chat Completions service sounds: answers, chunks, usage, ids.
+"""Answers in Chat Completions format: whole answers, chunks, usage, ids.
 
-All of them write the same object with small differences: where the usage rides, what reasoning is called, whether a
-call arrives in one piece, which comments come first. A `Voice` is that set of differences.
+All Chat services write the same object with small differences: where the usage is, how the reasoning field is called,
+whether a call arrives in one piece, which comments come first. An `AnswerStyle` holds these differences.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
-from dragoman.emulators.provider import Received, ToolCall, Turn
-from dragoman.emulators.usage import Usage, digest, used
-from dragoman.emulators.wire import compact, fragments, sse, token
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
+from dragoman.emulators.wire import fragments, make_id, render_sse_event
 
-CREATED = 1_767_225_600  # 2026-01-01: answers carry a date, and no clock
+CREATED = 1_767_225_600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
 _STOPS = {"end": "stop", "length": "length", "filter": "content_filter"}
 
 
 class UsagePlace(StrEnum):
-    """Where a stream says what it cost."""
+    """Where a stream reports its usage."""
 
-    ASKED = "asked"  # a chunk of its own, only with `stream_options.include_usage`
+    ON_REQUEST = "on-request"  # a chunk of its own, only with `stream_options.include_usage`
     FINISH = "finish"  # on the chunk with the finish reason, always
     EVERY = "every"  # on every chunk
 
 
-def plain_usage(usage: Usage) -> dict[str, Any]:
-    """The three numbers everyone has."""
+def plain_usage(usage: TokenUsage) -> dict[str, Any]:
+    """The three counts that every service reports."""
     return {"prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.total}
 
 
-def detailed_usage(usage: Usage) -> dict[str, Any]:
-    """The three numbers with the parts that are cached and thought."""
+def detailed_usage(usage: TokenUsage) -> dict[str, Any]:
+    """The three counts with the cached and the reasoning tokens among them."""
     return {
         **plain_usage(usage),
         "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
@@ -48,191 +48,195 @@ def detailed_usage(usage: Usage) -> dict[str, Any]:
 
 
 def openai_call_id(seed: str, index: int) -> str:
-    return token("call_", 24, seed, index)
+    return make_id("call_", 24, seed, index)
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
-    """What differs between Chat services when they answer."""
+class AnswerStyle:
+    """How the answers of one Chat service differ from those of others."""
 
-    answer_id: Callable[[str], str] = lambda seed: token("chatcmpl-", 29, seed)
+    answer_id: Callable[[str], str] = lambda seed: make_id("chatcmpl-", 29, seed)
     call_id: Callable[[str, int], str] = openai_call_id
-    reasoning: str | None = None  # the member that holds reasoning text; None keeps it to itself
-    details: Callable[[Received, str], list[Any]] | None = None  # signed reasoning beside the text (OpenRouter)
-    usage: UsagePlace = UsagePlace.ASKED
-    usage_shape: Callable[[Usage], dict[str, Any]] = plain_usage
+    reasoning_field: str | None = None  # the field that holds reasoning text; None: it is not sent
+    reasoning_details: Callable[[ReceivedRequest, str], list[Any]] | None = None  # signed reasoning (OpenRouter)
+    usage_place: UsagePlace = UsagePlace.ON_REQUEST
+    render_usage: Callable[[TokenUsage], dict[str, Any]] = plain_usage
     whole_calls: bool = False  # a streamed call arrives in one chunk
-    numbered_calls: bool = False  # calls carry `index` in whole answers too
+    numbered_calls: bool = False  # calls also carry `index` in whole answers
     empty_content: Any = None  # `content` of a message that only calls tools
     done: str | None = "[DONE]"
-    opening: tuple[bytes, ...] = ()  # comments ahead of the first chunk
-    top: Mapping[str, Any] = field(default_factory=dict)  # further members of answers and chunks
-    message: Mapping[str, Any] = field(default_factory=dict)  # further members of a whole message
-    choice: Callable[[str], dict[str, Any]] = lambda reason: {}  # further members beside a finish reason
-    finish: Callable[[str, Usage], dict[str, Any]] = lambda seed, usage: {}  # further members of the finish chunk
+    opening: tuple[bytes, ...] = ()  # comments before the first chunk
+    top_fields: Mapping[str, Any] = field(default_factory=dict)  # further fields of answers and chunks
+    message_fields: Mapping[str, Any] = field(default_factory=dict)  # further fields of a whole message
+    choice_fields: Callable[[str], dict[str, Any]] = lambda reason: {}  # further fields beside the finish reason
+    finish_fields: Callable[[str, TokenUsage], dict[str, Any]] = lambda seed, usage: {}  # of the last chunk
     logprobs: bool = True  # choices carry `logprobs: null`
-    closing_calls: bool = False  # all calls ride in one piece on the chunk with the finish reason (Mistral)
+    closing_calls: bool = False  # the chunk with the finish reason carries all calls whole (Mistral)
     repeats_message: bool = False  # every chunk carries the message so far (Perplexity)
 
 
-def finish_reason(turn: Turn) -> str:
-    """The reason a Chat service gives for stopping."""
+def finish_reason(turn: ModelTurn) -> str:
+    """The finish reason of a turn."""
     if turn.stop is not None:
         return _STOPS[turn.stop]
     return "tool_calls" if turn.calls else "stop"
 
 
-def arguments_text(call: ToolCall) -> str:
-    """Arguments as Chat writes them: JSON inside a string."""
-    return call.arguments if isinstance(call.arguments, str) else compact(call.arguments).decode()
-
-
-def whole(call: Received, turn: Turn, voice: Voice) -> dict[str, Any]:
+def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> dict[str, Any]:
     """One `chat.completion`."""
-    seed = digest(call)
+    seed = answer_seed(request)
     reason = finish_reason(turn)
     choices = [
         {
             "index": index,
-            "message": _message(call, turn, voice, seed),
-            **_logprobs(voice),
+            "message": _message(request, turn, style, seed),
+            **_logprobs(style),
             "finish_reason": reason,
-            **voice.choice(reason),
+            **style.choice_fields(reason),
         }
-        for index in range(_wanted(call))
+        for index in range(_choice_count(request))
     ]
     return {
-        "id": voice.answer_id(seed),
+        "id": style.answer_id(seed),
         "object": "chat.completion",
         "created": CREATED,
-        "model": call.model,
+        "model": request.model,
         "choices": choices,
-        "usage": voice.usage_shape(_usage(call, turn)),
-        **voice.top,
+        "usage": style.render_usage(_usage(request, turn)),
+        **style.top_fields,
     }
 
 
-def stream(call: Received, turn: Turn, voice: Voice) -> Iterator[bytes]:
+def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> Iterator[bytes]:
     """The same answer as chunks."""
-    seed = digest(call)
-    usage = _usage(call, turn)
-    head = {"id": voice.answer_id(seed), "object": "chat.completion.chunk", "created": CREATED, "model": call.model}
-    head |= voice.top
-    asked = voice.usage is UsagePlace.ASKED and _asks_usage(call)
-    if asked:
+    seed = answer_seed(request)
+    usage = _usage(request, turn)
+    head = {"id": style.answer_id(seed), "object": "chat.completion.chunk", "created": CREATED, "model": request.model}
+    head |= style.top_fields
+    own_chunk = style.usage_place is UsagePlace.ON_REQUEST and _usage_requested(request)
+    if own_chunk:
         head["usage"] = None
-    if voice.usage is UsagePlace.EVERY:
-        head["usage"] = voice.usage_shape(usage)
-    yield from voice.opening
-    for index in range(_wanted(call)):
-        for choice, extra in _choices(call, turn, voice, seed, usage):
-            yield sse({**head, "choices": [{"index": index, **choice}], **extra})
-    if asked:
-        yield sse({**head, "choices": [], "usage": voice.usage_shape(usage)})
-    if voice.done is not None:
-        yield sse(voice.done)
+    if style.usage_place is UsagePlace.EVERY:
+        head["usage"] = style.render_usage(usage)
+    yield from style.opening
+    for index in range(_choice_count(request)):
+        for choice, extra in _choices(request, turn, style, seed, usage):
+            yield render_sse_event({**head, "choices": [{"index": index, **choice}], **extra})
+    if own_chunk:
+        yield render_sse_event({**head, "choices": [], "usage": style.render_usage(usage)})
+    if style.done is not None:
+        yield render_sse_event(style.done)
 
 
 def _choices(
-    call: Received, turn: Turn, voice: Voice, seed: str, usage: Usage
+    request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed: str, usage: TokenUsage
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each chunk's choice, and what the chunk carries beside it."""
-    said = ""
-    for delta in _deltas(call, turn, voice, seed):
-        said += delta.get("content") or ""
-        yield _repeating({"delta": delta, **_logprobs(voice), "finish_reason": None}, said, voice), {}
+    """The choice of each chunk, and the fields beside it."""
+    text_so_far = ""
+    for delta in _deltas(request, turn, style, seed):
+        text_so_far += delta.get("content") or ""
+        yield _repeating({"delta": delta, **_logprobs(style), "finish_reason": None}, text_so_far, style), {}
     reason = finish_reason(turn)
-    last = {"delta": _closing(turn, voice, seed), **_logprobs(voice), "finish_reason": reason, **voice.choice(reason)}
-    extra = voice.finish(seed, usage)
-    if voice.usage is UsagePlace.FINISH:
-        extra["usage"] = voice.usage_shape(usage)
-    yield _repeating(last, said, voice), extra
+    last = {
+        "delta": _closing(turn, style, seed),
+        **_logprobs(style),
+        "finish_reason": reason,
+        **style.choice_fields(reason),
+    }
+    extra = style.finish_fields(seed, usage)
+    if style.usage_place is UsagePlace.FINISH:
+        extra["usage"] = style.render_usage(usage)
+    yield _repeating(last, text_so_far, style), extra
 
 
-def _logprobs(voice: Voice) -> dict[str, Any]:
-    return {"logprobs": None} if voice.logprobs else {}
+def _logprobs(style: AnswerStyle) -> dict[str, Any]:
+    return {"logprobs": None} if style.logprobs else {}
 
 
-def _closing(turn: Turn, voice: Voice, seed: str) -> dict[str, Any]:
-    """The delta beside the finish reason; empty for most."""
-    if not voice.closing_calls:
+def _closing(turn: ModelTurn, style: AnswerStyle, seed: str) -> dict[str, Any]:
+    """The delta beside the finish reason. Most services leave it empty."""
+    if not style.closing_calls:
         return {}
-    calls = [{"index": index, **_call(made, index, voice, seed)} for index, made in enumerate(turn.calls)]
+    calls = [{"index": index, **_call(tool_call, index, style, seed)} for index, tool_call in enumerate(turn.calls)]
     return {"tool_calls": calls} if calls else {"content": ""}
 
 
-def _repeating(choice: dict[str, Any], said: str, voice: Voice) -> dict[str, Any]:
-    if voice.repeats_message:
-        choice["message"] = {"role": "assistant", "content": said}
+def _repeating(choice: dict[str, Any], text_so_far: str, style: AnswerStyle) -> dict[str, Any]:
+    if style.repeats_message:
+        choice["message"] = {"role": "assistant", "content": text_so_far}
     return choice
 
 
-def _deltas(call: Received, turn: Turn, voice: Voice, seed: str) -> Iterator[dict[str, Any]]:
-    yield {"role": "assistant", "content": "", **({"refusal": None} if "refusal" in voice.message else {})}
-    if turn.reasoning and voice.reasoning:
-        yield from ({voice.reasoning: piece} for piece in fragments(turn.reasoning))
-    if turn.reasoning and voice.details:
-        yield {"reasoning_details": voice.details(call, turn.reasoning)}
-    yield from ({"content": piece} for piece in fragments(turn.says))
+def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed: str) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": "", **({"refusal": None} if "refusal" in style.message_fields else {})}
+    if turn.reasoning and style.reasoning_field:
+        yield from ({style.reasoning_field: piece} for piece in fragments(turn.reasoning))
+    if turn.reasoning and style.reasoning_details:
+        yield {"reasoning_details": style.reasoning_details(request, turn.reasoning)}
+    yield from ({"content": piece} for piece in fragments(turn.visible_text))
     if turn.refusal:
         yield from ({"refusal": piece} for piece in fragments(turn.refusal))
-    if not voice.closing_calls:
-        yield from ({"tool_calls": [piece]} for piece in _call_pieces(turn, voice, seed))
+    if not style.closing_calls:
+        yield from ({"tool_calls": [piece]} for piece in _call_pieces(turn, style, seed))
 
 
-def _call_pieces(turn: Turn, voice: Voice, seed: str) -> Iterable[dict[str, Any]]:
-    if voice.whole_calls:
-        return [{"index": index, **_call(made, index, voice, seed)} for index, made in enumerate(turn.calls)]
-    each = [list(_one_call(made, index, voice, seed)) for index, made in enumerate(turn.calls)]
+def _call_pieces(turn: ModelTurn, style: AnswerStyle, seed: str) -> Iterable[dict[str, Any]]:
+    if style.whole_calls:
+        return [{"index": index, **_call(tool_call, index, style, seed)} for index, tool_call in enumerate(turn.calls)]
+    each = [list(_one_call(tool_call, index, style, seed)) for index, tool_call in enumerate(turn.calls)]
     if turn.interleave:
         return [piece for row in zip_longest(*each) for piece in row if piece is not None]
     return [piece for pieces in each for piece in pieces]
 
 
-def _one_call(made: ToolCall, index: int, voice: Voice, seed: str) -> Iterator[dict[str, Any]]:
-    opening = _call(made, index, voice, seed)
-    opening["function"] = {"name": made.name, "arguments": ""}
+def _one_call(tool_call: ModelCall, index: int, style: AnswerStyle, seed: str) -> Iterator[dict[str, Any]]:
+    opening = _call(tool_call, index, style, seed)
+    opening["function"] = {"name": tool_call.name, "arguments": ""}
     yield {"index": index, **opening}
-    for piece in fragments(arguments_text(made)):
+    for piece in fragments(tool_call.arguments_text):
         yield {"index": index, "function": {"arguments": piece}}
 
 
-def _call(made: ToolCall, index: int, voice: Voice, seed: str) -> dict[str, Any]:
+def _call(tool_call: ModelCall, index: int, style: AnswerStyle, seed: str) -> dict[str, Any]:
     return {
-        "id": made.id or voice.call_id(seed, index),
+        "id": tool_call.id or style.call_id(seed, index),
         "type": "function",
-        "function": {"name": made.name, "arguments": arguments_text(made)},
+        "function": {"name": tool_call.name, "arguments": tool_call.arguments_text},
     }
 
 
-def _message(call: Received, turn: Turn, voice: Voice, seed: str) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": turn.says or _no_text(turn, voice), **voice.message}
+def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed: str) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": turn.visible_text or _no_text(turn, style),
+        **style.message_fields,
+    }
     if turn.refusal:
-        message |= {"refusal": turn.refusal, "content": turn.says or None}
-    if turn.reasoning and voice.reasoning:
-        message[voice.reasoning] = turn.reasoning
-    if turn.reasoning and voice.details:
-        message["reasoning_details"] = voice.details(call, turn.reasoning)
+        message |= {"refusal": turn.refusal, "content": turn.visible_text or None}
+    if turn.reasoning and style.reasoning_field:
+        message[style.reasoning_field] = turn.reasoning
+    if turn.reasoning and style.reasoning_details:
+        message["reasoning_details"] = style.reasoning_details(request, turn.reasoning)
     if turn.calls:
-        calls = [_call(made, index, voice, seed) for index, made in enumerate(turn.calls)]
-        message["tool_calls"] = [{**c, "index": i} for i, c in enumerate(calls)] if voice.numbered_calls else calls
+        calls = [_call(tool_call, index, style, seed) for index, tool_call in enumerate(turn.calls)]
+        message["tool_calls"] = [{**c, "index": i} for i, c in enumerate(calls)] if style.numbered_calls else calls
     return message
 
 
-def _no_text(turn: Turn, voice: Voice) -> Any:
-    return voice.empty_content if turn.calls else ""
+def _no_text(turn: ModelTurn, style: AnswerStyle) -> Any:
+    return style.empty_content if turn.calls else ""
 
 
-def _usage(call: Received, turn: Turn) -> Usage:
-    body = call.body
-    return used([body.get("messages"), body.get("tools"), body.get("response_format")], turn)
+def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
+    body = request.body
+    return count_usage([body.get("messages"), body.get("tools"), body.get("response_format")], turn)
 
 
-def _asks_usage(call: Received) -> bool:
-    options = call.body.get("stream_options")
+def _usage_requested(request: ReceivedRequest) -> bool:
+    options = request.body.get("stream_options")
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _wanted(call: Received) -> int:
-    n = call.body.get("n")
+def _choice_count(request: ReceivedRequest) -> int:
+    n = request.body.get("n")
     return n if isinstance(n, int) and 1 <= n <= 128 else 1

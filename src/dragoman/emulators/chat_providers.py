@@ -1,6 +1,6 @@
-"""The manners of services that speak Chat in their own accent: one row each, read from the contracts.
+"""What each provider of a Chat API checks, how it reports errors and how it answers: one `ProviderSpec` each.
 
-A fact that is not known is not a reason to refuse: `None` for a list of fields means that strays are ignored.
+What is not known to be refused is accepted: `None` for a list of fields means that unknown ones are ignored.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.emulators import openai
-from dragoman.emulators.chat_answers import UsagePlace, Voice, detailed_usage
-from dragoman.emulators.chat_service import Check, Complaint, Shape, openai_shape
-from dragoman.emulators.openai_settings import KNOWN
+from dragoman.emulators.chat_answers import AnswerStyle, UsagePlace, detailed_usage
+from dragoman.emulators.chat_service import ChatRefusal, Check, ErrorRenderer, render_openai_error
+from dragoman.emulators.openai_settings import KNOWN_PARAMETERS
 from dragoman.emulators.provider import FaultKind
-from dragoman.emulators.wire import token
+from dragoman.emulators.wire import make_id
 
 ROLES = ("system", "user", "assistant", "tool")
 WIDE_ROLES = (*ROLES, "developer", "function")
-FIELDS: Mapping[str, frozenset[str]] = {
+MESSAGE_FIELDS: Mapping[str, frozenset[str]] = {
     "system": frozenset({"role", "content", "name"}),
     "developer": frozenset({"role", "content", "name"}),
     "user": frozenset({"role", "content", "name"}),
@@ -29,90 +29,90 @@ FIELDS: Mapping[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """What one service insists on."""
+class ProviderSpec:
+    """The checks, errors and answer style of one provider."""
 
     roles: tuple[str, ...] = WIDE_ROLES
-    fields: Mapping[str, frozenset[str]] | None = None  # allowed message keys; None ignores strays
-    field_words: str = "Unknown parameter: 'messages[{at}].{key}'."
-    field_code: str | None = "unknown_parameter"
-    top: frozenset[str] | None = None  # allowed top-level keys; None ignores strays
-    alternation: str | None = None  # the words that refuse two turns of a side in a row
-    system_first: str | None = None  # the words that refuse a later system message
-    reasoning_required: str | None = None  # the words that miss `reasoning_content` on a turn with calls
-    thinkers: str | None = None  # a pattern of the models that think; None: all
-    empty_assistant: Complaint | None = None  # what is said to an assistant turn without anything
-    unanswered: str | None = None  # the words for a call without its result
-    orphaned: str | None = None  # the words for a result without its call
-    parts: tuple[str, ...] | None = None  # kinds of content; None takes any
+    message_fields: Mapping[str, frozenset[str]] | None = None  # allowed fields by role; None ignores unknown ones
+    unknown_field_sentence: str = "Unknown parameter: 'messages[{at}].{key}'."
+    unknown_field_code: str | None = "unknown_parameter"
+    top_fields: frozenset[str] | None = None  # allowed top-level fields; None ignores unknown ones
+    alternation_sentence: str | None = None  # refuses two turns of one side in a row
+    system_first_sentence: str | None = None  # refuses a system message after the first turn
+    reasoning_required_sentence: str | None = None  # refuses a turn with calls and no `reasoning_content`
+    thinking_models: str | None = None  # a pattern for the models that think; None: all
+    empty_assistant_refusal: ChatRefusal | None = None  # refuses an assistant turn without content and calls
+    unanswered_sentence: str | None = None  # refuses a call without its result
+    orphan_sentence: str | None = None  # refuses a result without its call
+    part_kinds: tuple[str, ...] | None = None  # allowed types of content parts; None accepts any
     null_content: bool = True  # whether content may be null without calls
-    empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` pass
+    empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
     json_arguments: bool = False  # whether arguments must be JSON text
-    shape: Shape = openai_shape
+    render_error: ErrorRenderer = render_openai_error
     root: str = "/v1"
     further_paths: tuple[str, ...] = ()
     needs_model: bool = True
-    checks: tuple[Check, ...] | None = None  # in place of all that is said above
-    voice: Voice = field(default_factory=lambda: Voice(usage_shape=detailed_usage))
-    faults: Mapping[FaultKind, Complaint] = field(default_factory=dict)
+    checks: tuple[Check, ...] | None = None  # if set, these replace all checks above
+    style: AnswerStyle = field(default_factory=lambda: AnswerStyle(render_usage=detailed_usage))
+    faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)
     model: str = "some-model"
 
 
-def flat(complaint: Complaint) -> Any:
+def render_flat_error(refusal: ChatRefusal) -> Any:
     """Cerebras: no wrapper."""
-    more = {"type": complaint.type, "param": complaint.param, "code": complaint.code}
-    return {"message": complaint.message, **more}
+    more = {"type": refusal.type, "param": refusal.param, "code": refusal.code}
+    return {"message": refusal.message, **more}
 
 
-def coded_text(complaint: Complaint) -> Any:
+def render_coded_text_error(refusal: ChatRefusal) -> Any:
     """xAI: a code and a sentence."""
-    return {"code": complaint.code or "invalid-argument", "error": complaint.message}
+    return {"code": refusal.code or "invalid-argument", "error": refusal.message}
 
 
-def numbered(complaint: Complaint) -> Any:
+def render_numbered_error(refusal: ChatRefusal) -> Any:
     """Perplexity: the code is the status."""
-    return {"error": {"message": complaint.message, "type": complaint.type, "code": complaint.status}}
+    return {"error": {"message": refusal.message, "type": refusal.type, "code": refusal.status}}
 
 
-def with_id(complaint: Complaint) -> Any:
+def render_error_with_id(refusal: ChatRefusal) -> Any:
     """Together: an id beside the error."""
-    return {"id": "emulated-request", **openai_shape(complaint)}
+    return {"id": "emulated-request", **render_openai_error(refusal)}
 
 
-def azure(complaint: Complaint) -> Any:
+def render_azure_error(refusal: ChatRefusal) -> Any:
     """Azure: a code in words or digits, and a message."""
-    error = {"code": str(complaint.code or complaint.status), "message": complaint.message}
-    return {"error": error if complaint.param is None else error | {"param": complaint.param, "type": complaint.type}}
+    error = {"code": str(refusal.code or refusal.status), "message": refusal.message}
+    return {"error": error if refusal.param is None else error | {"param": refusal.param, "type": refusal.type}}
 
 
-def cohere(complaint: Complaint) -> Any:
+def render_cohere_error(refusal: ChatRefusal) -> Any:
     """Cohere: an id and a sentence."""
-    return {"id": "emulated-request", "message": complaint.message, **complaint.more}
+    return {"id": "emulated-request", "message": refusal.message, **refusal.more}
 
 
-def google(complaint: Complaint) -> Any:
+def render_google_error(refusal: ChatRefusal) -> Any:
     """Gemini's compatible endpoint: the error in an array."""
     state = {401: "UNAUTHENTICATED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}.get(
-        complaint.status, "INVALID_ARGUMENT"
+        refusal.status, "INVALID_ARGUMENT"
     )
-    return [{"error": {"code": complaint.status, "message": complaint.message, "status": state}}]
+    return [{"error": {"code": refusal.status, "message": refusal.message, "status": state}}]
 
 
-def zai(complaint: Complaint) -> Any:
+def render_zai_error(refusal: ChatRefusal) -> Any:
     """Z.AI: numeric codes as text."""
-    return {"error": {"code": str(complaint.code or 1210), "message": complaint.message}}
+    return {"error": {"code": str(refusal.code or 1210), "message": refusal.message}}
 
 
-SHAPES: Mapping[str, Shape] = {
-    "openai": openai_shape,
-    "flat": flat,
-    "coded-text": coded_text,
-    "numbered": numbered,
-    "with-id": with_id,
-    "azure": azure,
-    "cohere": cohere,
-    "google": google,
-    "zai": zai,
+ERROR_RENDERERS: Mapping[str, ErrorRenderer] = {
+    "openai": render_openai_error,
+    "flat": render_flat_error,
+    "coded-text": render_coded_text_error,
+    "numbered": render_numbered_error,
+    "with-id": render_error_with_id,
+    "azure": render_azure_error,
+    "cohere": render_cohere_error,
+    "google": render_google_error,
+    "zai": render_zai_error,
 }
 
 _UNANSWERED = (
@@ -123,10 +123,10 @@ _ORPHANED = "messages with role 'tool' must be a response to a preceding message
 _ALTERNATE = (
     "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s)."
 )
-_SILENT = Complaint(400, "Each message must have at least one content element.")
-_REASONED = Voice(usage_shape=detailed_usage, reasoning="reasoning_content")
-_KEYLESS = {
-    FaultKind.AUTH: Complaint(
+_NO_CONTENT = ChatRefusal(400, "Each message must have at least one content element.")
+_WITH_REASONING = AnswerStyle(render_usage=detailed_usage, reasoning_field="reasoning_content")
+_TOGETHER_FAULTS = {
+    FaultKind.AUTH: ChatRefusal(
         401,
         "Invalid API key provided. You can find your API key at https://api.together.ai/settings/api-keys.",
         code="invalid_api_key",
@@ -134,72 +134,74 @@ _KEYLESS = {
 }
 
 
-def _words(auth: str, model: str, context: str, status: int = 401, missing: int = 404) -> dict[FaultKind, Complaint]:
+def _common_faults(
+    auth: str, model: str, context: str, status: int = 401, missing: int = 404
+) -> dict[FaultKind, ChatRefusal]:
     return {
-        FaultKind.AUTH: Complaint(status, auth, code="invalid_api_key"),
-        FaultKind.MODEL: Complaint(missing, model, code="model_not_found"),
-        FaultKind.CONTEXT: Complaint(400, context, code="context_length_exceeded"),
+        FaultKind.AUTH: ChatRefusal(status, auth, code="invalid_api_key"),
+        FaultKind.MODEL: ChatRefusal(missing, model, code="model_not_found"),
+        FaultKind.CONTEXT: ChatRefusal(400, context, code="context_length_exceeded"),
     }
 
 
-COMPATIBLE = Manner(
+COMPATIBLE = ProviderSpec(
     roles=ROLES,
-    fields=FIELDS,
-    top=KNOWN | {"top_k"},
-    unanswered=_UNANSWERED,
-    orphaned=_ORPHANED,
-    parts=("text", "image_url", "input_audio", "file"),
+    message_fields=MESSAGE_FIELDS,
+    top_fields=KNOWN_PARAMETERS | {"top_k"},
+    unanswered_sentence=_UNANSWERED,
+    orphan_sentence=_ORPHANED,
+    part_kinds=("text", "image_url", "input_audio", "file"),
     null_content=False,
     empty_lists=False,
     json_arguments=True,
-    empty_assistant=_SILENT,
+    empty_assistant_refusal=_NO_CONTENT,
 )
 
-MANNERS: Mapping[str, Manner] = {
+PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     "compatible": COMPATIBLE,
-    "lenient": Manner(),
-    "azure-openai": Manner(
+    "lenient": ProviderSpec(),
+    "azure-openai": ProviderSpec(
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
         needs_model=False,
-        checks=openai.CHECKS[1:],  # the deployment may stand for the model
-        shape=azure,
+        checks=openai.CHECKS[1:],  # the deployment in the path names the model
+        render_error=render_azure_error,
         faults={
-            FaultKind.AUTH: Complaint(
+            FaultKind.AUTH: ChatRefusal(
                 401,
                 "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key"
                 " for an active subscription and use a correct regional API endpoint for your resource.",
             ),
-            FaultKind.MODEL: Complaint(
+            FaultKind.MODEL: ChatRefusal(
                 404, "The API deployment for this resource does not exist.", code="DeploymentNotFound"
             ),
-            FaultKind.RATE: Complaint(429, "Requests have exceeded the call rate limit.", code="RateLimitReached"),
+            FaultKind.RATE: ChatRefusal(429, "Requests have exceeded the call rate limit.", code="RateLimitReached"),
         },
         model="gpt-4o-mini",
     ),
-    "cerebras": Manner(
-        fields={**FIELDS, "assistant": FIELDS["assistant"] | {"reasoning"}},
-        field_words="messages.{at}.{role}.{key}: property 'messages.{at}.{role}.{key}' is unsupported",
-        field_code="wrong_api_format",
-        shape=flat,
-        voice=Voice(usage_shape=detailed_usage, reasoning="reasoning"),
-        faults=_words(
+    "cerebras": ProviderSpec(
+        message_fields={**MESSAGE_FIELDS, "assistant": MESSAGE_FIELDS["assistant"] | {"reasoning"}},
+        unknown_field_sentence="messages.{at}.{role}.{key}: property 'messages.{at}.{role}.{key}' is unsupported",
+        unknown_field_code="wrong_api_format",
+        render_error=render_flat_error,
+        style=AnswerStyle(render_usage=detailed_usage, reasoning_field="reasoning"),
+        faults=_common_faults(
             "Wrong API Key", "Model {model} does not exist.", "Current length is {tokens} while limit is 131072"
         ),
         model="gpt-oss-120b",
     ),
-    "cohere": Manner(
+    "cohere": ProviderSpec(
         root="/compatibility/v1",
         further_paths=("/v1/chat/completions",),
-        shape=cohere,
+        render_error=render_cohere_error,
         faults={
-            FaultKind.AUTH: Complaint(401, "Incorrect API key provided: ****"),
-            FaultKind.MODEL: Complaint(
+            FaultKind.AUTH: ChatRefusal(401, "Incorrect API key provided: ****"),
+            FaultKind.MODEL: ChatRefusal(
                 404,
                 "model '{model}' not found, make sure the correct model ID was used and that you have access to the"
                 " model.",
             ),
-            FaultKind.CONTEXT: Complaint(
+            FaultKind.CONTEXT: ChatRefusal(
                 400,
                 "too many tokens: size limit exceeded by {tokens} tokens.",
                 more={"error_type": "TOO_MANY_TOKENS"},
@@ -207,103 +209,105 @@ MANNERS: Mapping[str, Manner] = {
         },
         model="command-a-03-2025",
     ),
-    "fireworks": Manner(
+    "fireworks": ProviderSpec(
         root="/inference/v1",
         further_paths=("/v1/chat/completions",),
-        voice=_REASONED,
+        style=_WITH_REASONING,
         model="accounts/fireworks/models/kimi-k2",
     ),
-    "gemini-openai": Manner(
+    "gemini-openai": ProviderSpec(
         root="/v1beta/openai",
-        shape=google,
+        render_error=render_google_error,
         faults={
-            FaultKind.AUTH: Complaint(400, "API key not valid. Please pass a valid API key."),
-            FaultKind.MODEL: Complaint(404, "models/{model} is not found for API version v1main, or is not supported"),
-            FaultKind.RATE: Complaint(429, "You exceeded your current quota. Please retry in 48.9s."),
-            FaultKind.CONTEXT: Complaint(
+            FaultKind.AUTH: ChatRefusal(400, "API key not valid. Please pass a valid API key."),
+            FaultKind.MODEL: ChatRefusal(
+                404, "models/{model} is not found for API version v1main, or is not supported"
+            ),
+            FaultKind.RATE: ChatRefusal(429, "You exceeded your current quota. Please retry in 48.9s."),
+            FaultKind.CONTEXT: ChatRefusal(
                 400, "The input token count ({tokens}) exceeds the maximum number of tokens allowed (1048576)."
             ),
         },
         model="gemini-2.5-flash",
     ),
-    "minimax": Manner(
-        orphaned="invalid params, tool result's tool id({id}) not found (2013)",
-        faults=_words(
+    "minimax": ProviderSpec(
+        orphan_sentence="invalid params, tool result's tool id({id}) not found (2013)",
+        faults=_common_faults(
             "login fail (1004)", "unknown model (2013)", "invalid params, context window exceeds limit (2013)"
         ),
         model="MiniMax-M2",
     ),
-    "moonshot": Manner(
-        reasoning_required=(
+    "moonshot": ProviderSpec(
+        reasoning_required_sentence=(
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
         ),
-        thinkers=r"think|k2[.-]?[5-9]|k3",
-        voice=_REASONED,
-        faults=_words(
+        thinking_models=r"think|k2[.-]?[5-9]|k3",
+        style=_WITH_REASONING,
+        faults=_common_faults(
             "Invalid Authentication",
             "Not found the model {model} or Permission denied",
             "Invalid request: Your request exceeded model token limit: 262144 (requested: {tokens})",
         ),
         model="kimi-k2-thinking",
     ),
-    "perplexity": Manner(
+    "perplexity": ProviderSpec(
         root="",
         further_paths=("/v1/chat/completions",),
-        alternation=_ALTERNATE,
-        system_first=_ALTERNATE,
-        shape=numbered,
-        voice=Voice(
-            answer_id=lambda seed: token("", 32, seed, alphabet="0123456789abcdef"),
-            usage=UsagePlace.EVERY,
+        alternation_sentence=_ALTERNATE,
+        system_first_sentence=_ALTERNATE,
+        render_error=render_numbered_error,
+        style=AnswerStyle(
+            answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
+            usage_place=UsagePlace.EVERY,
             done=None,
             repeats_message=True,
             logprobs=False,
-            top={"citations": [], "search_results": []},
+            top_fields={"citations": [], "search_results": []},
         ),
         faults={
-            FaultKind.AUTH: Complaint(401, "Invalid API key provided.", "invalid_api_key"),
-            FaultKind.MODEL: Complaint(400, "Invalid model '{model}'.", "invalid_model"),
-            FaultKind.CONTEXT: Complaint(
+            FaultKind.AUTH: ChatRefusal(401, "Invalid API key provided.", "invalid_api_key"),
+            FaultKind.MODEL: ChatRefusal(400, "Invalid model '{model}'.", "invalid_model"),
+            FaultKind.CONTEXT: ChatRefusal(
                 400, "The total length of all messages is too long.", "too_many_prompt_tokens"
             ),
         },
         model="sonar",
     ),
-    "qwen": Manner(
+    "qwen": ProviderSpec(
         root="/compatible-mode/v1",
         further_paths=("/v1/chat/completions",),
-        unanswered=(
+        unanswered_sentence=(
             '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be followed by tool'
             ' messages responding to each "tool_call_id". The following tool_call_ids did not have response messages:'
             " message[{at}].role"
         ),
-        voice=_REASONED,
-        faults=_words(
+        style=_WITH_REASONING,
+        faults=_common_faults(
             "Incorrect API key provided.",
             "The model `{model}` does not exist or you do not have access to it.",
             "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
         ),
         model="qwen-plus",
     ),
-    "together": Manner(
-        shape=with_id,
-        voice=Voice(usage=UsagePlace.FINISH),
-        faults=_KEYLESS,
+    "together": ProviderSpec(
+        render_error=render_error_with_id,
+        style=AnswerStyle(usage_place=UsagePlace.FINISH),
+        faults=_TOGETHER_FAULTS,
         model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
     ),
-    "xai": Manner(
-        empty_assistant=_SILENT,
-        shape=coded_text,
-        voice=Voice(
-            call_id=lambda seed, index: token("call_", 8, seed, index, alphabet="0123456789"),
-            usage_shape=detailed_usage,
-            reasoning="reasoning_content",
+    "xai": ProviderSpec(
+        empty_assistant_refusal=_NO_CONTENT,
+        render_error=render_coded_text_error,
+        style=AnswerStyle(
+            call_id=lambda seed, index: make_id("call_", 8, seed, index, alphabet="0123456789"),
+            render_usage=detailed_usage,
+            reasoning_field="reasoning_content",
             whole_calls=True,
             empty_content="",
             logprobs=False,
-            top={"system_fingerprint": "fp_emulated_xai"},
+            top_fields={"system_fingerprint": "fp_emulated_xai"},
         ),
-        faults=_words(
+        faults=_common_faults(
             "Incorrect API key provided. You can obtain an API key from https://console.x.ai.",
             "Model not found: {model}",
             "This model's maximum prompt length is 131072 but the request contains {tokens} tokens",
@@ -312,13 +316,18 @@ MANNERS: Mapping[str, Manner] = {
         ),
         model="grok-4",
     ),
-    "zai": Manner(
+    "zai": ProviderSpec(
         root="/api/paas/v4",
         further_paths=("/api/coding/paas/v4/chat/completions", "/v1/chat/completions"),
-        empty_assistant=Complaint(400, "The messages parameter is illegal. Please check the documentation.", code=1214),
-        shape=zai,
-        voice=Voice(
-            usage=UsagePlace.FINISH, usage_shape=detailed_usage, reasoning="reasoning_content", empty_content=""
+        empty_assistant_refusal=ChatRefusal(
+            400, "The messages parameter is illegal. Please check the documentation.", code=1214
+        ),
+        render_error=render_zai_error,
+        style=AnswerStyle(
+            usage_place=UsagePlace.FINISH,
+            render_usage=detailed_usage,
+            reasoning_field="reasoning_content",
+            empty_content="",
         ),
         model="glm-4.6",
     ),

@@ -1,7 +1,7 @@
-"""A service that speaks Chat Completions, put together from its parts: paths, checks, words and voice.
+"""An emulated provider with a Chat Completions API, built from paths, checks, errors and an answer style.
 
-The checks say what is wrong as a `Complaint`; the provider's shape turns it into that provider's error body. So one
-check can serve several services, each in its own form of words.
+A check returns a `ChatRefusal`. The provider's `render_error` turns it into that provider's error body, so several
+providers can share one check.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators import chat_answers as speaking
-from dragoman.emulators.chat_answers import CREATED, Voice
-from dragoman.emulators.provider import FaultKind, Operation, Options, Received, Refused, Turn
-from dragoman.emulators.usage import digest, weight
-from dragoman.emulators.wire import sse, token
+from dragoman.emulators import chat_answers
+from dragoman.emulators.chat_answers import CREATED, AnswerStyle
+from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.usage import answer_seed, count_tokens
+from dragoman.emulators.wire import make_id, render_sse_event
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """What is wrong, before it has the form of one provider's error body."""
+class ChatRefusal:
+    """The reason for a refusal, before it is rendered as one provider's error body."""
 
     status: int
     message: str
@@ -32,182 +32,179 @@ class Complaint:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-Check = Callable[[Received], Complaint | None]
-Shape = Callable[[Complaint], Any]
+Check = Callable[[ReceivedRequest], ChatRefusal | None]
+ErrorRenderer = Callable[[ChatRefusal], Any]
 
 
-def openai_shape(complaint: Complaint) -> Any:
+def render_openai_error(refusal: ChatRefusal) -> Any:
     """`{"error": {message, type, param, code}}`."""
     return {
         "error": {
-            "message": complaint.message,
-            "type": complaint.type,
-            "param": complaint.param,
-            "code": complaint.code,
-            **complaint.more,
+            "message": refusal.message,
+            "type": refusal.type,
+            "param": refusal.param,
+            "code": refusal.code,
+            **refusal.more,
         }
     }
 
 
-def first(call: Received, checks: Iterable[Check]) -> Complaint | None:
-    """The first complaint, checks taken in order."""
+def first_refusal(request: ReceivedRequest, checks: Iterable[Check]) -> ChatRefusal | None:
+    """The first refusal of these checks, in their order."""
     for check in checks:
-        complaint = check(call)
-        if complaint is not None:
-            return complaint
+        refusal = check(request)
+        if refusal is not None:
+            return refusal
     return None
 
 
-def well_formed(call: Received) -> Complaint | None:
-    """All that a lenient server asks for: a list of messages with roles."""
-    messages = call.body.get("messages")
+def check_minimal(request: ReceivedRequest) -> ChatRefusal | None:
+    """The only check of a lenient server: messages are a list of objects with roles."""
+    messages = request.body.get("messages")
     if isinstance(messages, list) and all(
         isinstance(one, dict) and isinstance(one.get("role"), str) for one in messages
     ):
         return None
-    return Complaint(400, "'messages' must be an array of objects with a role.", param="messages")
+    return ChatRefusal(400, "'messages' must be an array of objects with a role.", param="messages")
 
 
-NOT_JSON = Complaint(400, "We could not parse the JSON body of your request.")
+NOT_JSON = ChatRefusal(400, "We could not parse the JSON body of your request.")
 
-FAULTS: Mapping[FaultKind, Complaint] = {
-    FaultKind.AUTH: Complaint(
+FAULTS: Mapping[FaultKind, ChatRefusal] = {
+    FaultKind.AUTH: ChatRefusal(
         401,
         "Incorrect API key provided: sk-****. You can find your API key at https://platform.openai.com/account/api-keys.",
         code="invalid_api_key",
     ),
-    FaultKind.MODEL: Complaint(
+    FaultKind.MODEL: ChatRefusal(
         404, "The model `{model}` does not exist or you do not have access to it.", code="model_not_found"
     ),
-    FaultKind.RATE: Complaint(
+    FaultKind.RATE: ChatRefusal(
         429,
         "Rate limit reached for {model} on requests per min (RPM): Limit 3, Used 3, Requested 1.",
         "requests",
         code="rate_limit_exceeded",
     ),
-    FaultKind.SERVER: Complaint(
+    FaultKind.SERVER: ChatRefusal(
         500, "The server had an error while processing your request. Sorry about that!", "server_error"
     ),
-    FaultKind.OVERLOADED: Complaint(
+    FaultKind.OVERLOADED: ChatRefusal(
         503, "The engine is currently overloaded, please try again later.", "server_error", code="overloaded"
     ),
-    FaultKind.CONTEXT: Complaint(
+    FaultKind.CONTEXT: ChatRefusal(
         400,
         "This model's maximum context length is 128000 tokens. However, your messages resulted in {tokens} tokens."
         " Please reduce the length of the messages.",
         param="messages",
         code="context_length_exceeded",
     ),
-    FaultKind.TOO_LARGE: Complaint(413, "The request body is larger than this server takes."),
-    FaultKind.TIMEOUT: Complaint(408, "The request took too long to arrive."),
-    FaultKind.NOT_FOUND: Complaint(404, "Invalid URL ({method} {path})"),
-    FaultKind.METHOD: Complaint(405, "Not allowed to {method} on {path}.", code="method_not_supported"),
+    FaultKind.TOO_LARGE: ChatRefusal(413, "The request body is larger than this server takes."),
+    FaultKind.TIMEOUT: ChatRefusal(408, "The request took too long to arrive."),
+    FaultKind.NOT_FOUND: ChatRefusal(404, "Invalid URL ({method} {path})"),
+    FaultKind.METHOD: ChatRefusal(405, "Not allowed to {method} on {path}.", code="method_not_supported"),
 }
 
 
 @dataclass(frozen=True)
-class Chat:
-    """A `Provider` of the Chat family."""
+class ChatService:
+    """An emulated provider with a Chat Completions API."""
 
     name: str
-    options: Options
+    options: EmulatorOptions
     checks: tuple[Check, ...]
-    voice: Voice
+    style: AnswerStyle
     root: str = "/v1"
-    further_paths: tuple[str, ...] = ()  # patterns of other paths that generate; may name a `model` group
-    shape: Shape = openai_shape
-    faults: Mapping[FaultKind, Complaint] = field(default_factory=dict)  # over `FAULTS`
-    not_json: Complaint = NOT_JSON
-    refusal_shapes: Mapping[FaultKind, Shape] = field(default_factory=dict)  # faults with a body of their own form
+    further_paths: tuple[str, ...] = ()  # patterns of further paths that generate; a group `model` names the model
+    render_error: ErrorRenderer = render_openai_error
+    faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)  # these replace the ones in `FAULTS`
+    not_json: ChatRefusal = NOT_JSON
     error_event: str | None = None  # the event name of an error inside a stream
-    error_frame: Callable[[Complaint, Received], Any] | None = None  # its payload; the shape's, if None
+    render_error_frame: Callable[[ChatRefusal, ReceivedRequest], Any] | None = None  # its payload, if it differs
     stream_type: str = "text/event-stream; charset=utf-8"
     example_model: str = "gpt-4o-mini"
-    offers: tuple[str, ...] = ()  # the models it lists where no closed list is given
+    listed_models: tuple[str, ...] = ()  # the model list, if the options name no models
 
     @property
     def example(self) -> tuple[str, Any]:
         model = self.options.models[0] if self.options.models else self.example_model
         return f"{self.root}/chat/completions", {"model": model, "messages": [{"role": "user", "content": "Hi"}]}
 
-    def owns(self, method: str, path: str) -> Operation | None:
-        if method == "POST" and self._generates(path) is not None:
+    def operation_of(self, method: str, path: str) -> Operation | None:
+        if method == "POST" and self._match_path(path) is not None:
             return Operation.GENERATE
         if method == "GET" and path == f"{self.root}/models":
             return Operation.MODELS
         return None
 
-    def _generates(self, path: str) -> re.Match[str] | None:
+    def _match_path(self, path: str) -> re.Match[str] | None:
         for pattern in (re.escape(f"{self.root}/chat/completions"), *self.further_paths):
             found = re.fullmatch(pattern, path)
             if found is not None:
                 return found
         return None
 
-    def read(
+    def parse_request(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> Received | Refused:
-        operation = self.owns(method, path) or Operation.GENERATE
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
         if operation is Operation.MODELS:
-            return Received(method, path, query, headers, raw, None, "", False, operation)
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
         try:
             body = orjson.loads(raw)
         except orjson.JSONDecodeError:
-            return self._refused(self.not_json)
+            return self._render(self.not_json)
         if not isinstance(body, dict):
-            return self._refused(self.not_json)
+            return self._render(self.not_json)
         named = body.get("model")
         model = named if isinstance(named, str) else self._model_in(path)
-        return Received(method, path, query, headers, raw, body, model, body.get("stream") is True, operation)
+        return ReceivedRequest(method, path, query, headers, raw, body, model, body.get("stream") is True, operation)
 
     def _model_in(self, path: str) -> str:
-        found = self._generates(path)
+        found = self._match_path(path)
         return (found.groupdict().get("model") or "") if found else ""
 
-    def judge(self, call: Received) -> Refused | None:
-        if call.operation is Operation.MODELS:
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.operation is Operation.MODELS:
             return None
-        if call.model and not self.options.knows(call.model):
-            return self.fault(FaultKind.MODEL, call)
-        complaint = first(call, self.checks if self.options.strict else (well_formed,))
-        return None if complaint is None else self._refused(complaint)
+        if request.model and not self.options.knows(request.model):
+            return self.render_fault(FaultKind.MODEL, request)
+        refusal = first_refusal(request, self.checks if self.options.strict else (check_minimal,))
+        return None if refusal is None else self._render(refusal)
 
-    def whole(self, call: Received, turn: Turn) -> Any:
-        return speaking.whole(call, turn, self.voice)
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return chat_answers.render_answer(request, turn, self.style)
 
-    def stream(self, call: Received, turn: Turn) -> Iterable[bytes]:
-        return speaking.stream(call, turn, self.voice)
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        return chat_answers.render_stream(request, turn, self.style)
 
-    def fault(self, kind: FaultKind, call: Received | None) -> Refused:
-        complaint = self._worded(kind, call)
-        shape = self.refusal_shapes.get(kind, self.shape)
-        return Refused(complaint.status, shape(complaint))
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        return self._render(self._fault_refusal(kind, request))
 
-    def stream_error(self, kind: FaultKind, call: Received) -> bytes:
-        complaint = self._worded(kind, call)
-        payload = self.error_frame(complaint, call) if self.error_frame else self.shape(complaint)
-        return sse(payload, self.error_event)
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        refusal = self._fault_refusal(kind, request)
+        payload = self.render_error_frame(refusal, request) if self.render_error_frame else self.render_error(refusal)
+        return render_sse_event(payload, self.error_event)
 
-    def models(self) -> Any:
-        listed = self.options.models or self.offers or (self.example_model,)
-        entries = [{"id": one, "object": "model", "created": CREATED, "owned_by": self.name} for one in listed]
+    def list_models(self) -> Any:
+        models = self.options.models or self.listed_models or (self.example_model,)
+        entries = [{"id": one, "object": "model", "created": CREATED, "owned_by": self.name} for one in models]
         return {"object": "list", "data": entries}
 
-    def count(self, call: Received) -> Any:
-        return {"total_tokens": weight(call.body)}
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        return {"total_tokens": count_tokens(request.body)}
 
-    def headers(self, call: Received) -> dict[str, str]:
-        return {"x-request-id": token("req_", 24, digest(call)) if call.body else "req_models"}
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
+        return {"x-request-id": make_id("req_", 24, answer_seed(request)) if request.body else "req_models"}
 
-    def _refused(self, complaint: Complaint) -> Refused:
-        return Refused(complaint.status, self.shape(complaint))
+    def _render(self, refusal: ChatRefusal) -> ErrorResponse:
+        return ErrorResponse(refusal.status, self.render_error(refusal))
 
-    def _worded(self, kind: FaultKind, call: Received | None) -> Complaint:
-        complaint = self.faults.get(kind, FAULTS[kind])
-        words = {
-            "model": call.model if call else "",
-            "tokens": weight(call.body) if call else 0,
-            "method": call.method if call else "POST",
-            "path": call.path if call else "",
+    def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> ChatRefusal:
+        refusal = self.faults.get(kind, FAULTS[kind])
+        values = {
+            "model": request.model if request else "",
+            "tokens": count_tokens(request.body) if request else 0,
+            "method": request.method if request else "POST",
+            "path": request.path if request else "",
         }
-        return replace(complaint, message=complaint.message.format_map(words))
+        return replace(refusal, message=refusal.message.format_map(values))

@@ -1,28 +1,28 @@
-"""Any service that speaks Chat Completions: strict, lenient, or with the manners of one of a dozen providers."""
+"""Chat Completions servers: a strict one, a lenient one, and a dozen providers by their `ProviderSpec`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from dragoman.emulators.chat_providers import COMPATIBLE, MANNERS, SHAPES, Manner
-from dragoman.emulators.chat_service import Chat, Check, Complaint
-from dragoman.emulators.openai_settings import typed
+from dragoman.emulators.chat_providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, ProviderSpec
+from dragoman.emulators.chat_service import ChatRefusal, ChatService, Check
+from dragoman.emulators.openai_settings import check_types
 from dragoman.emulators.openai_types import empty_array, missing, not_among, unknown, wrong_type
-from dragoman.emulators.pairs import gaps, orphans, role
-from dragoman.emulators.provider import Options, Provider, Received
+from dragoman.emulators.pairs import after_opening, orphan_results, role, unanswered_calls
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 
-Judge = Callable[[Manner, Received], Complaint | None]
+SpecCheck = Callable[[ProviderSpec, ReceivedRequest], ChatRefusal | None]
 
 
-def required(manner: Manner, call: Received) -> Complaint | None:
-    if manner.needs_model and not call.model:
+def check_required(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    if spec.needs_model and not request.model:
         return missing("model")
-    messages = call.body.get("messages")
+    messages = request.body.get("messages")
     if messages is None:
         return missing("messages")
     if not isinstance(messages, list):
@@ -30,79 +30,79 @@ def required(manner: Manner, call: Received) -> Complaint | None:
     return None if messages else empty_array("messages")
 
 
-def top_fields(manner: Manner, call: Received) -> Complaint | None:
-    for key in call.body:
-        if manner.top is not None and key not in manner.top:
+def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    for key in request.body:
+        if spec.top_fields is not None and key not in spec.top_fields:
             return unknown(key)
     return None
 
 
-def message_fields(manner: Manner, call: Received) -> Complaint | None:
-    for at, message in enumerate(call.body["messages"]):
+def check_message_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    for at, message in enumerate(request.body["messages"]):
         if not isinstance(message, dict):
             return wrong_type(f"messages[{at}]", "an object", message)
-        if message.get("role") not in manner.roles:
-            return not_among(f"messages[{at}].role", message.get("role"), manner.roles)
-        stray = _stray(manner, message)
-        if stray is not None:
-            words = manner.field_words.format(at=at, key=stray, role=message["role"])
-            return Complaint(400, words, param=f"messages[{at}].{stray}", code=manner.field_code)
+        if message.get("role") not in spec.roles:
+            return not_among(f"messages[{at}].role", message.get("role"), spec.roles)
+        unknown_field = _unknown_field(spec, message)
+        if unknown_field is not None:
+            sentence = spec.unknown_field_sentence.format(at=at, key=unknown_field, role=message["role"])
+            return ChatRefusal(400, sentence, param=f"messages[{at}].{unknown_field}", code=spec.unknown_field_code)
     return None
 
 
-def _stray(manner: Manner, message: dict[str, Any]) -> str | None:
-    if manner.fields is None:
+def _unknown_field(spec: ProviderSpec, message: dict[str, Any]) -> str | None:
+    if spec.message_fields is None:
         return None
-    return next((key for key in message if key not in manner.fields[message["role"]]), None)
+    return next((key for key in message if key not in spec.message_fields[message["role"]]), None)
 
 
-def contents(manner: Manner, call: Received) -> Complaint | None:
-    for at, message in enumerate(call.body["messages"]):
-        complaint = _content(manner, message, f"messages[{at}]") or _calls(manner, message, f"messages[{at}]")
-        if complaint is not None:
-            return complaint
+def check_contents(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    for at, message in enumerate(request.body["messages"]):
+        refusal = _check_content(spec, message, f"messages[{at}]") or _check_calls(spec, message, f"messages[{at}]")
+        if refusal is not None:
+            return refusal
     return None
 
 
-def _content(manner: Manner, message: dict[str, Any], path: str) -> Complaint | None:
+def _check_content(spec: ProviderSpec, message: dict[str, Any], path: str) -> ChatRefusal | None:
     content = message.get("content")
-    silent = not content and not message.get("tool_calls")
-    if role(message) == "assistant" and silent and manner.empty_assistant is not None:
-        return manner.empty_assistant
+    is_empty = not content and not message.get("tool_calls")
+    if role(message) == "assistant" and is_empty and spec.empty_assistant_refusal is not None:
+        return spec.empty_assistant_refusal
     if content is None:
-        allowed = manner.null_content or (role(message) == "assistant" and not silent)
+        allowed = spec.null_content or (role(message) == "assistant" and not is_empty)
         return None if allowed else missing(f"{path}.content")
     if isinstance(content, str):
         return None
     if not isinstance(content, list):
         return wrong_type(f"{path}.content", "one of a string or array of objects", content)
-    return _parts(manner, content, f"{path}.content")
+    return _check_parts(spec, content, f"{path}.content")
 
 
-def _parts(manner: Manner, content: list[Any], path: str) -> Complaint | None:
+def _check_parts(spec: ProviderSpec, content: list[Any], path: str) -> ChatRefusal | None:
     for at, part in enumerate(content):
         if not isinstance(part, dict):
             return wrong_type(f"{path}[{at}]", "an object", part)
-        if manner.parts is not None and part.get("type") not in manner.parts:
-            return not_among(f"{path}[{at}].type", part.get("type"), manner.parts)
+        if spec.part_kinds is not None and part.get("type") not in spec.part_kinds:
+            return not_among(f"{path}[{at}].type", part.get("type"), spec.part_kinds)
     return None
 
 
-def _calls(manner: Manner, message: dict[str, Any], path: str) -> Complaint | None:
+def _check_calls(spec: ProviderSpec, message: dict[str, Any], path: str) -> ChatRefusal | None:
     calls, path = message.get("tool_calls"), f"{path}.tool_calls"
     if calls is None:
         return None
     if not isinstance(calls, list):
         return wrong_type(path, "an array of objects", calls)
-    if not calls and not manner.empty_lists:
+    if not calls and not spec.empty_lists:
         return empty_array(path)
-    for at, made in enumerate(calls):
-        function = made.get("function") if isinstance(made, dict) else None
+    for at, tool_call in enumerate(calls):
+        function = tool_call.get("function") if isinstance(tool_call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             return missing(f"{path}[{at}].function")
-        if manner.json_arguments and not _is_object(function.get("arguments")):
-            words = f"Invalid '{path}[{at}].function.arguments': expected the text of a JSON object."
-            return Complaint(400, words, param=f"{path}[{at}].function.arguments", code="invalid_value")
+        if spec.json_arguments and not _is_object(function.get("arguments")):
+            sentence = f"Invalid '{path}[{at}].function.arguments': expected the text of a JSON object."
+            return ChatRefusal(400, sentence, param=f"{path}[{at}].function.arguments", code="invalid_value")
     return None
 
 
@@ -115,23 +115,19 @@ def _is_object(text: Any) -> bool:
         return False
 
 
-def order(manner: Manner, call: Received) -> Complaint | None:
-    """Systems ahead of the turns, and turns of the two sides by turns."""
-    messages = call.body["messages"]
-    start = 0
-    while start < len(messages) and role(messages[start]) in ("system", "developer"):
-        start += 1
-    turns = messages[start:]
+def check_order(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    """System messages come first, then both sides alternate."""
+    turns = after_opening(request.body["messages"])
     late = any(role(message) in ("system", "developer") for message in turns)
-    if late and manner.system_first is not None:
-        return Complaint(400, manner.system_first, "invalid_message")
-    if manner.alternation is not None and not _alternates(turns):
-        return Complaint(400, manner.alternation, "invalid_message")
+    if late and spec.system_first_sentence is not None:
+        return ChatRefusal(400, spec.system_first_sentence, "invalid_message")
+    if spec.alternation_sentence is not None and not _alternates(turns):
+        return ChatRefusal(400, spec.alternation_sentence, "invalid_message")
     return None
 
 
 def _alternates(turns: list[Any]) -> bool:
-    """User or tool turns alternate with assistant turns; the results of one turn count as one."""
+    """Whether user or tool turns alternate with assistant turns. Several results in a row count as one turn."""
     last = "assistant"
     for turn in turns:
         side = "assistant" if role(turn) == "assistant" else role(turn)
@@ -141,43 +137,43 @@ def _alternates(turns: list[Any]) -> bool:
     return True
 
 
-def pairing(manner: Manner, call: Received) -> Complaint | None:
-    messages = call.body["messages"]
-    gap = next(gaps(messages), None)
-    if gap is not None and manner.unanswered is not None:
-        words = manner.unanswered.format(ids=", ".join(gap.missing), at=gap.until)
-        return Complaint(400, words, param=f"messages.[{gap.until}].role")
-    orphan = next(orphans(messages), None)
-    if orphan is not None and manner.orphaned is not None:
-        words = manner.orphaned.format(id=messages[orphan].get("tool_call_id"), at=orphan)
-        return Complaint(400, words, param=f"messages.[{orphan}].role")
+def check_pairs(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    messages = request.body["messages"]
+    unanswered = next(unanswered_calls(messages), None)
+    if unanswered is not None and spec.unanswered_sentence is not None:
+        sentence = spec.unanswered_sentence.format(ids=", ".join(unanswered.missing), at=unanswered.until)
+        return ChatRefusal(400, sentence, param=f"messages.[{unanswered.until}].role")
+    orphan = next(orphan_results(messages), None)
+    if orphan is not None and spec.orphan_sentence is not None:
+        sentence = spec.orphan_sentence.format(id=messages[orphan].get("tool_call_id"), at=orphan)
+        return ChatRefusal(400, sentence, param=f"messages.[{orphan}].role")
     return None
 
 
-def reasoning(manner: Manner, call: Received) -> Complaint | None:
-    """Thinking models want their reasoning back with the calls it led to."""
-    if manner.reasoning_required is None or _thinks_not(manner, call):
+def check_reasoning(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    """Thinking models require the reasoning that led to a tool call."""
+    if spec.reasoning_required_sentence is None or _is_not_thinking(spec, request):
         return None
-    for at, message in enumerate(call.body["messages"]):
+    for at, message in enumerate(request.body["messages"]):
         if message.get("tool_calls") and message.get("reasoning_content") is None:
-            return Complaint(400, manner.reasoning_required.format(at=at))
+            return ChatRefusal(400, spec.reasoning_required_sentence.format(at=at))
     return None
 
 
-def _thinks_not(manner: Manner, call: Received) -> bool:
-    asked = call.body.get("thinking")
-    if isinstance(asked, dict) and "type" in asked:
-        return bool(asked["type"] == "disabled")
-    return manner.thinkers is not None and re.search(manner.thinkers, call.model) is None
+def _is_not_thinking(spec: ProviderSpec, request: ReceivedRequest) -> bool:
+    thinking = request.body.get("thinking")
+    if isinstance(thinking, dict) and "type" in thinking:
+        return bool(thinking["type"] == "disabled")
+    return spec.thinking_models is not None and re.search(spec.thinking_models, request.model) is None
 
 
-def tools(manner: Manner, call: Received) -> Complaint | None:
-    declared = call.body.get("tools")
+def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    declared = request.body.get("tools")
     if declared is None:
         return None
     if not isinstance(declared, list):
         return wrong_type("tools", "an array of objects", declared)
-    if not declared and not manner.empty_lists:
+    if not declared and not spec.empty_lists:
         return empty_array("tools")
     for at, tool in enumerate(declared):
         if not isinstance(tool, dict):
@@ -188,77 +184,81 @@ def tools(manner: Manner, call: Received) -> Complaint | None:
     return None
 
 
-def ranges(manner: Manner, call: Received) -> Complaint | None:
-    """Types and ranges, where the service is known to check them."""
-    return typed(call) if manner.top is not None else None
+def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    """Types and ranges, if the provider is known to check them."""
+    return check_types(request) if spec.top_fields is not None else None
 
 
-JUDGES: tuple[Judge, ...] = (
-    required,
-    top_fields,
-    message_fields,
-    contents,
-    tools,
-    ranges,
-    order,
-    pairing,
-    reasoning,
+SPEC_CHECKS: tuple[SpecCheck, ...] = (
+    check_required,
+    check_top_fields,
+    check_message_fields,
+    check_contents,
+    check_tools,
+    check_ranges,
+    check_order,
+    check_pairs,
+    check_reasoning,
 )
 
 
-def _bound(judge: Judge, manner: Manner) -> Check:
-    return lambda call: judge(manner, call)
+def _bound(check: SpecCheck, spec: ProviderSpec) -> Check:
+    return lambda request: check(spec, request)
 
 
-def adjusted(manner: Manner, options: Options) -> Manner:
-    """The row of the table with what the caller asked for laid over it."""
+def with_options(spec: ProviderSpec, options: EmulatorOptions) -> ProviderSpec:
+    """The spec with the caller's options applied."""
     more = options.more
-    if more.get("extra_fields") is not None and manner.top is not None:
-        manner = replace(manner, top=manner.top | set(more["extra_fields"]))
-    if more.get("extra_message_fields") is not None and manner.fields is not None:
+    if more.get("extra_fields") is not None and spec.top_fields is not None:
+        spec = replace(spec, top_fields=spec.top_fields | set(more["extra_fields"]))
+    if more.get("extra_message_fields") is not None and spec.message_fields is not None:
         extra = frozenset(more["extra_message_fields"])
-        manner = replace(manner, fields={name: known | extra for name, known in manner.fields.items()})
-    manner = replace(manner, **_switched(more))
-    return _outward(manner, more)
+        message_fields = {role: known | extra for role, known in spec.message_fields.items()}
+        spec = replace(spec, message_fields=message_fields)
+    return _with_format_options(replace(spec, **_switched_fields(more)), more)
 
 
-def _switched(more: Any) -> Any:
-    return {key: words if more[key] else None for key, words in _SWITCHES.items() if key in more}
+def _switched_fields(more: Mapping[str, Any]) -> Any:
+    return {field: value if more[option] else None for option, (field, value) in _SWITCHES.items() if option in more}
 
 
-def _outward(manner: Manner, more: Any) -> Manner:
+def _with_format_options(spec: ProviderSpec, more: Mapping[str, Any]) -> ProviderSpec:
     if "pairing" in more:
-        words = (COMPATIBLE.unanswered, COMPATIBLE.orphaned) if more["pairing"] else (None, None)
-        manner = replace(manner, unanswered=words[0], orphaned=words[1])
+        unanswered, orphan = COMPATIBLE.unanswered_sentence, COMPATIBLE.orphan_sentence
+        checked = bool(more["pairing"])
+        spec = replace(
+            spec, unanswered_sentence=unanswered if checked else None, orphan_sentence=orphan if checked else None
+        )
     if "roles" in more:
-        manner = replace(manner, roles=tuple(more["roles"]))
+        spec = replace(spec, roles=tuple(more["roles"]))
     if "error_shape" in more:
-        manner = replace(manner, shape=SHAPES[more["error_shape"]])
+        spec = replace(spec, render_error=ERROR_RENDERERS[more["error_shape"]])
     if "done" in more:
-        manner = replace(manner, voice=replace(manner.voice, done="[DONE]" if more["done"] else None))
-    return manner
+        spec = replace(spec, style=replace(spec.style, done="[DONE]" if more["done"] else None))
+    return spec
 
 
-_SWITCHES: dict[str, Any] = {
-    "alternation": MANNERS["perplexity"].alternation,
-    "system_first": "System message must be at the beginning.",
-    "reasoning_required": MANNERS["moonshot"].reasoning_required,
-    "empty_assistant": COMPATIBLE.empty_assistant,
+# option: the field of the spec that it sets, and the value of the field where the option is on
+_SWITCHES: dict[str, tuple[str, Any]] = {
+    "alternation": ("alternation_sentence", PROVIDER_SPECS["perplexity"].alternation_sentence),
+    "system_first": ("system_first_sentence", "System message must be at the beginning."),
+    "reasoning_required": ("reasoning_required_sentence", PROVIDER_SPECS["moonshot"].reasoning_required_sentence),
+    "empty_assistant": ("empty_assistant_refusal", COMPATIBLE.empty_assistant_refusal),
 }
 
 
-def provider(options: Options) -> Provider:
-    """The emulator with the manner that the options name."""
-    name = options.more.get("manner", "compatible")
-    manner = adjusted(MANNERS[name], options)
-    return Chat(
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of the provider that the options name."""
+    name = options.more.get("provider", "compatible")
+    spec = with_options(PROVIDER_SPECS[name], options)
+    return ChatService(
         name=name if name != "lenient" else "compatible-lenient",
         options=options,
-        checks=manner.checks or tuple(_bound(judge, manner) for judge in JUDGES),
-        voice=manner.voice,
-        root=manner.root,
-        further_paths=manner.further_paths,
-        shape=manner.shape,
-        faults=manner.faults,
-        example_model=manner.model,
+        checks=spec.checks or tuple(_bound(check, spec) for check in SPEC_CHECKS),
+        style=spec.style,
+        root=spec.root,
+        further_paths=spec.further_paths,
+        render_error=spec.render_error,
+        faults=spec.faults,
+        example_model=spec.model,
     )

@@ -1,48 +1,48 @@
-"""DeepSeek: ignores stray keys, deserialises strictly, and wants its reasoning back.
+"""DeepSeek: ignores unknown keys, checks types strictly, and requires its reasoning back.
 
-v4 thinks unless told not to. While it thinks, an assistant turn that called tools must bring back its
-`reasoning_content` (empty text will do), and a tool cannot be forced.
+v4 thinks by default. While it thinks, every assistant turn that called tools must return its `reasoning_content`
+(empty text is accepted), and a tool cannot be forced.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.chat_answers import UsagePlace, Voice, plain_usage
-from dragoman.emulators.chat_service import Chat, Complaint
-from dragoman.emulators.pairs import gaps, orphans
-from dragoman.emulators.provider import FaultKind, Options, Provider, Received
-from dragoman.emulators.usage import Usage
-from dragoman.emulators.wire import token
+from dragoman.emulators.chat_answers import AnswerStyle, UsagePlace, plain_usage
+from dragoman.emulators.chat_service import ChatRefusal, ChatService
+from dragoman.emulators.pairs import orphan_results, unanswered_calls
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.usage import TokenUsage
+from dragoman.emulators.wire import make_id
 
 _ROLES = ("system", "user", "assistant", "tool")
 
 
-def refused(words: str) -> Complaint:
-    return Complaint(400, words, code="invalid_request_error")
+def refuse(sentence: str) -> ChatRefusal:
+    return ChatRefusal(400, sentence, code="invalid_request_error")
 
 
-def _undeserialised(call: Received, words: str) -> Complaint:
-    place = f" at line 1 column {len(call.raw)}"
-    return refused(f"Failed to deserialize the JSON body into the target type: {words}{place}")
+def _refuse_type(request: ReceivedRequest, sentence: str) -> ChatRefusal:
+    place = f" at line 1 column {len(request.raw)}"
+    return refuse(f"Failed to deserialize the JSON body into the target type: {sentence}{place}")
 
 
-def typed(call: Received) -> Complaint | None:
-    """The body must fit the service's types."""
+def check_types(request: ReceivedRequest) -> ChatRefusal | None:
+    """The types of the body."""
     for key in ("messages", "model"):
-        if call.body.get(key) is None:
-            return _undeserialised(call, f"missing field `{key}`")
-    messages = call.body["messages"]
+        if request.body.get(key) is None:
+            return _refuse_type(request, f"missing field `{key}`")
+    messages = request.body["messages"]
     if not isinstance(messages, list):
-        return _undeserialised(call, "messages: invalid type: expected a sequence")
+        return _refuse_type(request, "messages: invalid type: expected a sequence")
     for at, message in enumerate(messages):
-        fault = _message(message)
-        if fault is not None:
-            return _undeserialised(call, f"messages[{at}]{fault}")
+        error = _message_error(message)
+        if error is not None:
+            return _refuse_type(request, f"messages[{at}]{error}")
     return None
 
 
-def _message(message: Any) -> str | None:
+def _message_error(message: Any) -> str | None:
     if not isinstance(message, dict):
         return ": invalid type, expected internally tagged enum"
     role = message.get("role")
@@ -55,28 +55,28 @@ def _message(message: Any) -> str | None:
         return ": missing field `tool_call_id`"
     if role in ("system", "user", "tool") and message.get("content") is None:
         return ": missing field `content`"
-    return _parts(message.get("content")) or _calls(message.get("tool_calls"))
+    return _parts_error(message.get("content")) or _calls_error(message.get("tool_calls"))
 
 
-def _parts(content: Any) -> str | None:
+def _parts_error(content: Any) -> str | None:
     if content is None or isinstance(content, str):
         return None
     if not isinstance(content, list):
         return ": invalid type: expected a string or a list of content parts"
-    sorts = [part.get("type") if isinstance(part, dict) else None for part in content]
-    stray = next((sort for sort in sorts if sort != "text"), "text")
-    return None if stray == "text" else f": unknown variant `{stray}`, expected `text`"
+    kinds = [part.get("type") if isinstance(part, dict) else None for part in content]
+    other = next((kind for kind in kinds if kind != "text"), "text")
+    return None if other == "text" else f": unknown variant `{other}`, expected `text`"
 
 
-def _calls(calls: Any) -> str | None:
+def _calls_error(calls: Any) -> str | None:
     if calls is None:
         return None
     if not isinstance(calls, list):
         return ".tool_calls: invalid type: expected a sequence"
-    for at, made in enumerate(calls):
-        if not isinstance(made, dict):
+    for at, tool_call in enumerate(calls):
+        if not isinstance(tool_call, dict):
             return f".tool_calls[{at}]: invalid type: expected struct ToolCall"
-        function = made.get("function")
+        function = tool_call.get("function")
         if not isinstance(function, dict):
             return f".tool_calls[{at}]: missing field `function`"
         if not isinstance(function.get("arguments"), str):
@@ -84,94 +84,94 @@ def _calls(calls: Any) -> str | None:
     return None
 
 
-def tools_typed(call: Received) -> Complaint | None:
-    declared = call.body.get("tools") or []
+def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
+    declared = request.body.get("tools") or []
     if not isinstance(declared, list):
-        return _undeserialised(call, "tools: invalid type: expected a sequence")
+        return _refuse_type(request, "tools: invalid type: expected a sequence")
     for at, tool in enumerate(declared):
-        sort = tool.get("type") if isinstance(tool, dict) else None
-        if sort != "function":
-            return _undeserialised(call, f"tools[{at}].type: unknown variant `{sort}`, expected `function`")
+        kind = tool.get("type") if isinstance(tool, dict) else None
+        if kind != "function":
+            return _refuse_type(request, f"tools[{at}].type: unknown variant `{kind}`, expected `function`")
         function = tool.get("function")
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            return _undeserialised(call, f"tools[{at}].function: missing field `name`")
+            return _refuse_type(request, f"tools[{at}].function: missing field `name`")
     return None
 
 
-def thinks(call: Received) -> bool:
-    """Whether this request is answered by thinking: v4 does unless told not to; of others it is not known."""
-    asked = call.body.get("thinking")
-    if isinstance(asked, dict) and asked.get("type") in ("enabled", "disabled"):
-        return bool(asked["type"] == "enabled")
-    return "v4" in call.model
+def thinks(request: ReceivedRequest) -> bool:
+    """Whether the model thinks for this request. v4 does by default; other models are unknown."""
+    thinking = request.body.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type") in ("enabled", "disabled"):
+        return bool(thinking["type"] == "enabled")
+    return "v4" in request.model
 
 
-def choice(call: Received) -> Complaint | None:
-    wanted = call.body.get("tool_choice")
-    forced = wanted == "required" or isinstance(wanted, dict)
-    return refused("Thinking mode does not support this tool_choice") if forced and thinks(call) else None
+def check_tool_choice(request: ReceivedRequest) -> ChatRefusal | None:
+    choice = request.body.get("tool_choice")
+    forced = choice == "required" or isinstance(choice, dict)
+    return refuse("Thinking mode does not support this tool_choice") if forced and thinks(request) else None
 
 
-def reasoning(call: Received) -> Complaint | None:
-    """The reasoning of every turn that called tools comes back. Known of v4 alone."""
-    if not (thinks(call) and "v4" in call.model):
+def check_reasoning(request: ReceivedRequest) -> ChatRefusal | None:
+    """Every turn that called tools must carry its reasoning. Only known of v4."""
+    if not (thinks(request) and "v4" in request.model):
         return None
-    for message in call.body["messages"]:
+    for message in request.body["messages"]:
         if message.get("tool_calls") and message.get("reasoning_content") is None:
-            return refused("The reasoning_content in the thinking mode must be passed back to the API.")
+            return refuse("The reasoning_content in the thinking mode must be passed back to the API.")
     return None
 
 
-def paired(call: Received) -> Complaint | None:
-    messages = call.body["messages"]
-    gap = next(gaps(messages), None)
-    orphan = next(orphans(messages), None)
-    if orphan is not None and (gap is None or orphan < gap.at):
-        return refused("Messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
-    if gap is not None:
-        return refused(
+def check_pairs(request: ReceivedRequest) -> ChatRefusal | None:
+    messages = request.body["messages"]
+    unanswered = next(unanswered_calls(messages), None)
+    orphan = next(orphan_results(messages), None)
+    if orphan is not None and (unanswered is None or orphan < unanswered.at):
+        return refuse("Messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
+    if unanswered is not None:
+        return refuse(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
             " 'tool_call_id'. (insufficient tool messages following tool_calls message)"
         )
     return None
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
-    made = {
+def _render_usage(usage: TokenUsage) -> dict[str, Any]:
+    fields = {
         **plain_usage(usage),
         "prompt_tokens_details": {"cached_tokens": usage.cached},
         "prompt_cache_hit_tokens": usage.cached,
         "prompt_cache_miss_tokens": usage.input - usage.cached,
     }
     if usage.reasoning:
-        made["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-    return made
+        fields["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
+    return fields
 
 
-VOICE = Voice(
-    answer_id=lambda seed: token("", 32, seed, alphabet="0123456789abcdef"),
-    call_id=lambda seed, index: token(f"call_{index:02d}_", 24, seed, index),
-    reasoning="reasoning_content",
-    usage=UsagePlace.FINISH,
-    usage_shape=_usage,
+ANSWER_STYLE = AnswerStyle(
+    answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
+    call_id=lambda seed, index: make_id(f"call_{index:02d}_", 24, seed, index),
+    reasoning_field="reasoning_content",
+    usage_place=UsagePlace.FINISH,
+    render_usage=_render_usage,
     numbered_calls=True,
     empty_content="",
-    top={"system_fingerprint": "fp_emulated_deepseek"},
+    top_fields={"system_fingerprint": "fp_emulated_deepseek"},
 )
 
 FAULTS = {
-    FaultKind.AUTH: Complaint(
+    FaultKind.AUTH: ChatRefusal(
         401,
         "Authentication Fails, Your api key: ****-key is invalid",
         "authentication_error",
         code="invalid_request_error",
     ),
-    FaultKind.MODEL: Complaint(
+    FaultKind.MODEL: ChatRefusal(
         400,
         "The supported API model names are deepseek-v4-pro or deepseek-v4-flash, but you passed {model}.",
         code="invalid_request_error",
     ),
-    FaultKind.CONTEXT: Complaint(
+    FaultKind.CONTEXT: ChatRefusal(
         400,
         "This model's maximum context length is 1048565 tokens. However, you requested {tokens} tokens ({tokens} in the"
         " messages, 0 in the completion). Please reduce the length of the messages or completion.",
@@ -180,17 +180,17 @@ FAULTS = {
 }
 
 
-def provider(options: Options) -> Provider:
+def provider(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of `api.deepseek.com`, with and without `/v1`."""
-    return Chat(
+    return ChatService(
         name="deepseek",
         options=options,
-        checks=(typed, tools_typed, choice, reasoning, paired),
-        voice=VOICE,
+        checks=(check_types, check_tools, check_tool_choice, check_reasoning, check_pairs),
+        style=ANSWER_STYLE,
         root="",
         further_paths=("/v1/chat/completions", "/beta/chat/completions", "/beta/v1/chat/completions"),
         faults=FAULTS,
-        not_json=refused("Failed to parse the request body as JSON: expected value at line 1 column 1"),
+        not_json=refuse("Failed to parse the request body as JSON: expected value at line 1 column 1"),
         example_model="deepseek-v4-flash",
-        offers=("deepseek-v4-flash", "deepseek-v4-pro"),
+        listed_models=("deepseek-v4-flash", "deepseek-v4-pro"),
     )

@@ -1,49 +1,49 @@
-"""The answer when no script says otherwise: it tells what arrived, so that a test can see it.
+"""The answer when there is no script: it describes the request, so that a test can see what arrived.
 
-    heard: system user assistant tool user; tools: 2; last user: "And in Paris?"
+    received: system user assistant tool user; tools: 2; last user: "And in Paris?"
 
-Where the request forces a tool, the echo calls it; where it asks for a schema, the echo answers with a value of it.
-All four dialects are understood, by the names of their members alone.
+If the request forces a tool, the echo calls it. If the request has a response schema, the echo answers with a value
+that fits. The echo recognises all four dialects by the names of their fields.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.provider import Received, ToolCall, Turn
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 
-_SHOWN = 400  # of the last user's text: enough to know it again
+_SHOWN = 400  # characters of the last user message
 
 
-def echo(call: Received) -> Turn:
-    """The turn that proves what arrived."""
-    body = call.body if isinstance(call.body, dict) else {}
+def echo(request: ReceivedRequest) -> ModelTurn:
+    """The turn that describes the request."""
+    body = request.body if isinstance(request.body, dict) else {}
     forced = _forced(body)
     if forced is not None:
-        return Turn(calls=(ToolCall(forced[0], sample(forced[1])),))
+        return ModelTurn(calls=(ModelCall(forced[0], sample(forced[1])),))
     schema = _schema(body)
     if schema is not None:
-        return Turn(json=sample(schema))
-    heard = _heard(body)
-    last = next((text for role, text in reversed(heard) if role == "user" and text), "")
-    roles = " ".join(role for role, _ in heard)
-    return Turn(text=f'heard: {roles}; tools: {len(_tools(body))}; last user: "{last[:_SHOWN]}"')
+        return ModelTurn(json=sample(schema))
+    turns = _turns(body)
+    last = next((text for role, text in reversed(turns) if role == "user" and text), "")
+    roles = " ".join(role for role, _ in turns)
+    return ModelTurn(text=f'received: {roles}; tools: {len(_tools(body))}; last user: "{last[:_SHOWN]}"')
 
 
-def _heard(body: dict[str, Any]) -> list[tuple[str, str]]:
-    """Role and text of every turn, in order."""
+def _turns(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """The role and text of every turn, in order."""
     opening = [body.get(key) for key in ("system", "systemInstruction", "system_instruction", "instructions")]
     systems = [("system", _text(one)) for one in opening if one]
-    given = body.get("messages") or body.get("contents") or body.get("input") or []
-    if isinstance(given, str):
-        return [*systems, ("user", given)]
-    turns = given if isinstance(given, list) else [given]
+    messages = body.get("messages") or body.get("contents") or body.get("input") or []
+    if isinstance(messages, str):
+        return [*systems, ("user", messages)]
+    turns = messages if isinstance(messages, list) else [messages]
     return systems + [(_role(turn), _text(turn)) for turn in turns if isinstance(turn, dict)]
 
 
 def _role(turn: dict[str, Any]) -> str:
-    # Gemini may leave the role out (user); Responses items of other kinds have a type instead
+    # Gemini may omit the role of the user; Responses items that are not messages have a type instead
     return str(turn.get("role") or turn.get("type") or "user")
 
 
@@ -59,7 +59,7 @@ def _text(value: Any) -> str:
 
 
 def _tools(body: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Name and schema of every declared tool, whatever its wrapper."""
+    """The name and schema of every declared tool, in any wrapper."""
     declared = body.get("tools")
     found = []
     for tool in declared if isinstance(declared, list) else []:
@@ -80,7 +80,7 @@ def _unwrapped(tool: Any) -> list[dict[str, Any]]:
 
 
 def _forced(body: dict[str, Any]) -> tuple[str, Any] | None:
-    """The tool that must be called, if one must."""
+    """The tool that the request forces, or None."""
     tools = _tools(body)
     choice = body.get("tool_choice")
     config = body.get("toolConfig") or body.get("tool_config")
@@ -103,7 +103,7 @@ def _named(tools: list[tuple[str, Any]], name: Any) -> tuple[str, Any] | None:
 
 
 def _schema(body: dict[str, Any]) -> Any:
-    """The schema of the wanted answer, or None."""
+    """The response schema of the request, or None."""
     places = (
         ("response_format", "json_schema", "schema"),
         ("text", "format", "schema"),
@@ -118,9 +118,9 @@ def _schema(body: dict[str, Any]) -> Any:
             value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, dict):
             return value
-    return _loose(body)
+    return _json_object(body)
 
 
-def _loose(body: dict[str, Any]) -> Any:
-    wanted = body.get("response_format")
-    return {"type": "object"} if isinstance(wanted, dict) and wanted.get("type") == "json_object" else None
+def _json_object(body: dict[str, Any]) -> Any:
+    format_ = body.get("response_format")
+    return {"type": "object"} if isinstance(format_, dict) and format_.get("type") == "json_object" else None

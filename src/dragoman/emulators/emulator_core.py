@@ -1,4 +1,4 @@
-"""The desk where a request is heard and an answer decided: judge, faults, script, record. Still no socket."""
+"""One emulated provider without its HTTP server: it judges requests, applies faults, follows the script, records."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragoman.emulators.answer_script import Script
-from dragoman.emulators.faults import BAD_GATEWAY, HEADER, BadFaultError, Fault, fault
-from dragoman.emulators.provider import FaultKind, Operation, Provider, Received, Refused
-from dragoman.emulators.wire import compact
+from dragoman.emulators.faults import BAD_GATEWAY, HEADER, BadFaultError, Fault, parse_fault
+from dragoman.emulators.provider import EmulatedProvider, ErrorResponse, FaultKind, Operation, ReceivedRequest
+from dragoman.emulators.wire import render_json
 
 _SECRETS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie")
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """One request and what became of it."""
+class RecordedRequest:
+    """One request and its result."""
 
     method: str
     path: str
@@ -27,164 +27,172 @@ class Record:
     body: Any
     model: str
     stream: bool
-    verdict: str  # "accepted" | "refused" | "fault" | "lost" | "crashed"
+    verdict: str  # "accepted" | "refused" | "fault" | "unknown-path" | "crashed"
     status: int
-    says: Any = None  # the body of a refusal
+    error_body: Any = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What to send, and what is to go wrong while sending."""
+class PlannedResponse:
+    """The response to send, and the fault to cause while sending it."""
 
     status: int
     content_type: str
     body: bytes = b""
-    frames: Iterable[bytes] | None = None  # a stream; None: `body` is all
+    frames: Iterable[bytes] | None = None  # of a stream; None: `body` is the whole response
     headers: dict[str, str] = field(default_factory=dict)
     fault: Fault | None = None
-    error_frame: bytes = b""  # what a stream with the fault `stream-error` ends with
+    error_frame: bytes = b""  # the last frame of a stream with the fault `stream-error`
 
 
 class EmulatorCore:
-    """One emulated provider with its script, its standing fault and its memory of requests."""
+    """One emulated provider with its script, its standing fault and the requests it has received."""
 
     def __init__(
         self,
-        provider: Provider,
+        provider: EmulatedProvider,
         script: Script | None = None,
-        on_record: Callable[[Record], None] | None = None,
+        on_record: Callable[[RecordedRequest], None] | None = None,
         keep: int = 10_000,
     ) -> None:
         self.provider = provider
         self.script = script or Script()
-        self.standing: Fault | None = None
-        self.records: deque[Record] = deque(maxlen=keep)  # the newest; a server that runs for days stays small
+        self.standing_fault: Fault | None = None
+        self.records: deque[RecordedRequest] = deque(maxlen=keep)  # bounded: a server may run for days
         self._on_record = on_record
-        self._struck: dict[str, int] = {}
+        self._fault_counts: dict[str, int] = {}
 
-    def reply(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes) -> Reply:
-        """The answer to one request. A fault of our own is told apart from the provider's: header and verdict."""
+    def respond(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> PlannedResponse:
+        """The response to one request. A crash of the emulator itself is marked by a header and its verdict."""
         try:
-            return self._reply(method, path, query, headers, raw)
-        except Exception as error:  # the server goes on, whatever a request does to us
+            return self._respond(method, path, query, headers, raw)
+        except Exception as error:  # one bad request must not stop the server
             traceback.print_exc(file=sys.stderr)
-            body = {"error": {"message": f"the emulator itself failed: {error!r}", "type": "emulator_error"}}
-            self._record(None, method, path, headers, "crashed", 500, body)
-            return Reply(500, "application/json", compact(body), headers={"x-emulator-crashed": "1"})
+            body = {"error": {"message": f"the emulator crashed: {error!r}", "type": "emulator_error"}}
+            self._record_unparsed(method, path, headers, "crashed", 500, body)
+            return PlannedResponse(500, "application/json", render_json(body), headers={"x-emulator-crashed": "1"})
 
-    def turn_away(self, kind: FaultKind) -> Reply:
-        """The answer to a client whose request never came to be whole."""
-        refused = self.provider.fault(kind, None)
-        self._record(None, "", "", {}, "refused", refused.status, refused.body)
-        return _sent(refused)
+    def refuse_incomplete(self, kind: FaultKind) -> PlannedResponse:
+        """The response to a client whose request never arrived completely."""
+        error = self.provider.render_fault(kind, None)
+        self._record_unparsed("", "", {}, "refused", error.status, error.body)
+        return _planned(error)
 
-    def _reply(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes) -> Reply:
-        if self.provider.owns(method, path) is None:
-            kind = self._why_not(method, path)
-            lost = Received(method, path, query, headers, raw, None, "", False, Operation.GENERATE)
-            return self._refuse(self.provider.fault(kind, lost), lost, "lost")
+    def _respond(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> PlannedResponse:
+        if self.provider.operation_of(method, path) is None:
+            unserved = ReceivedRequest(method, path, query, headers, raw, None, "", False, Operation.GENERATE)
+            error = self.provider.render_fault(self._unserved_kind(method, path), unserved)
+            return self._refuse(error, unserved, "unknown-path")
         try:
-            ordered = self._ordered(headers)
+            fault = self._due_fault(headers)
         except BadFaultError as error:
             body = {"error": {"message": f"{HEADER}: {error}", "type": "emulator_error"}}
-            self._record(None, method, path, headers, "refused", 400, body)
-            return Reply(400, "application/json", compact(body))
-        call = self.provider.read(method, path, query, headers, raw)
-        if isinstance(call, Refused):
-            self._record(None, method, path, headers, "refused", call.status, call.body)
-            return _sent(call)
-        if ordered is not None and (ordered.is_early or ordered.name == "502"):
-            return self._strike(ordered, call)
-        refused = self.provider.judge(call)
-        if refused is not None:
-            return self._refuse(refused, call, "refused")
-        return self._accept(call, ordered)
+            self._record_unparsed(method, path, headers, "refused", 400, body)
+            return PlannedResponse(400, "application/json", render_json(body))
+        request = self.provider.parse_request(method, path, query, headers, raw)
+        if isinstance(request, ErrorResponse):
+            self._record_unparsed(method, path, headers, "refused", request.status, request.body)
+            return _planned(request)
+        return self._judge(request, fault)
 
-    def _why_not(self, method: str, path: str) -> FaultKind:
+    def _judge(self, request: ReceivedRequest, fault: Fault | None) -> PlannedResponse:
+        if fault is not None and fault.replaces_answer:
+            return self._apply_fault(fault, request)
+        refusal = self.provider.judge(request)
+        if refusal is not None:
+            return self._refuse(refusal, request, "refused")
+        return self._accept(request, fault)
+
+    def _unserved_kind(self, method: str, path: str) -> FaultKind:
         others = [other for other in ("GET", "POST") if other != method]
-        known = any(self.provider.owns(other, path) is not None for other in others)
+        known = any(self.provider.operation_of(other, path) is not None for other in others)
         return FaultKind.METHOD if known else FaultKind.NOT_FOUND
 
-    def _ordered(self, headers: dict[str, str]) -> Fault | None:
-        """The fault that is due now, by header or standing order, counted down where it has a number of times."""
-        written = headers.get(HEADER)
-        due = fault(written) if written else self.standing
-        if due is None or due.times is None:
-            return due
-        key = written or f"standing {due}"
-        self._struck[key] = self._struck.get(key, 0) + 1
-        return due if self._struck[key] <= due.times else None
+    def _due_fault(self, headers: dict[str, str]) -> Fault | None:
+        """The fault of the header or the standing one, until it has happened as often as its `times` allows."""
+        text = headers.get(HEADER)
+        fault = parse_fault(text) if text else self.standing_fault
+        if fault is None or fault.times is None:
+            return fault
+        key = text or f"standing {fault}"
+        self._fault_counts[key] = self._fault_counts.get(key, 0) + 1
+        return fault if self._fault_counts[key] <= fault.times else None
 
-    def _accept(self, call: Received, ordered: Fault | None) -> Reply:
-        match call.operation:
+    def _accept(self, request: ReceivedRequest, fault: Fault | None) -> PlannedResponse:
+        match request.operation:
             case Operation.MODELS:
-                return self._whole(call, self.provider.models(), ordered)
+                return self._whole(request, self.provider.list_models(), fault)
             case Operation.COUNT:
-                return self._whole(call, self.provider.count(call), ordered)
+                return self._whole(request, self.provider.count_tokens(request), fault)
         step = self.script.next()
-        due = ordered or step.fault
-        if due is not None and (due.is_early or due.name == "502"):
-            return self._strike(due, call)
-        turn = step.say(call)
-        if not call.stream:
-            return self._whole(call, self.provider.whole(call, turn), due)
-        self._keep(call, "fault" if due else "accepted", 200, None)
-        headers = dict(self.provider.headers(call))
-        return Reply(
+        fault = fault or step.fault
+        if fault is not None and fault.replaces_answer:
+            return self._apply_fault(fault, request)
+        turn = step.turn_for(request)
+        if not request.stream:
+            return self._whole(request, self.provider.render_answer(request, turn), fault)
+        self._record(request, "fault" if fault else "accepted", 200, None)
+        headers = dict(self.provider.answer_headers(request))
+        return PlannedResponse(
             200,
             headers.pop("content-type", self.provider.stream_type),
-            frames=self.provider.stream(call, turn),
+            frames=self.provider.render_stream(request, turn),
             headers=headers,
-            fault=due,
-            error_frame=self._error_frame(due, call),
+            fault=fault,
+            error_frame=self._error_frame(fault, request),
         )
 
-    def _error_frame(self, due: Fault | None, call: Received) -> bytes:
-        if due is None or due.name != "stream-error":
+    def _error_frame(self, fault: Fault | None, request: ReceivedRequest) -> bytes:
+        if fault is None or fault.name != "stream-error":
             return b""
-        return self.provider.stream_error(due.kind or FaultKind.SERVER, call)
+        return self.provider.render_stream_error(fault.kind or FaultKind.SERVER, request)
 
-    def _whole(self, call: Received, body: Any, due: Fault | None) -> Reply:
-        if due is not None and due.name == "stream-error":  # nothing streams: the fault comes as a status
-            return self._strike(due, call)
-        self._keep(call, "fault" if due else "accepted", 200, None)
-        return Reply(200, "application/json", compact(body), headers=self.provider.headers(call), fault=due)
+    def _whole(self, request: ReceivedRequest, body: Any, fault: Fault | None) -> PlannedResponse:
+        if fault is not None and fault.name == "stream-error":  # there is no stream: the fault becomes a status
+            return self._apply_fault(fault, request)
+        self._record(request, "fault" if fault else "accepted", 200, None)
+        headers = self.provider.answer_headers(request)
+        return PlannedResponse(200, "application/json", render_json(body), headers=headers, fault=fault)
 
-    def _strike(self, due: Fault, call: Received) -> Reply:
-        if due.name == "502":
-            page = Refused(502, BAD_GATEWAY, content_type="text/html")
-            return self._refuse(page, call, "fault")
-        refused = self.provider.fault(due.kind or FaultKind.SERVER, call)
-        headers = dict(refused.headers)
-        if due.retry_after is not None:
-            headers["retry-after"] = f"{due.retry_after:g}"
-        return self._refuse(replace(refused, status=due.status or refused.status, headers=headers), call, "fault")
+    def _apply_fault(self, fault: Fault, request: ReceivedRequest) -> PlannedResponse:
+        if fault.name == "502":
+            page = ErrorResponse(502, BAD_GATEWAY, content_type="text/html")
+            return self._refuse(page, request, "fault")
+        error = self.provider.render_fault(fault.kind or FaultKind.SERVER, request)
+        headers = dict(error.headers)
+        if fault.retry_after is not None:
+            headers["retry-after"] = f"{fault.retry_after:g}"
+        return self._refuse(replace(error, status=fault.status or error.status, headers=headers), request, "fault")
 
-    def _refuse(self, refused: Refused, call: Received, verdict: str) -> Reply:
-        self._keep(call, verdict, refused.status, refused.body)
-        return _sent(refused)
+    def _refuse(self, error: ErrorResponse, request: ReceivedRequest, verdict: str) -> PlannedResponse:
+        self._record(request, verdict, error.status, error.body)
+        return _planned(error)
 
-    def _keep(self, call: Received, verdict: str, status: int, says: Any) -> None:
-        self._remember(
-            Record(
-                call.method,
-                call.path,
-                _masked(call.headers),
-                call.body,
-                call.model,
-                call.stream,
+    def _record(self, request: ReceivedRequest, verdict: str, status: int, error_body: Any) -> None:
+        self._add(
+            RecordedRequest(
+                request.method,
+                request.path,
+                _masked(request.headers),
+                request.body,
+                request.model,
+                request.stream,
                 verdict,
                 status,
-                says,
+                error_body,
             )
         )
 
-    def _record(
-        self, body: Any, method: str, path: str, headers: dict[str, str], verdict: str, status: int, says: Any
+    def _record_unparsed(
+        self, method: str, path: str, headers: dict[str, str], verdict: str, status: int, error_body: Any
     ) -> None:
-        self._remember(Record(method, path, _masked(headers), body, "", False, verdict, status, says))
+        self._add(RecordedRequest(method, path, _masked(headers), None, "", False, verdict, status, error_body))
 
-    def _remember(self, record: Record) -> None:
+    def _add(self, record: RecordedRequest) -> None:
         self.records.append(record)
         if self._on_record is not None:
             self._on_record(record)
@@ -194,6 +202,6 @@ def _masked(headers: dict[str, str]) -> dict[str, str]:
     return {name: "***" if name in _SECRETS else value for name, value in headers.items()}
 
 
-def _sent(refused: Refused) -> Reply:
-    body = refused.body.encode() if isinstance(refused.body, str) else compact(refused.body)
-    return Reply(refused.status, refused.content_type, body, headers=refused.headers)
+def _planned(error: ErrorResponse) -> PlannedResponse:
+    body = error.body.encode() if isinstance(error.body, str) else render_json(error.body)
+    return PlannedResponse(error.status, error.content_type, body, headers=error.headers)

@@ -1,17 +1,17 @@
-"""Groq: refuses every property it does not know, and says which one you may have meant."""
+"""Groq: refuses every unknown property, and suggests the one you may have meant."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from dragoman.emulators.chat_answers import Voice, plain_usage
-from dragoman.emulators.chat_service import Chat, Complaint
-from dragoman.emulators.provider import FaultKind, Options, Provider, Received
-from dragoman.emulators.usage import Usage
-from dragoman.emulators.wire import token
+from dragoman.emulators.chat_answers import AnswerStyle, plain_usage
+from dragoman.emulators.chat_service import ChatRefusal, ChatService
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.usage import TokenUsage
+from dragoman.emulators.wire import make_id
 
-_TOP = frozenset(
+_REQUEST_FIELDS = frozenset(
     {
         "messages",
         "model",
@@ -50,7 +50,7 @@ _TOP = frozenset(
         "user",
     }
 )
-_FIELDS = {
+_MESSAGE_FIELDS = {
     "system": {"role", "content", "name"},
     "developer": {"role", "content", "name"},
     "user": {"role", "content", "name"},
@@ -62,20 +62,20 @@ _REASONERS = re.compile(r"gpt-oss|qwen|deepseek-r1|kimi|reason|qwq|glm|minimax",
 _CHOICES = ("none", "auto", "required")
 
 
-def shape(complaint: Complaint) -> Any:
-    """`{"error": {message, type, code?}}`, with `failed_generation` where the model erred."""
-    error: dict[str, Any] = {"message": complaint.message, "type": complaint.type}
-    if complaint.code is not None:
-        error["code"] = complaint.code
-    return {"error": error | dict(complaint.more)}
+def render_error(refusal: ChatRefusal) -> Any:
+    """`{"error": {message, type, code?}}`, with `failed_generation` if the model made a bad call."""
+    error: dict[str, Any] = {"message": refusal.message, "type": refusal.type}
+    if refusal.code is not None:
+        error["code"] = refusal.code
+    return {"error": error | dict(refusal.more)}
 
 
-def top(call: Received) -> Complaint | None:
+def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
     for key in ("model", "messages"):
-        if call.body.get(key) is None:
-            return Complaint(400, f"'' : property '{key}' is missing")
-    stray = next((key for key in call.body if key not in _TOP), None)
-    return None if stray is None else Complaint(400, _unsupported(stray, _TOP))
+        if request.body.get(key) is None:
+            return ChatRefusal(400, f"'' : property '{key}' is missing")
+    stray = next((key for key in request.body if key not in _REQUEST_FIELDS), None)
+    return None if stray is None else ChatRefusal(400, _unsupported(stray, _REQUEST_FIELDS))
 
 
 def _unsupported(key: str, known: set[str] | frozenset[str]) -> str:
@@ -85,53 +85,53 @@ def _unsupported(key: str, known: set[str] | frozenset[str]) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """Letters to change, add or leave out."""
+    """How many letters to change, add or remove."""
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
         before, row[0] = row[0], at
-        for place, wanted in enumerate(other, 1):
-            swap = before + (letter != wanted)
+        for place, other_letter in enumerate(other, 1):
+            swap = before + (letter != other_letter)
             before, row[place] = row[place], min(swap, row[place] + 1, row[place - 1] + 1)
     return row[-1]
 
 
-def messages(call: Received) -> Complaint | None:
-    found = call.body["messages"]
-    if not isinstance(found, list):
-        return Complaint(400, "'messages' : value must be an array")
-    if not found:
-        return Complaint(400, "'messages' : minimum number of items is 1")
-    for at, message in enumerate(found):
-        fault = _message(message, f"messages.{at}", call)
-        if fault is not None:
-            return Complaint(400, fault)
+def check_messages(request: ReceivedRequest) -> ChatRefusal | None:
+    messages = request.body["messages"]
+    if not isinstance(messages, list):
+        return ChatRefusal(400, "'messages' : value must be an array")
+    if not messages:
+        return ChatRefusal(400, "'messages' : minimum number of items is 1")
+    for at, message in enumerate(messages):
+        error = _message_error(message, f"messages.{at}", request)
+        if error is not None:
+            return ChatRefusal(400, error)
     return None
 
 
-def _message(message: Any, path: str, call: Received) -> str | None:
+def _message_error(message: Any, path: str, request: ReceivedRequest) -> str | None:
     if not isinstance(message, dict):
         return f"'{path}' : value must be an object"
     role = message.get("role")
     if role is None:
         return f"'{path}' : property 'role' is missing"
-    if not isinstance(role, str) or role not in _FIELDS:
+    if not isinstance(role, str) or role not in _MESSAGE_FIELDS:
         return f"'{path}' : discriminator property 'role' has invalid value"
-    fault = _field_fault(message, role, call) or _content_fault(message, role, path)
-    if fault is None:
+    error = _field_error(message, role, request) or _content_error(message, role, path)
+    if error is None:
         return None
-    return f"'{path}' : for 'role:{role}' the following must be satisfied[('{path}' : {fault})]"
+    return f"'{path}' : for 'role:{role}' the following must be satisfied[('{path}' : {error})]"
 
 
-def _field_fault(message: dict[str, Any], role: str, call: Received) -> str | None:
-    stray = next((key for key in message if key not in _FIELDS[role]), None)
+def _field_error(message: dict[str, Any], role: str, request: ReceivedRequest) -> str | None:
+    stray = next((key for key in message if key not in _MESSAGE_FIELDS[role]), None)
     if stray is not None:
-        return _unsupported(stray, _FIELDS[role])
-    if message.get("reasoning") is not None and not _REASONERS.search(call.model):
+        return _unsupported(stray, _MESSAGE_FIELDS[role])
+    if message.get("reasoning") is not None and not _REASONERS.search(request.model):
         return "property 'reasoning' is unsupported"
     return None
 
 
-def _content_fault(message: dict[str, Any], role: str, path: str) -> str | None:
+def _content_error(message: dict[str, Any], role: str, path: str) -> str | None:
     content = message.get("content")
     if isinstance(content, str | list):
         return None
@@ -139,22 +139,22 @@ def _content_fault(message: dict[str, Any], role: str, path: str) -> str | None:
         return "property 'content' must be a string or an array"
     if role == "assistant" and (message.get("tool_calls") or message.get("function_call") or message.get("reasoning")):
         return None
-    # what it says to an assistant turn without anything is not known
+    # how Groq answers an assistant turn without content and calls is not known
     return None if role in ("assistant", "function") else "property 'content' is missing"
 
 
-def tools(call: Received) -> Complaint | None:
-    choice = call.body.get("tool_choice")
+def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
+    choice = request.body.get("tool_choice")
     if isinstance(choice, str) and choice not in _CHOICES:
-        return Complaint(400, "'tool_choice' : value must be one of 'none', 'auto', 'required'")
-    declared = call.body.get("tools") or []
+        return ChatRefusal(400, "'tool_choice' : value must be one of 'none', 'auto', 'required'")
+    declared = request.body.get("tools") or []
     if not isinstance(declared, list):
-        return Complaint(400, "'tools' : value must be an array")
+        return ChatRefusal(400, "'tools' : value must be an array")
     for at, tool in enumerate(declared):
         if not isinstance(tool, dict) or "type" not in tool:
-            return Complaint(400, f"'tools.{at}' : property 'type' is missing")
+            return ChatRefusal(400, f"'tools.{at}' : property 'type' is missing")
         if tool["type"] == "function" and not _is_named(tool.get("function")):
-            return Complaint(400, f"'tools.{at}.function' : property 'name' is missing")
+            return ChatRefusal(400, f"'tools.{at}.function' : property 'name' is missing")
     return None
 
 
@@ -162,69 +162,69 @@ def _is_named(function: Any) -> bool:
     return isinstance(function, dict) and isinstance(function.get("name"), str)
 
 
-def settings(call: Received) -> Complaint | None:
-    temperature = call.body.get("temperature")
+def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    temperature = request.body.get("temperature")
     if temperature is not None and (isinstance(temperature, bool) or not isinstance(temperature, int | float)):
-        return Complaint(400, "'temperature' : value must be a number")
+        return ChatRefusal(400, "'temperature' : value must be a number")
     if temperature is not None and not 0 <= temperature <= 2:
         bound = "number must be at most 2" if temperature > 2 else "number must be at least 0"
-        return Complaint(400, f"'temperature' : {bound}")
+        return ChatRefusal(400, f"'temperature' : {bound}")
     return None
 
 
-def _finish(seed: str, usage: Usage) -> dict[str, Any]:
-    return {"x_groq": {"id": token("req_", 26, seed), "usage": plain_usage(usage)}}
+def _finish(seed: str, usage: TokenUsage) -> dict[str, Any]:
+    return {"x_groq": {"id": make_id("req_", 26, seed), "usage": plain_usage(usage)}}
 
 
-def _error_frame(complaint: Complaint, call: Received) -> Any:
+def _render_error_frame(refusal: ChatRefusal, request: ReceivedRequest) -> Any:
     error = {
-        "message": complaint.message,
-        "type": complaint.type,
-        "code": complaint.code,
-        "status_code": complaint.status,
+        "message": refusal.message,
+        "type": refusal.type,
+        "code": refusal.code,
+        "status_code": refusal.status,
     }
     return {"error": error}
 
 
-VOICE = Voice(
-    answer_id=lambda seed: token("chatcmpl-", 32, seed, alphabet="0123456789abcdef"),
-    call_id=lambda seed, index: token("", 9, seed, index),
-    reasoning="reasoning",
+ANSWER_STYLE = AnswerStyle(
+    answer_id=lambda seed: make_id("chatcmpl-", 32, seed, alphabet="0123456789abcdef"),
+    call_id=lambda seed, index: make_id("", 9, seed, index),
+    reasoning_field="reasoning",
     whole_calls=True,
-    top={"system_fingerprint": "fp_emulated_groq"},
-    finish=_finish,
+    top_fields={"system_fingerprint": "fp_emulated_groq"},
+    finish_fields=_finish,
 )
 
 FAULTS = {
-    FaultKind.AUTH: Complaint(401, "Invalid API Key", code="invalid_api_key"),
-    FaultKind.RATE: Complaint(
+    FaultKind.AUTH: ChatRefusal(401, "Invalid API Key", code="invalid_api_key"),
+    FaultKind.RATE: ChatRefusal(
         429,
         "Rate limit reached for model `{model}` on requests per minute (RPM): Limit 30, Used 30, Requested 1.",
         "requests",
         code="rate_limit_exceeded",
     ),
-    FaultKind.SERVER: Complaint(500, "Internal Server Error", "internal_server_error"),
-    FaultKind.OVERLOADED: Complaint(503, "{model} is currently over capacity.", "internal_server_error"),
-    FaultKind.CONTEXT: Complaint(
+    FaultKind.SERVER: ChatRefusal(500, "Internal Server Error", "internal_server_error"),
+    FaultKind.OVERLOADED: ChatRefusal(503, "{model} is currently over capacity.", "internal_server_error"),
+    FaultKind.CONTEXT: ChatRefusal(
         400, "Please reduce the length of the messages or completion.", param="messages", code="context_length_exceeded"
     ),
 }
 
 
-def provider(options: Options) -> Provider:
+def provider(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of `api.groq.com`."""
-    return Chat(
+    return ChatService(
         name="groq",
         options=options,
-        checks=(top, messages, tools, settings),
-        voice=VOICE,
+        checks=(check_fields, check_messages, check_tools, check_settings),
+        style=ANSWER_STYLE,
         root="/openai/v1",
-        shape=shape,
+        render_error=render_error,
         faults=FAULTS,
-        not_json=Complaint(400, "invalid JSON in request body"),
+        not_json=ChatRefusal(400, "invalid JSON in request body"),
         error_event="error",
-        error_frame=_error_frame,
+        render_error_frame=_render_error_frame,
         stream_type="text/event-stream",
         example_model="llama-3.3-70b-versatile",
-        offers=("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
+        listed_models=("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
     )

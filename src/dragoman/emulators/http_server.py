@@ -1,6 +1,6 @@
-"""A small HTTP/1.1 server that can do what good servers never do: cut, stall, dribble, reset.
+"""A small HTTP/1.1 server that can misbehave on demand: cut an answer, stall, send slowly, reset the connection.
 
-Bounded: a body has a largest size, a request a longest time. One that breaks either is told so in the provider's words.
+Requests are bounded in size and time. A client that exceeds a limit gets the provider's error for it.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from urllib.parse import parse_qsl, unquote
 
 import httptools
 
-from dragoman.emulators.emulator_core import EmulatorCore, Reply
+from dragoman.emulators.emulator_core import EmulatorCore, PlannedResponse
 from dragoman.emulators.faults import Fault
 from dragoman.emulators.provider import FaultKind
-from dragoman.emulators.wire import compact, cut
+from dragoman.emulators.wire import rechunk, render_json
 
 _CHUNK = 1 << 16
-_MOST_DRAINED = 256 << 20  # what a client may still send after it was told that its body is too large
+_MAX_DRAINED = 256 << 20  # bytes a client may still send after its body was refused as too large
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How much, and how long, a client may take."""
+class ServerLimits:
+    """Limits for one client, and the size of writes."""
 
     body: int = 32 << 20
     request_seconds: float = 30.0  # from the first byte to the last
     idle_seconds: float = 120.0  # between requests of one connection
-    cut: int = 0  # bytes per write of a stream; 0 sends frames whole
+    write_size: int = 0  # bytes per write of a stream; 0 writes one frame at a time
 
 
 @dataclass(slots=True)
-class Request:
+class HttpRequest:
     """One parsed request."""
 
     method: str
@@ -51,13 +51,13 @@ class TooLargeError(Exception):
     """The body is larger than the limit."""
 
 
-class Incoming:
-    """Bytes in, requests out: the callbacks of the HTTP parser."""
+class RequestParser:
+    """Parses bytes into requests: the callbacks of the HTTP parser."""
 
     def __init__(self, limit: int) -> None:
-        self.done: deque[Request] = deque()
+        self.done: deque[HttpRequest] = deque()
         self.wants_continue = False
-        self.under_way = False
+        self.is_partial = False
         self._limit = limit
         self._parser = httptools.HttpRequestParser(self)
         self._reset()
@@ -74,7 +74,7 @@ class Incoming:
         self._body = bytearray()
 
     def on_message_begin(self) -> None:
-        self.under_way = True
+        self.is_partial = True
         self._reset()
 
     def on_url(self, url: bytes) -> None:
@@ -95,9 +95,9 @@ class Incoming:
             raise TooLargeError
 
     def on_message_complete(self) -> None:
-        self.under_way = False
+        self.is_partial = False
         self.done.append(
-            Request(
+            HttpRequest(
                 self._parser.get_method().decode("latin-1"),
                 self._target.decode("latin-1"),
                 self._headers,
@@ -108,145 +108,145 @@ class Incoming:
 
 
 async def start(
-    desk: EmulatorCore, host: str = "127.0.0.1", port: int = 0, limits: Limits | None = None
+    core: EmulatorCore, host: str = "127.0.0.1", port: int = 0, limits: ServerLimits | None = None
 ) -> asyncio.Server:
-    """The desk, reachable. Port 0 takes a free one."""
-    bounds = limits or Limits()
+    """Serve an emulator. Port 0 takes a free port."""
+    bounds = limits or ServerLimits()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await Connection(desk, bounds, reader, writer).serve()
+            await ClientConnection(core, bounds, reader, writer).serve()
         except (ConnectionError, TimeoutError):
-            pass  # the client left; the next one is served all the same
+            pass  # the client left
         except asyncio.CancelledError:
-            pass  # the server stops; Python 3.11 would print a traceback for each connection that was open
+            pass  # the server stops; Python 3.11 would print a traceback for each open connection
         finally:
             writer.close()
 
     return await asyncio.start_server(connected, host, port, backlog=1024)
 
 
-class Connection:
-    """One client."""
+class ClientConnection:
+    """The connection to one client."""
 
     def __init__(
-        self, desk: EmulatorCore, limits: Limits, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, core: EmulatorCore, limits: ServerLimits, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self._desk = desk
+        self._core = core
         self._limits = limits
         self._reader = reader
         self._writer = writer
-        self._incoming = Incoming(limits.body)
+        self._parser = RequestParser(limits.body)
 
     async def serve(self) -> None:
-        """Requests one after the other, until either side has had enough."""
+        """Answer requests until either side closes."""
         async for request in self._requests():
             path, _, query = request.target.partition("?")
             fields = dict(parse_qsl(query, keep_blank_values=True))
-            reply = self._desk.reply(request.method, unquote(path), fields, request.headers, request.body)
-            if request.method == "HEAD":  # a body would be taken for the next answer
-                reply = replace(reply, body=b"", frames=None)
-            if not await self._send(reply, request.keep_alive):
+            response = self._core.respond(request.method, unquote(path), fields, request.headers, request.body)
+            if request.method == "HEAD":  # the client would take a body for the next answer
+                response = replace(response, body=b"", frames=None)
+            if not await self._send(response, request.keep_alive):
                 return
 
-    async def _requests(self) -> AsyncIterator[Request]:
+    async def _requests(self) -> AsyncIterator[HttpRequest]:
         while True:
             try:
                 request = await self._next()
             except TooLargeError:
-                await self._turn_away(FaultKind.TOO_LARGE)
+                await self._refuse_incomplete(FaultKind.TOO_LARGE)
                 return
             except TimeoutError:
-                if self._incoming.under_way:
-                    await self._turn_away(FaultKind.TIMEOUT)
+                if self._parser.is_partial:
+                    await self._refuse_incomplete(FaultKind.TIMEOUT)
                 return
             except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-                body = compact({"error": {"message": f"this is no HTTP/1.1 request: {error}"}})
-                await self._send(Reply(400, "application/json", body), keep_alive=False)
+                body = render_json({"error": {"message": f"this is not an HTTP/1.1 request: {error}"}})
+                await self._send(PlannedResponse(400, "application/json", body), keep_alive=False)
                 return
             if request is None:
                 return
             yield request
 
-    async def _next(self) -> Request | None:
-        """The next request; None when the client has closed."""
-        if not self._incoming.done and not await self._feed(self._limits.idle_seconds):
+    async def _next(self) -> HttpRequest | None:
+        """The next request; None if the client closed the connection."""
+        if not self._parser.done and not await self._feed(self._limits.idle_seconds):
             return None
         async with asyncio.timeout(self._limits.request_seconds):
-            while not self._incoming.done:
+            while not self._parser.done:
                 if not await self._feed(None):
                     return None
-        return self._incoming.done.popleft()
+        return self._parser.done.popleft()
 
     async def _feed(self, seconds: float | None) -> bool:
         async with asyncio.timeout(seconds):
             data = await self._reader.read(_CHUNK)
         if not data:
             return False
-        self._incoming.feed(data)
-        if self._incoming.wants_continue and self._incoming.under_way:
-            self._incoming.wants_continue = False
+        self._parser.feed(data)
+        if self._parser.wants_continue and self._parser.is_partial:
+            self._parser.wants_continue = False
             self._writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return True
 
-    async def _turn_away(self, kind: FaultKind) -> None:
-        """Say why, then let the client finish sending, so that it gets to read the answer."""
-        await self._send(self._desk.turn_away(kind), keep_alive=False)
+    async def _refuse_incomplete(self, kind: FaultKind) -> None:
+        """Send the error, then read what the client still sends: most clients read the answer only after that."""
+        await self._send(self._core.refuse_incomplete(kind), keep_alive=False)
         self._writer.write_eof()
         drained = 0
         async with asyncio.timeout(5):
-            while drained < _MOST_DRAINED and (data := await self._reader.read(_CHUNK)):
+            while drained < _MAX_DRAINED and (data := await self._reader.read(_CHUNK)):
                 drained += len(data)
 
-    async def _send(self, reply: Reply, keep_alive: bool) -> bool:
-        """Send it, faults included; False ends the connection."""
-        fault = reply.fault
+    async def _send(self, response: PlannedResponse, keep_alive: bool) -> bool:
+        """Send the response with its fault. False closes the connection."""
+        fault = response.fault
         if fault is not None and fault.name == "reset":
             return self._reset()
-        if reply.frames is None:
-            return await self._send_whole(reply, keep_alive)
-        self._write_head(reply, ["transfer-encoding: chunked"], keep_alive)
+        if response.frames is None:
+            return await self._send_whole(response, keep_alive)
+        self._write_head(response, ["transfer-encoding: chunked"], keep_alive)
         await self._writer.drain()
         if fault is not None and fault.name == "reset-after-headers":
-            await asyncio.sleep(0.02)  # so that the headers are read before the reset throws them away
+            await asyncio.sleep(0.02)  # let the client read the headers before the reset discards them
             return self._reset()
-        if not await self._send_frames(reply):
+        if not await self._send_frames(response):
             return False
         self._writer.write(b"0\r\n\r\n")
         await self._writer.drain()
         return keep_alive
 
-    async def _send_whole(self, reply: Reply, keep_alive: bool) -> bool:
-        fault, body = reply.fault, reply.body
+    async def _send_whole(self, response: PlannedResponse, keep_alive: bool) -> bool:
+        fault, body = response.fault, response.body
         if fault is not None and fault.name == "bad-json":
             body = body[: max(1, len(body) - 7)]
-        self._write_head(reply, [f"content-length: {len(body)}"], keep_alive)
+        self._write_head(response, [f"content-length: {len(body)}"], keep_alive)
         await self._writer.drain()
         if fault is None or fault.name in ("bad-json", "wrong-type"):
             self._writer.write(body)
         else:
             half = len(body) // 2
-            if not await self._spoil(fault, [body[:half], body[half:]], chunked=False):
+            if not await self._damage(fault, [body[:half], body[half:]], chunked=False):
                 return False
         await self._writer.drain()
         return keep_alive
 
-    async def _send_frames(self, reply: Reply) -> bool:
-        frames, fault = reply.frames or (), reply.fault
+    async def _send_frames(self, response: PlannedResponse) -> bool:
+        frames, fault = response.frames or (), response.fault
         if fault is not None and fault.name == "bad-json":
-            frames = _broken(frames, fault.after)
+            frames = _with_bad_json(frames, fault.after)
         elif fault is not None and fault.name == "stream-error":
-            frames = _ended(frames, fault.after, reply.error_frame)
+            frames = _ended_by_error(frames, fault.after, response.error_frame)
         elif fault is not None and fault.name != "wrong-type":
-            return await self._spoil(fault, frames, chunked=True)
-        for piece in cut(frames, self._limits.cut):
+            return await self._damage(fault, frames, chunked=True)
+        for piece in rechunk(frames, self._limits.write_size):
             await self._write(piece, chunked=True)
         return True
 
-    async def _spoil(self, fault: Fault, pieces: Iterable[bytes], chunked: bool) -> bool:
-        """Send slowly, or stop half-way: by closing, by silence, by a reset."""
+    async def _damage(self, fault: Fault, pieces: Iterable[bytes], chunked: bool) -> bool:
+        """Send slowly, or stop halfway: close, stall or reset."""
         if fault.name == "slow":
-            for piece in cut(pieces, max(1, fault.bytes)):
+            for piece in rechunk(pieces, max(1, fault.bytes)):
                 await self._write(piece, chunked)
                 await asyncio.sleep(fault.every)
             return True
@@ -263,7 +263,7 @@ class Connection:
         return False
 
     async def _wait(self, seconds: float) -> None:
-        """Silence, until the time is up or the client has left."""
+        """Send nothing until the time is up or the client leaves."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while await self._reader.read(_CHUNK):
@@ -274,13 +274,13 @@ class Connection:
             raise ConnectionResetError
         self._writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
         await self._writer.drain()
-        await asyncio.sleep(0)  # one write is one packet where the network lets it be
+        await asyncio.sleep(0)  # lets each write become a packet of its own
 
-    def _write_head(self, reply: Reply, extra: list[str], keep_alive: bool) -> None:
-        fault = reply.fault
-        sort = "text/plain" if fault is not None and fault.name == "wrong-type" else reply.content_type
-        lines = [f"HTTP/1.1 {reply.status} {_phrase(reply.status)}", f"content-type: {sort}", *extra]
-        lines += [f"{name}: {value}" for name, value in reply.headers.items()]
+    def _write_head(self, response: PlannedResponse, extra: list[str], keep_alive: bool) -> None:
+        fault = response.fault
+        kind = "text/plain" if fault is not None and fault.name == "wrong-type" else response.content_type
+        lines = [f"HTTP/1.1 {response.status} {_phrase(response.status)}", f"content-type: {kind}", *extra]
+        lines += [f"{name}: {value}" for name, value in response.headers.items()]
         lines.append(f"connection: {'keep-alive' if keep_alive else 'close'}")
         self._writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
 
@@ -298,13 +298,13 @@ def _phrase(status: int) -> str:
         return "Overloaded" if status == 529 else "Status"
 
 
-def _broken(frames: Iterable[bytes], after: int) -> Iterable[bytes]:
-    """The same frames, one of them torn."""
+def _with_bad_json(frames: Iterable[bytes], after: int) -> Iterable[bytes]:
+    """The same frames, but one is no longer JSON."""
     for at, frame in enumerate(frames):
         yield frame.replace(b"}", b"", 1).replace(b'"', b"", 1) if at == after else frame
 
 
-def _ended(frames: Iterable[bytes], after: int, error: bytes) -> Iterable[bytes]:
+def _ended_by_error(frames: Iterable[bytes], after: int, error: bytes) -> Iterable[bytes]:
     for at, frame in enumerate(frames):
         if at >= after:
             break

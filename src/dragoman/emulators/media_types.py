@@ -1,4 +1,4 @@
-"""What the first bytes of an attachment say it is."""
+"""Image formats by their first bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _MAGIC = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 
 
 def sniff_image(url: str) -> str | None:
-    """The format of a base64 data URL: "png", "jpeg", "gif", "webp"; "" for anything else; None if it cannot be told.
+    """The format of a base64 data URL: "png", "jpeg", "gif", "webp"; "" for any other; None if unknown.
 
-    Only the head is decoded: recordings cut long data short.
+    Only the first bytes are decoded, because recordings truncate long data.
     """
     head, comma, text = url.partition(",")
     if not comma or not head.endswith(";base64"):

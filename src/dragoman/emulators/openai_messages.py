@@ -1,6 +1,6 @@
-"""OpenAI's checks of the messages: shape first, then content, then the pairing of calls and results.
+"""OpenAI's checks of the messages: types first, then content, then pairs of calls and results.
 
-A key that no one has seen refused is let through: the service's stance on most unknown message keys is unknown.
+A key that was never seen refused is accepted: how OpenAI treats most unknown message keys is not known.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dragoman.emulators.chat_service import Complaint
+from dragoman.emulators.chat_service import ChatRefusal
 from dragoman.emulators.media_types import sniff_image
-from dragoman.emulators.openai_models import family
+from dragoman.emulators.openai_models import chat_model
 from dragoman.emulators.openai_types import (
     empty_array,
-    kind,
+    json_type,
     missing,
     not_among,
     too_long,
@@ -22,8 +22,8 @@ from dragoman.emulators.openai_types import (
     unsupported_value,
     wrong_type,
 )
-from dragoman.emulators.pairs import gaps, orphans
-from dragoman.emulators.provider import Received
+from dragoman.emulators.pairs import orphan_results, unanswered_calls
+from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.signatures import is_masked
 
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
@@ -31,7 +31,7 @@ _NAME = re.compile(r"^[^\s<|\\/>]+$")
 _PARTS = {
     "system": ("text",),
     "developer": ("text",),
-    "tool": ("text", "image_url", "file"),  # the type says text alone; no refusal of the others is known
+    "tool": ("text", "image_url", "file"),  # the documented type is text only; no refusal of the others is known
     "user": ("text", "image_url", "input_audio", "file"),
     "assistant": ("text", "refusal"),
     "function": ("text",),
@@ -46,17 +46,17 @@ _PART_KEYS = {
 _DETAILS = ("auto", "low", "high", "original")
 
 
-def shape(call: Received) -> Complaint | None:
-    """Types and values, message by message."""
-    messages = call.body["messages"]
+def check_shape(request: ReceivedRequest) -> ChatRefusal | None:
+    """The types and values of every message."""
+    messages = request.body["messages"]
     if not isinstance(messages, list):
         return wrong_type("messages", "an array of objects", messages)
     if not messages:
         return empty_array("messages")
-    return _first(_message(item, f"messages[{at}]") for at, item in enumerate(messages))
+    return _first(_check_message(item, f"messages[{at}]") for at, item in enumerate(messages))
 
 
-def _message(message: Any, path: str) -> Complaint | None:
+def _check_message(message: Any, path: str) -> ChatRefusal | None:
     if not isinstance(message, dict):
         return wrong_type(path, "an object", message)
     role = message.get("role")
@@ -64,40 +64,45 @@ def _message(message: Any, path: str) -> Complaint | None:
         return missing(f"{path}.role")
     if role not in ROLES:
         return not_among(f"{path}.role", role, ROLES)
-    return _content(message, path) or _name(message, path) or _calls(message, path) or _result(message, path)
+    return (
+        _check_parts(message, path)
+        or _check_name(message, path)
+        or _check_calls(message, path)
+        or _check_result(message, path)
+    )
 
 
-def _content(message: dict[str, Any], path: str) -> Complaint | None:
+def _check_parts(message: dict[str, Any], path: str) -> ChatRefusal | None:
     content = message.get("content")
     if content is None or isinstance(content, str):
         return None
     if not isinstance(content, list):
         return wrong_type(f"{path}.content", "one of a string or array of objects", content)
     parts = enumerate(content)
-    return _first(_part(part, message["role"], f"{path}.content[{at}]") for at, part in parts)
+    return _first(_check_part(part, message["role"], f"{path}.content[{at}]") for at, part in parts)
 
 
-def _part(part: Any, role: str, path: str) -> Complaint | None:
+def _check_part(part: Any, role: str, path: str) -> ChatRefusal | None:
     if not isinstance(part, dict):
         return wrong_type(path, "an object", part)
-    sort = part.get("type")
-    if sort is None:
+    kind = part.get("type")
+    if kind is None:
         return missing(f"{path}.type")
-    if sort not in _PARTS[role]:
-        return not_among(f"{path}.type", sort, ("text", "image_url", "input_audio", "refusal", "audio", "file"))
-    stray = next((key for key in part if key not in _PART_KEYS[sort]), None)
+    if kind not in _PARTS[role]:
+        return not_among(f"{path}.type", kind, ("text", "image_url", "input_audio", "refusal", "audio", "file"))
+    stray = next((key for key in part if key not in _PART_KEYS[kind]), None)
     if stray is not None:
         return unknown(f"{path}.{stray}")
-    if part.get(sort) is None:
-        return missing(f"{path}.{sort}")
-    return _BODIES[sort](part[sort], f"{path}.{sort}")
+    if part.get(kind) is None:
+        return missing(f"{path}.{kind}")
+    return _PART_CHECKS[kind](part[kind], f"{path}.{kind}")
 
 
-def _text(value: Any, path: str) -> Complaint | None:
+def _check_text(value: Any, path: str) -> ChatRefusal | None:
     return None if isinstance(value, str) else wrong_type(path, "a string", value)
 
 
-def _image(value: Any, path: str) -> Complaint | None:
+def _check_image(value: Any, path: str) -> ChatRefusal | None:
     if not isinstance(value, dict):
         return wrong_type(path, "an object", value)
     url = value.get("url")
@@ -107,7 +112,7 @@ def _image(value: Any, path: str) -> Complaint | None:
     if detail is not None and detail not in _DETAILS:
         return not_among(f"{path}.detail", detail, _DETAILS)
     if url.startswith("data:") and sniff_image(url) == "":
-        return Complaint(
+        return ChatRefusal(
             400,
             "You uploaded an unsupported image. Please make sure your image has of one the following formats:"
             " ['png', 'jpeg', 'gif', 'webp'].",
@@ -116,7 +121,7 @@ def _image(value: Any, path: str) -> Complaint | None:
     return None
 
 
-def _audio(value: Any, path: str) -> Complaint | None:
+def _check_audio(value: Any, path: str) -> ChatRefusal | None:
     if not isinstance(value, dict):
         return wrong_type(path, "an object", value)
     for key in ("data", "format"):
@@ -125,7 +130,7 @@ def _audio(value: Any, path: str) -> Complaint | None:
     return None if value["format"] in ("wav", "mp3") else not_among(f"{path}.format", value["format"], ("wav", "mp3"))
 
 
-def _file(value: Any, path: str) -> Complaint | None:
+def _check_file(value: Any, path: str) -> ChatRefusal | None:
     if not isinstance(value, dict):
         return wrong_type(path, "an object", value)
     stray = next((key for key in value if key not in ("file_data", "file_id", "filename")), None)
@@ -136,16 +141,16 @@ def _file(value: Any, path: str) -> Complaint | None:
     return None
 
 
-_BODIES: dict[str, Callable[[Any, str], Complaint | None]] = {
-    "text": _text,
-    "refusal": _text,
-    "image_url": _image,
-    "input_audio": _audio,
-    "file": _file,
+_PART_CHECKS: dict[str, Callable[[Any, str], ChatRefusal | None]] = {
+    "text": _check_text,
+    "refusal": _check_text,
+    "image_url": _check_image,
+    "input_audio": _check_audio,
+    "file": _check_file,
 }
 
 
-def _name(message: dict[str, Any], path: str) -> Complaint | None:
+def _check_name(message: dict[str, Any], path: str) -> ChatRefusal | None:
     name = message.get("name")
     if name is None:
         return None
@@ -153,11 +158,11 @@ def _name(message: dict[str, Any], path: str) -> Complaint | None:
         return wrong_type(f"{path}.name", "a string", name)
     if _NAME.match(name):
         return None
-    words = r"string does not match pattern. Expected a string that matches the pattern '^[^\s<|\\/>]+$'."
-    return Complaint(400, f"Invalid '{path}.name': {words}", param=f"{path}.name", code="invalid_value")
+    sentence = r"string does not match pattern. Expected a string that matches the pattern '^[^\s<|\\/>]+$'."
+    return ChatRefusal(400, f"Invalid '{path}.name': {sentence}", param=f"{path}.name", code="invalid_value")
 
 
-def _calls(message: dict[str, Any], path: str) -> Complaint | None:
+def _check_calls(message: dict[str, Any], path: str) -> ChatRefusal | None:
     calls = message.get("tool_calls")
     if calls is None:
         return None
@@ -168,25 +173,25 @@ def _calls(message: dict[str, Any], path: str) -> Complaint | None:
         return wrong_type(path, "an array of objects", calls)
     if not calls:
         return empty_array(path)
-    return _first(_call(made, f"{path}[{at}]") for at, made in enumerate(calls))
+    return _first(_check_call(tool_call, f"{path}[{at}]") for at, tool_call in enumerate(calls))
 
 
-def _call(made: Any, path: str) -> Complaint | None:
-    if not isinstance(made, dict):
-        return wrong_type(path, "an object", made)
+def _check_call(tool_call: Any, path: str) -> ChatRefusal | None:
+    if not isinstance(tool_call, dict):
+        return wrong_type(path, "an object", tool_call)
     for key in ("id", "type"):
-        if made.get(key) is None:
+        if tool_call.get(key) is None:
             return missing(f"{path}.{key}")
-    if not isinstance(made["id"], str):
-        return wrong_type(f"{path}.id", "a string", made["id"])
-    if len(made["id"]) > 40 and not is_masked(made["id"]):
-        return too_long(f"{path}.id", 40, made["id"])
-    if made["type"] not in ("function", "custom"):
-        return not_among(f"{path}.type", made["type"], ("function", "custom"))
-    return _function(made.get("function"), f"{path}.function") if made["type"] == "function" else None
+    if not isinstance(tool_call["id"], str):
+        return wrong_type(f"{path}.id", "a string", tool_call["id"])
+    if len(tool_call["id"]) > 40 and not is_masked(tool_call["id"]):
+        return too_long(f"{path}.id", 40, tool_call["id"])
+    if tool_call["type"] not in ("function", "custom"):
+        return not_among(f"{path}.type", tool_call["type"], ("function", "custom"))
+    return _check_function(tool_call.get("function"), f"{path}.function") if tool_call["type"] == "function" else None
 
 
-def _function(function: Any, path: str) -> Complaint | None:
+def _check_function(function: Any, path: str) -> ChatRefusal | None:
     if function is None:
         return missing(path)
     if not isinstance(function, dict):
@@ -200,24 +205,24 @@ def _function(function: Any, path: str) -> Complaint | None:
     return None
 
 
-def _result(message: dict[str, Any], path: str) -> Complaint | None:
+def _check_result(message: dict[str, Any], path: str) -> ChatRefusal | None:
     if message["role"] == "tool" and message.get("tool_call_id") is None:
         return missing(f"{path}.tool_call_id")
     return None
 
 
-def capable(call: Received) -> Complaint | None:
-    """Roles and kinds of content that this model does not take."""
-    model = family(call.model)
-    for at, message in enumerate(call.body["messages"]):
+def check_capabilities(request: ReceivedRequest) -> ChatRefusal | None:
+    """Roles and kinds of content that this model refuses."""
+    model = chat_model(request.model)
+    for at, message in enumerate(request.body["messages"]):
         role, path = message["role"], f"messages[{at}]"
-        if model.model.startswith("o1-mini") and role in ("system", "developer"):
+        if model.name.startswith("o1-mini") and role in ("system", "developer"):
             return unsupported_value(f"{path}.role", role)
-        if role == "function" and model.is_since(5, 6):
+        if role == "function" and model.since(5, 6):
             return unsupported_value(f"{path}.role", role)
-        if role == "user" and model.is_since(5, 0) and "audio" not in model.model and _has_audio(message):
-            words = f"Invalid '{path}'. Content blocks are expected to be either text or image_url type."
-            return Complaint(400, words, param=path, code="invalid_value")
+        if role == "user" and model.since(5, 0) and "audio" not in model.name and _has_audio(message):
+            sentence = f"Invalid '{path}'. Content blocks are expected to be either text or image_url type."
+            return ChatRefusal(400, sentence, param=path, code="invalid_value")
     return None
 
 
@@ -226,45 +231,45 @@ def _has_audio(message: dict[str, Any]) -> bool:
     return isinstance(content, list) and any(part.get("type") == "input_audio" for part in content)
 
 
-def present(call: Received) -> Complaint | None:
-    """Content that is absent or null where the role needs it."""
-    for at, message in enumerate(call.body["messages"]):
-        if message.get("content") is not None or _may_be_silent(message):
+def check_content(request: ReceivedRequest) -> ChatRefusal | None:
+    """Content that is absent or null although the role requires it."""
+    for at, message in enumerate(request.body["messages"]):
+        if message.get("content") is not None or _may_lack_content(message):
             continue
         if message["role"] == "developer":
             return missing(f"messages[{at}].content")
-        return Complaint(
+        return ChatRefusal(
             400,
-            f"Invalid value for 'content': expected a string, got {kind(None)}.",
+            f"Invalid value for 'content': expected a string, got {json_type(None)}.",
             param=f"messages.[{at}].content",
         )
     return None
 
 
-def _may_be_silent(message: dict[str, Any]) -> bool:
+def _may_lack_content(message: dict[str, Any]) -> bool:
     if message["role"] == "function":
         return True
-    speaks = ("tool_calls", "function_call", "refusal", "audio")
-    return message["role"] == "assistant" and any(message.get(key) is not None for key in speaks)
+    content_keys = ("tool_calls", "function_call", "refusal", "audio")
+    return message["role"] == "assistant" and any(message.get(key) is not None for key in content_keys)
 
 
-def paired(call: Received) -> Complaint | None:
-    """Every call with its results directly after it, every result with its call; the first fault in reading order."""
-    messages = call.body["messages"]
-    gap = next(gaps(messages), None)
-    orphan = next(orphans(messages), None)
-    if gap is not None and (orphan is None or gap.at < orphan):
-        words = (
+def check_pairs(request: ReceivedRequest) -> ChatRefusal | None:
+    """Every call has its results directly after it, every result its call. Reports the first defect."""
+    messages = request.body["messages"]
+    unanswered = next(unanswered_calls(messages), None)
+    orphan = next(orphan_results(messages), None)
+    if unanswered is not None and (orphan is None or unanswered.at < orphan):
+        sentence = (
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
             " 'tool_call_id'. The following tool_call_ids did not have response messages: "
         )
-        return Complaint(400, words + ", ".join(gap.missing), param=f"messages.[{gap.until}].role")
+        return ChatRefusal(400, sentence + ", ".join(unanswered.missing), param=f"messages.[{unanswered.until}].role")
     if orphan is not None:
-        # the misspelling is theirs
-        words = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-        return Complaint(400, f"Invalid parameter: {words}", param=f"messages.[{orphan}].role")
+        # OpenAI misspells "preceding"
+        sentence = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+        return ChatRefusal(400, f"Invalid parameter: {sentence}", param=f"messages.[{orphan}].role")
     return None
 
 
-def _first(complaints: Iterator[Complaint | None]) -> Complaint | None:
-    return next((one for one in complaints if one is not None), None)
+def _first(refusals: Iterator[ChatRefusal | None]) -> ChatRefusal | None:
+    return next((one for one in refusals if one is not None), None)

@@ -1,4 +1,4 @@
-"""OpenAI's checks of the parameters: known names, types and ranges, then what the model at hand supports."""
+"""OpenAI's checks of the parameters: known names, types and ranges, then what the model supports."""
 
 from __future__ import annotations
 
@@ -7,230 +7,240 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from dragoman.emulators.chat_service import Complaint
-from dragoman.emulators.openai_models import Family, family
+from dragoman.emulators.chat_service import ChatRefusal
+from dragoman.emulators.openai_models import ChatModel, chat_model
 from dragoman.emulators.openai_types import (
     above,
     below,
-    kind,
+    json_type,
     not_among,
     unknown,
     unsupported_parameter,
     unsupported_value,
     wrong_type,
 )
-from dragoman.emulators.provider import Received
-from dragoman.emulators.wire import compact
+from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.wire import render_json
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
-    """The type of a parameter in OpenAI's words, and its range or values."""
+class ParameterSpec:
+    """The type of a parameter in OpenAI's words, and its range or choices."""
 
-    of: str
-    least: float | None = None
-    most: float | None = None
-    values: tuple[str, ...] = ()
+    type: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
 
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
-# in the order in which the service walks them
-SPECS: dict[str, Spec] = {
-    "functions": Spec("an array"),
-    "parallel_tool_calls": Spec("a boolean"),
-    "max_completion_tokens": Spec("an integer", 1),
-    "max_tokens": Spec("an integer", 1),
-    "temperature": Spec("a decimal", 0, 2),
-    "top_p": Spec("a decimal", 0, 1),
-    "n": Spec("an integer", 1, 128),
-    "stop": Spec("one of a string or array"),
-    "presence_penalty": Spec("a decimal", -2, 2),
-    "frequency_penalty": Spec("a decimal", -2, 2),
-    "logit_bias": Spec("an object"),
-    "logprobs": Spec("a boolean"),
-    "top_logprobs": Spec("an integer", 0, 20),
-    "seed": Spec("an integer"),
-    "user": Spec("a string"),
-    "safety_identifier": Spec("a string"),
-    "reasoning_effort": Spec("a string", values=_EFFORTS),
-    "modalities": Spec("an array"),
-    "audio": Spec("an object"),
-    "prediction": Spec("an object"),
-    "web_search_options": Spec("an object"),
-    "prompt_cache_key": Spec("a string"),
-    "prompt_cache_retention": Spec("a string"),
-    "service_tier": Spec("a string", values=("auto", "default", "flex", "priority", "fast")),
-    "stream": Spec("a boolean"),
-    "stream_options": Spec("an object"),
-    "store": Spec("a boolean"),
-    "metadata": Spec("an object"),
-    "verbosity": Spec("a string", values=("low", "medium", "high")),
+# in the order in which OpenAI checks them
+PARAMETERS: dict[str, ParameterSpec] = {
+    "functions": ParameterSpec("an array"),
+    "parallel_tool_calls": ParameterSpec("a boolean"),
+    "max_completion_tokens": ParameterSpec("an integer", 1),
+    "max_tokens": ParameterSpec("an integer", 1),
+    "temperature": ParameterSpec("a decimal", 0, 2),
+    "top_p": ParameterSpec("a decimal", 0, 1),
+    "n": ParameterSpec("an integer", 1, 128),
+    "stop": ParameterSpec("one of a string or array"),
+    "presence_penalty": ParameterSpec("a decimal", -2, 2),
+    "frequency_penalty": ParameterSpec("a decimal", -2, 2),
+    "logit_bias": ParameterSpec("an object"),
+    "logprobs": ParameterSpec("a boolean"),
+    "top_logprobs": ParameterSpec("an integer", 0, 20),
+    "seed": ParameterSpec("an integer"),
+    "user": ParameterSpec("a string"),
+    "safety_identifier": ParameterSpec("a string"),
+    "reasoning_effort": ParameterSpec("a string", choices=_EFFORTS),
+    "modalities": ParameterSpec("an array"),
+    "audio": ParameterSpec("an object"),
+    "prediction": ParameterSpec("an object"),
+    "web_search_options": ParameterSpec("an object"),
+    "prompt_cache_key": ParameterSpec("a string"),
+    "prompt_cache_retention": ParameterSpec("a string"),
+    "service_tier": ParameterSpec("a string", choices=("auto", "default", "flex", "priority", "fast")),
+    "stream": ParameterSpec("a boolean"),
+    "stream_options": ParameterSpec("an object"),
+    "store": ParameterSpec("a boolean"),
+    "metadata": ParameterSpec("an object"),
+    "verbosity": ParameterSpec("a string", choices=("low", "medium", "high")),
 }
-KNOWN = frozenset(
+KNOWN_PARAMETERS = frozenset(
     {"model", "messages", "tools", "tool_choice", "function_call", "response_format"}
     | {"moderation", "prompt_cache_options"}
-    | SPECS.keys()
+    | PARAMETERS.keys()
 )
 
 
-def known(call: Received) -> Complaint | None:
-    """No key that the endpoint has never heard of. Each validator has its own words."""
-    stray = next((key for key in call.body if key not in KNOWN), None)
+def check_known(request: ReceivedRequest) -> ChatRefusal | None:
+    """No unknown key. OpenAI's two validators report one differently."""
+    stray = next((key for key in request.body if key not in KNOWN_PARAMETERS), None)
     if stray is None:
         return None
-    if not family(call.model).newer_validator:
-        return Complaint(400, f"Unrecognized request argument supplied: {stray}")
-    near = get_close_matches(stray, sorted(KNOWN), n=2)
-    complaint = unknown(stray)
+    if not chat_model(request.model).has_newer_validator:
+        return ChatRefusal(400, f"Unrecognized request argument supplied: {stray}")
+    near = get_close_matches(stray, sorted(KNOWN_PARAMETERS), n=2)
+    refusal = unknown(stray)
     if not near:
-        return complaint
+        return refusal
     hint = " Did you mean " + " or ".join(f"'{one}'" for one in near) + "?"
-    return Complaint(400, complaint.message + hint, param=stray, code="unknown_parameter")
+    return ChatRefusal(400, refusal.message + hint, param=stray, code="unknown_parameter")
 
 
-def typed(call: Received) -> Complaint | None:
-    """Types and ranges of every parameter; null stands for absence."""
-    for name, spec in SPECS.items():
-        value = call.body.get(name)
-        complaint = None if value is None else _fits(name, value, spec)
-        if complaint is not None:
-            return complaint
-    return _stops(call.body.get("stop")) or _stream_options(call) or _metadata(call.body.get("metadata"))
+def check_types(request: ReceivedRequest) -> ChatRefusal | None:
+    """The type and range of every parameter. Null counts as absent."""
+    for name, spec in PARAMETERS.items():
+        value = request.body.get(name)
+        refusal = None if value is None else _check_value(name, value, spec)
+        if refusal is not None:
+            return refusal
+    body = request.body
+    return _check_stop(body.get("stop")) or _check_stream_options(request) or _check_metadata(body.get("metadata"))
 
 
-def _fits(name: str, value: Any, spec: Spec) -> Complaint | None:
-    if not _is(value, spec.of):
-        return wrong_type(name, spec.of, value)
-    noun = spec.of.rsplit(" ", 1)[-1]
-    if spec.least is not None and value < spec.least:
-        return below(name, noun, spec.least, value)
-    if spec.most is not None and value > spec.most:
-        return above(name, noun, spec.most, float(value) if noun == "decimal" else value)
-    return not_among(name, value, spec.values) if spec.values and value not in spec.values else None
+def _check_value(name: str, value: Any, spec: ParameterSpec) -> ChatRefusal | None:
+    if not _has_type(value, spec.type):
+        return wrong_type(name, spec.type, value)
+    noun = spec.type.rsplit(" ", 1)[-1]
+    if spec.minimum is not None and value < spec.minimum:
+        return below(name, noun, spec.minimum, value)
+    if spec.maximum is not None and value > spec.maximum:
+        return above(name, noun, spec.maximum, float(value) if noun == "decimal" else value)
+    return not_among(name, value, spec.choices) if spec.choices and value not in spec.choices else None
 
 
-def _is(value: Any, of: str) -> bool:
-    actual = kind(value)
-    return actual in of or (of == "a decimal" and actual == "an integer") or (actual.split(" ")[-1] in of.split(" "))
+def _has_type(value: Any, expected: str) -> bool:
+    actual = json_type(value)
+    if expected == "a decimal" and actual == "an integer":
+        return True
+    return actual in expected or actual.split(" ")[-1] in expected.split(" ")
 
 
-def _stops(stop: Any) -> Complaint | None:
+def _check_stop(stop: Any) -> ChatRefusal | None:
     if isinstance(stop, list) and len(stop) > 4:
-        words = f"array too long. Expected an array with maximum length 4, but got an array with length {len(stop)}"
-        return Complaint(400, f"Invalid 'stop': {words} instead.", param="stop", code="array_above_max_length")
+        sentence = f"array too long. Expected an array with maximum length 4, but got an array with length {len(stop)}"
+        return ChatRefusal(400, f"Invalid 'stop': {sentence} instead.", param="stop", code="array_above_max_length")
     return None
 
 
-def _stream_options(call: Received) -> Complaint | None:
-    options = call.body.get("stream_options")
+def _check_stream_options(request: ReceivedRequest) -> ChatRefusal | None:
+    options = request.body.get("stream_options")
     if options is None:
         return None
-    if not call.stream:
-        words = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-        return Complaint(400, words, param="stream_options")
+    if not request.stream:
+        sentence = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        return ChatRefusal(400, sentence, param="stream_options")
     stray = next((key for key in options if key not in ("include_usage", "include_obfuscation")), None)
     return unknown(f"stream_options.{stray}") if stray is not None else None
 
 
-def _metadata(metadata: Any) -> Complaint | None:
+def _check_metadata(metadata: Any) -> ChatRefusal | None:
     if metadata is None:
         return None
     if len(metadata) > 16:
-        words = "too many properties. Expected an object with at most 16 properties"
-        return Complaint(400, f"Invalid 'metadata': {words}.", param="metadata", code="object_above_max_properties")
+        sentence = "too many properties. Expected an object with at most 16 properties"
+        return ChatRefusal(
+            400, f"Invalid 'metadata': {sentence}.", param="metadata", code="object_above_max_properties"
+        )
     for key, value in metadata.items():
         if not isinstance(value, str):
             return wrong_type(f"metadata.{key}", "a string", value)
         if len(key) > 64 or len(value) > 512:
-            words = "string too long. Expected keys of at most 64 and values of at most 512 characters."
-            return Complaint(400, f"Invalid 'metadata': {words}", param="metadata", code="string_above_max_length")
+            sentence = "string too long. Expected keys of at most 64 and values of at most 512 characters."
+            return ChatRefusal(400, f"Invalid 'metadata': {sentence}", param="metadata", code="string_above_max_length")
     return None
 
 
-def supported(call: Received) -> Complaint | None:
-    """What this model does not take."""
-    model = family(call.model)
-    return _limits(call, model) or _while_reasoning(call, model) or _of_model(call, model) or _effort(call, model)
+def check_supported(request: ReceivedRequest) -> ChatRefusal | None:
+    """Parameters that this model does not support."""
+    model = chat_model(request.model)
+    return (
+        _check_limit_name(request, model)
+        or _check_while_reasoning(request, model)
+        or _check_model_parameters(request, model)
+        or _check_effort(request, model)
+    )
 
 
-def _limits(call: Received, model: Family) -> Complaint | None:
-    if model.reasons and call.body.get("max_tokens") is not None:
+def _check_limit_name(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | None:
+    if model.reasons and request.body.get("max_tokens") is not None:
         return unsupported_parameter("max_tokens", " Use 'max_completion_tokens' instead.")
     return None
 
 
-def _while_reasoning(call: Received, model: Family) -> Complaint | None:
-    effort = call.body.get("reasoning_effort") or model.default_effort
+def _check_while_reasoning(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | None:
+    effort = request.body.get("reasoning_effort") or model.default_effort
     if not model.reasons or effort == "none":
         return None
-    temperature = call.body.get("temperature")
+    temperature = request.body.get("temperature")
     if temperature is not None and temperature != 1:
         return unsupported_value("temperature", temperature, " Only the default (1) value is supported.")
-    if not model.is_since(5, 6):
+    if not model.since(5, 6):
         return None
     for name in ("top_p", "presence_penalty", "frequency_penalty", "logprobs"):
-        value = call.body.get(name)
+        value = request.body.get(name)
         if value not in (None, False, 0, 1):
             return unsupported_parameter(name)
     return None
 
 
-def _of_model(call: Received, model: Family) -> Complaint | None:
-    body = call.body
+def _check_model_parameters(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | None:
+    body = request.body
     if body.get("stop") is not None and _refuses_stop(model):
         return unsupported_parameter("stop")
-    if model.is_since(5, 6):
+    if model.since(5, 6):
         for name in ("logit_bias", "prediction"):
             if body.get(name) is not None:
                 return unsupported_parameter(name)
         if (body.get("n") or 1) > 8:
             return above("n", "integer", 8, body["n"])
     if body.get("top_logprobs") and not body.get("logprobs"):
-        words = "The 'logprobs' parameter must be enabled to use 'top_logprobs'."
-        return Complaint(400, words, param="top_logprobs")
-    if body.get("web_search_options") is not None and "search" not in model.model and model.version > (0, 0):
-        return Complaint(400, "Web search options not supported with this model.", param="web_search_options")
+        sentence = "The 'logprobs' parameter must be enabled to use 'top_logprobs'."
+        return ChatRefusal(400, sentence, param="top_logprobs")
+    if body.get("web_search_options") is not None and "search" not in model.name and model.version > (0, 0):
+        return ChatRefusal(400, "Web search options not supported with this model.", param="web_search_options")
     return None
 
 
-def _refuses_stop(model: Family) -> bool:
+def _refuses_stop(model: ChatModel) -> bool:
     if not model.reasons:
         return False
-    if re.match(r"o1-mini|o3(?!-mini)|o4", model.model):
+    if re.match(r"o1-mini|o3(?!-mini)|o4", model.name):
         return True
-    return model.version == (5, 0) or model.is_since(5, 6)
+    return model.version == (5, 0) or model.since(5, 6)
 
 
-def _effort(call: Received, model: Family) -> Complaint | None:
-    effort = call.body.get("reasoning_effort")
+def _check_effort(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | None:
+    effort = request.body.get("reasoning_effort")
     if effort is None:
         return None
-    lacking = _lacking(model)
-    if effort in lacking:
-        rest = ", ".join(f"'{one}'" for one in _EFFORTS if one not in lacking)
+    unsupported = _unsupported_efforts(model)
+    if effort in unsupported:
+        rest = ", ".join(f"'{one}'" for one in _EFFORTS if one not in unsupported)
         return unsupported_value("reasoning_effort", effort, f" Supported values are: {rest}.")
-    if effort != "none" and model.is_since(5, 4) and model.reasons and call.body.get("tools"):
-        words = (
-            f"Function tools with reasoning_effort are not supported for {call.model} in /v1/chat/completions."
+    if effort != "none" and model.since(5, 4) and model.reasons and request.body.get("tools"):
+        sentence = (
+            f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions."
             " To use function tools, use /v1/responses or set reasoning_effort to 'none'."
         )
-        return Complaint(400, words, param="reasoning_effort")
+        return ChatRefusal(400, sentence, param="reasoning_effort")
     return None
 
 
-def _lacking(model: Family) -> tuple[str, ...]:
+def _unsupported_efforts(model: ChatModel) -> tuple[str, ...]:
     if model.version == (5, 6):
         return ("minimal", "max")
-    return ("none", "minimal") if model.model.startswith("o4-mini") else ()
+    return ("none", "minimal") if model.name.startswith("o4-mini") else ()
 
 
-def says_json(call: Received) -> Complaint | None:
-    """`json_object` wants the word in the messages."""
-    wanted = call.body.get("response_format")
-    if not isinstance(wanted, dict) or wanted.get("type") != "json_object":
+def check_json_mentioned(request: ReceivedRequest) -> ChatRefusal | None:
+    """`json_object` requires the word "json" in the messages."""
+    response_format = request.body.get("response_format")
+    if not isinstance(response_format, dict) or response_format.get("type") != "json_object":
         return None
-    if b"json" in compact(call.body["messages"]).lower():
+    if b"json" in render_json(request.body["messages"]).lower():
         return None
-    words = "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
-    return Complaint(400, words, param="messages")
+    sentence = "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+    return ChatRefusal(400, sentence, param="messages")

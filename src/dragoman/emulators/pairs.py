@@ -1,6 +1,6 @@
-"""Which tool calls have their results, in the Chat form of a conversation.
+"""Which tool calls have results, in a conversation in Chat format.
 
-Facts only: each provider words its own complaint.
+These functions only find defects. Each provider reports them in its own words.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """An assistant turn whose calls lack results, and where the next message stands."""
+class UnansweredCalls:
+    """An assistant message with unanswered calls: its index, the index after its results, and the call ids."""
 
     at: int
     until: int
@@ -20,27 +20,27 @@ class Gap:
 
 
 def call_ids(message: Any) -> tuple[str, ...]:
-    """The ids of the calls a message makes."""
+    """The ids of the tool calls in a message."""
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     if not isinstance(calls, list):
         return ()
     return tuple(str(call.get("id")) for call in calls if isinstance(call, dict))
 
 
-def gaps(messages: list[Any]) -> Iterator[Gap]:
-    """Assistant turns whose calls are not all answered by the tool messages directly after them."""
+def unanswered_calls(messages: list[Any]) -> Iterator[UnansweredCalls]:
+    """Assistant messages with calls that the tool messages directly after them do not answer."""
     for at, message in enumerate(messages):
-        wanted = call_ids(message)
-        if not wanted:
+        ids = call_ids(message)
+        if not ids:
             continue
         answered = {str(messages[i].get("tool_call_id")) for i in _run(messages, at + 1)}
-        missing = tuple(one for one in wanted if one not in answered)
+        missing = tuple(one for one in ids if one not in answered)
         if missing:
-            yield Gap(at, at + 1 + len(_run(messages, at + 1)), missing)
+            yield UnansweredCalls(at, at + 1 + len(_run(messages, at + 1)), missing)
 
 
-def orphans(messages: list[Any]) -> Iterator[int]:
-    """Tool messages that answer no call of the assistant turn directly before their run."""
+def orphan_results(messages: list[Any]) -> Iterator[int]:
+    """Indexes of tool messages that answer no call of the assistant message directly before them."""
     known: tuple[str, ...] = ()
     for at, message in enumerate(messages):
         if role(message) == "tool":
@@ -50,7 +50,16 @@ def orphans(messages: list[Any]) -> Iterator[int]:
             known = call_ids(message) if role(message) == "assistant" else ()
 
 
+def after_opening(messages: list[Any]) -> list[Any]:
+    """The messages after the opening system and developer messages."""
+    start = 0
+    while start < len(messages) and role(messages[start]) in ("system", "developer"):
+        start += 1
+    return messages[start:]
+
+
 def role(message: Any) -> str:
+    """The role of a message; empty if it has none."""
     found = message.get("role") if isinstance(message, dict) else None
     return found if isinstance(found, str) else ""
 

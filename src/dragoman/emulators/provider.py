@@ -1,16 +1,16 @@
-"""What an emulated provider is: a judge of requests and a writer of answers.
+"""The interface of an emulated provider: it judges requests and renders answers.
 
-A provider knows nothing of sockets. The server asks it, in this order:
+A provider opens no socket. `EmulatorCore` calls it in this order:
 
-1. `owns(method, path)`: is this path one of yours, and for what?
-2. `read(...)`: take the bytes apart, or refuse them in your own words.
-3. `judge(call)`: the whole validation; the first fault is the one the real service reports first.
-4. `whole(call, turn)` or `stream(call, turn)`: say what the script says, in your own framing.
+1. `operation_of(method, path)`: what the path is for, or None if the provider does not serve it.
+2. `parse_request(...)`: the parsed request, or an error response if the bytes are no JSON object.
+3. `judge(request)`: the whole validation. It returns the error that the real service reports first.
+4. `render_answer(request, turn)` or `render_stream(request, turn)`: the scripted turn in the provider's format.
 
-So the same judge serves a test that opens no socket, and law 1 of the core.
+So tests can ask the same judge without a server, and the laws do.
 
-A module of a provider offers `provider(options: Options) -> Provider` (further manners of the same dialect under
-further names); `catalogue.py` maps names to them.
+Each provider module offers `provider(options: EmulatorOptions) -> EmulatedProvider`. `catalogue.py` maps names to these
+functions.
 """
 
 from __future__ import annotations
@@ -20,95 +20,100 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from dragoman.emulators.wire import compact
+from dragoman.emulators.wire import render_json
 
 
 class Operation(StrEnum):
     """What a path is for."""
 
     GENERATE = "generate"
-    STREAM = "stream"  # only where the path itself says so (Gemini); elsewhere the body's `stream` does
+    STREAM = "stream"  # only where the path selects streaming (Gemini); elsewhere the body's `stream` does
     MODELS = "models"
     COUNT = "count"
 
 
 class FaultKind(StrEnum):
-    """Faults that every provider words for itself; those made of bytes and silence are the server's."""
+    """Failures that each provider reports in its own words. The HTTP server makes all others (cuts, delays, resets)."""
 
     AUTH = "auth"  # a bad key
-    MODEL = "model"  # a model nobody has heard of
+    MODEL = "model"  # an unknown model
     RATE = "rate"  # 429
     SERVER = "server"  # 500
     OVERLOADED = "overloaded"  # 529, or 503 where the provider has no 529
     CONTEXT = "context"  # the prompt is too long
-    TOO_LARGE = "too-large"  # 413: the body has more bytes than the server takes
-    TIMEOUT = "timeout"  # 408: the client was too slow with its request
-    NOT_FOUND = "not-found"  # no such path
-    METHOD = "method"  # the path is right, the method is not
+    TOO_LARGE = "too-large"  # 413: the body exceeds the size limit
+    TIMEOUT = "timeout"  # 408: the client sent its request too slowly
+    NOT_FOUND = "not-found"  # unknown path
+    METHOD = "method"  # known path, wrong method
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """One request, taken apart."""
+class ReceivedRequest:
+    """One parsed request."""
 
     method: str
     path: str  # without the query
     query: dict[str, str]
     headers: dict[str, str]  # names in lower case
     raw: bytes
-    body: Any  # decoded JSON; None where there was no body (GET)
-    model: str  # "" where the request names none
+    body: Any  # decoded JSON; None if there is no body (GET)
+    model: str  # "" if the request names none
     stream: bool
     operation: Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The provider's no: status, headers and body as the real one would send them."""
+class ErrorResponse:
+    """An error as the real provider sends it: status, headers and body."""
 
     status: int
-    body: Any  # JSON value, or text that goes out as it is
+    body: Any  # a JSON value, or text that is sent as it is
     headers: dict[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call the emulated model makes. Without an id the provider issues one in its own form."""
+class ModelCall:
+    """A tool call of the emulated model. Without an id the provider makes one in its own format."""
 
     name: str
-    arguments: Any = field(default_factory=dict)  # a str goes out as it is: broken arguments on purpose
+    arguments: Any = field(default_factory=dict)  # a str is sent as it is, which allows broken arguments
     id: str | None = None
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON text."""
+        return self.arguments if isinstance(self.arguments, str) else render_json(self.arguments).decode()
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What the emulated model says. Reasoning comes first, then text, then calls."""
+class ModelTurn:
+    """One answer of the emulated model. Reasoning comes first, then text, then calls."""
 
     text: str | None = None
     reasoning: str | None = None
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     refusal: str | None = None
-    stop: str | None = None  # "end" | "length" | "filter"; None = what the content implies
-    json: Any = None  # a value that is answered as JSON text, for structured output
-    interleave: bool = False  # stream the arguments of parallel calls by turns, where the wire allows it
-    cached: int = 0  # input tokens that are said to come from a cache
+    stop: str | None = None  # "end" | "length" | "filter"; None: derived from the content
+    json: Any = None  # structured output: this value as JSON text
+    interleave: bool = False  # stream the arguments of parallel calls alternately, if the format allows it
+    cached: int = 0  # input tokens that the usage reports as cached
 
     @property
-    def says(self) -> str:
-        """The visible text, structured output included; empty where there is none."""
+    def visible_text(self) -> str:
+        """The text that the client sees, structured output included. Empty if there is none."""
         if self.json is not None:
-            return compact(self.json).decode()
+            return render_json(self.json).decode()
         return self.text or ""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How an emulator is set up. `more` holds the options of one provider alone (see `catalogue.py`)."""
+class EmulatorOptions:
+    """Options of an emulator. `more` holds those that only some providers take (see `catalogue.py`)."""
 
     strict: bool = True
-    models: tuple[str, ...] | None = None  # a closed list; None takes any name
-    signatures: str = "lenient"  # "strict" refuses signatures of unknown make
+    models: tuple[str, ...] | None = None  # the only names that are accepted; None accepts any
+    signatures: str = "lenient"  # "strict" also refuses signatures that no emulator made
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -120,8 +125,8 @@ class Options:
         return self.models is None or model in self.models
 
 
-class Provider(Protocol):
-    """One emulated service. Pure: no sockets, no clock, no randomness; same request and turn, same bytes."""
+class EmulatedProvider(Protocol):
+    """One emulated provider. No sockets, no clock, no randomness: the same request and turn give the same bytes."""
 
     @property
     def name(self) -> str: ...
@@ -136,44 +141,44 @@ class Provider(Protocol):
         """Path and JSON body of a small valid request, for `curl` and for smoke tests."""
         ...
 
-    def owns(self, method: str, path: str) -> Operation | None:
-        """What the path is for, from the vendor's own root; None if it is not a path of this provider."""
+    def operation_of(self, method: str, path: str) -> Operation | None:
+        """What the path is for, counted from the vendor's root. None if the provider does not serve it."""
         ...
 
-    def read(
+    def parse_request(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> Received | Refused:
-        """The request taken apart, or the refusal of bytes that are no JSON object. Asked where `owns` said yes."""
+    ) -> ReceivedRequest | ErrorResponse:
+        """The parsed request, or an error if the bytes are no JSON object. Only called for paths it serves."""
         ...
 
-    def judge(self, call: Received) -> Refused | None:
-        """The first fault of the request, as the real service would report it; None if it is accepted."""
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        """The error that the real service reports first; None if it accepts the request."""
         ...
 
-    def whole(self, call: Received, turn: Turn) -> Any:
-        """The JSON body of a 200."""
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        """The JSON body of a whole answer."""
         ...
 
-    def stream(self, call: Received, turn: Turn) -> Iterable[bytes]:
-        """The same answer, framed for streaming: one item is one frame (or comment), terminator included."""
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        """The same answer as a stream: one item is one frame or comment, the terminator included."""
         ...
 
-    def stream_error(self, kind: FaultKind, call: Received) -> bytes:
-        """The frame with which the real service ends a stream that went wrong after it began."""
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        """The frame that ends a stream which fails after it began."""
         ...
 
-    def fault(self, kind: FaultKind, call: Received | None) -> Refused:
-        """A fault in this provider's words. `call` is None where the request could not be read."""
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        """A fault in this provider's words. `request` is None if it could not be parsed."""
         ...
 
-    def models(self) -> Any:
+    def list_models(self) -> Any:
         """The body of the model list."""
         ...
 
-    def count(self, call: Received) -> Any:
-        """The body of the count-tokens endpoint; asked only where `owns` said COUNT."""
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        """The body of the count-tokens endpoint. Only called for `Operation.COUNT`."""
         ...
 
-    def headers(self, call: Received) -> dict[str, str]:
-        """Extra headers of a 200: request id, rate limits; `content-type` where a stream is not of `stream_type`."""
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
+        """Further headers of a 200: request id, rate limits; `content-type` if a stream is not of `stream_type`."""
         ...

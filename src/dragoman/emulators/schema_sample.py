@@ -1,4 +1,4 @@
-"""A small value that fits a JSON Schema, the same each time."""
+"""A small value that fits a JSON Schema: always the same one for the same schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FORMATS = {"date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "
 
 
 def sample(schema: Any) -> Any:
-    """A value of the schema."""
+    """A value that fits the schema."""
     return _value(schema, schema, 0)
 
 
@@ -29,7 +29,7 @@ def _value(schema: Any, root: Any, depth: int) -> Any:
 
 
 def _inner(schema: dict[str, Any], root: Any) -> Any:
-    """The schema that this one only points to."""
+    """The schema that this one refers to: its `$ref`, or its first alternative."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/"):
         found = root
@@ -44,9 +44,9 @@ def _inner(schema: dict[str, Any], root: Any) -> Any:
 
 
 def _typed(schema: dict[str, Any], root: Any, depth: int) -> Any:
-    sort = schema.get("type")
-    sort = sort[0] if isinstance(sort, list) and sort else sort
-    match str(sort).lower():
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    match str(kind).lower():
         case "string":
             text = _FORMATS.get(str(schema.get("format")), "text")
             return text.ljust(_count(schema.get("minLength")), "x")
@@ -67,7 +67,7 @@ def _typed(schema: dict[str, Any], root: Any, depth: int) -> Any:
 
 
 def _count(value: Any) -> int:
-    """A small number, whatever a schema says: Google writes its numbers as texts, and anyone may write nonsense."""
+    """A small count. Google writes numbers as texts, and a client may write anything."""
     try:
         return max(0, min(int(value), _LARGEST))
     except (TypeError, ValueError, OverflowError):

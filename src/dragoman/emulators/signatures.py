@@ -1,8 +1,8 @@
-"""Signatures and encrypted reasoning, minted and verified.
+"""Emulated signatures and encrypted reasoning: made and checked.
 
-A real signature is opaque to all but its maker. Ours says inside who made it, so that an emulator can refuse one
-that was made elsewhere, altered on the way or left empty, just as the real service does. It is valid base64 as a
-whole, since official SDKs decode and re-encode such values (with the URL-safe alphabet, or without padding).
+Only the maker of a real signature can read it. An emulated one names its emulator, so that another emulator can refuse
+it, as well as one that is altered or empty, just as the real services do. It is valid base64, because official SDKs
+decode and re-encode such values (with the URL-safe alphabet, or without padding).
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ _DIGEST = 16
 
 
 def mint(emulator: str, content: str) -> str:
-    """A signature of `emulator` over `content` (the reasoning text, a call's name and arguments, ...)."""
+    """A signature of `emulator` for `content` (the reasoning text, a call's name and arguments, ...)."""
     name = emulator.encode()
     digest = _digest(content)
     blob = _MAGIC + bytes([len(name)]) + name + digest + _seal(name, digest) + _TAIL
     return base64.b64encode(blob).decode("ascii")
 
 
-def verdict(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:
-    """ "ok", "foreign" (another emulator's), "altered", "empty", or "unknown" (not ours; only where `strict`).
+def check_signature(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:
+    """ "ok", "foreign" (another emulator's), "altered", "empty", or "unknown" (no emulator's; only if `strict`).
 
-    Given `content`, a good signature over something else counts as altered.
+    With `content`, a valid signature of other content counts as altered.
     """
     if not isinstance(value, str) or not value.strip():
         return "empty"
-    blob = decoded(value)
+    blob = decode_base64(value)
     if blob is None or not (blob.startswith(_MAGIC) or blob.endswith(_TAIL)):
         return "unknown" if strict else "ok"
-    parts = _opened(blob)
+    parts = _parse_blob(blob)
     if parts is None:
         return "altered"
     name, digest = parts
@@ -44,8 +44,8 @@ def verdict(emulator: str, value: object, strict: bool = False, content: str | N
     return "ok" if content is None or digest == _digest(content) else "altered"
 
 
-def decoded(value: str) -> bytes | None:
-    """The bytes of base64 text in either alphabet, padded or not; None if it is no base64."""
+def decode_base64(value: str) -> bytes | None:
+    """The bytes of base64 text in either alphabet, padded or not; None if it is not base64."""
     text = value.strip().replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
@@ -54,11 +54,11 @@ def decoded(value: str) -> bytes | None:
 
 
 def is_masked(identifier: object) -> bool:
-    """Recordings mask ids (`call_REDACTED_1`); a masked id says nothing about the form of the true one."""
+    """Whether a recording masks this id (`call_REDACTED_1`). The format of the true one is then unknown."""
     return isinstance(identifier, str) and re.search("REDACTED", identifier) is not None
 
 
-def _opened(blob: bytes) -> tuple[bytes, bytes] | None:
+def _parse_blob(blob: bytes) -> tuple[bytes, bytes] | None:
     if not (blob.startswith(_MAGIC) and blob.endswith(_TAIL)):
         return None
     inner = blob[len(_MAGIC) : -len(_TAIL)]

@@ -1,6 +1,6 @@
 """Token counts that add up.
 
-No tokenizer: four bytes of UTF-8 are one token, everywhere the same, so that a test can compute them.
+There is no tokenizer: four bytes of UTF-8 are one token, so that a test can compute every count.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.emulators.provider import Received, Turn
-from dragoman.emulators.wire import compact
+from dragoman.emulators.provider import ModelTurn, ReceivedRequest
+from dragoman.emulators.wire import render_json
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """`input` includes `cached`; `output` includes `reasoning`."""
 
     input: int
@@ -26,35 +26,35 @@ class Usage:
         return self.input + self.output
 
 
-def tokens(text: str) -> int:
+def count_text_tokens(text: str) -> int:
     """The tokens of a text."""
     return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
-def weight(value: Any) -> int:
-    """The tokens of any JSON value: of its strings and numbers, not of its punctuation."""
+def count_tokens(value: Any) -> int:
+    """The tokens of a JSON value: of its strings and numbers, not of its punctuation."""
     match value:
         case str():
-            return tokens(value)
+            return count_text_tokens(value)
         case dict():
-            return sum(weight(member) for member in value.values())
+            return sum(count_tokens(member) for member in value.values())
         case list():
-            return sum(map(weight, value))
+            return sum(map(count_tokens, value))
         case None | bool():
             return 0
         case _:
             return 1
 
 
-def used(prompt: Any, turn: Turn) -> Usage:
+def count_usage(prompt: Any, turn: ModelTurn) -> TokenUsage:
     """The usage of an answer. `prompt` is the part of the body that the model reads."""
-    reasoning = tokens(turn.reasoning or "")
-    calls = sum(tokens(call.name) + weight(call.arguments) for call in turn.calls)
-    said = tokens(turn.says) + tokens(turn.refusal or "")
-    given = max(1, weight(prompt))
-    return Usage(given, reasoning + calls + said, min(turn.cached, given), reasoning)
+    reasoning = count_text_tokens(turn.reasoning or "")
+    calls = sum(count_text_tokens(call.name) + count_tokens(call.arguments) for call in turn.calls)
+    text = count_text_tokens(turn.visible_text) + count_text_tokens(turn.refusal or "")
+    prompt_tokens = max(1, count_tokens(prompt))
+    return TokenUsage(prompt_tokens, reasoning + calls + text, min(turn.cached, prompt_tokens), reasoning)
 
 
-def digest(call: Received) -> str:
-    """What the ids of an answer are drawn from."""
-    return compact([call.path, call.body]).decode("utf-8", "replace")
+def answer_seed(request: ReceivedRequest) -> str:
+    """The text from which the ids of an answer are made."""
+    return render_json([request.path, request.body]).decode("utf-8", "replace")

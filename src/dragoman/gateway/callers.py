@@ -54,7 +54,7 @@ def identify(services: Services, inbound: Inbound) -> Known:
         if (origin := inbound.headers.get("origin")) is not None:
             _may_come_from(services, origin)
         return OWNER
-    client = services.clients.who(inbound.key())
+    client = services.clients.identify(inbound.key())
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
     if client.key.expires is not None and client.expired(datetime.now(UTC)):

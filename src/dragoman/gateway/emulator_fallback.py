@@ -53,7 +53,7 @@ NO_KEY = Secret("no-key-is-needed")
 NOTICE = "no provider configured: the strict emulators stand in"
 
 
-class StandIn:
+class EmulatorFallback:
     """Emulators in a thread of this process. `completed` gives a configuration without providers these ones."""
 
     def __init__(self, profiles: Profiles | None = None) -> None:
@@ -68,7 +68,7 @@ class StandIn:
         """What each vendor's SDK would take as its base URL."""
         return self._urls
 
-    def start(self) -> StandIn:
+    def start(self) -> EmulatorFallback:
         self._thread.start()
         self._ready.wait()
         return self
@@ -119,14 +119,14 @@ class _Waiting:
         self._name = name
 
     @cached_property
-    def _desk(self) -> EmulatorCore:
+    def _core(self) -> EmulatorCore:
         from dragoman.emulators.catalogue import provider
         from dragoman.emulators.emulator_core import EmulatorCore
 
         return EmulatorCore(provider(self._name), keep=0)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._desk, name)
+        return getattr(self._core, name)
 
 
 def stands_in(config: Config) -> bool:

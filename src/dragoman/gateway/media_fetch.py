@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
-from dragoman.config.schema import Media
+from dragoman.config.schema import MediaConfig
 from dragoman.upstream.transport import Outgoing, Proxies, Timeouts, Transport, TransportFailure, public_only
 
 
 class MediaFetcher:
     """Two clients: one for the public internet, one for the hosts that are allowed by name."""
 
-    def __init__(self, config: Media) -> None:
+    def __init__(self, config: MediaConfig) -> None:
         self._config = config
         self._public: Transport | None = None
         self._allowed: Transport | None = None

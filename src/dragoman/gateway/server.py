@@ -70,7 +70,7 @@ class ServedFile(ConfigFile):
 
 
 def run(plan: Plan) -> int:
-    """Serve until a signal ends it. Raises ConfigError or ServeError before anything is bound."""
+    """Serve until a signal ends it. Raises InvalidConfig or ServeError before anything is bound."""
     profiles = Profiles()
     file = ServedFile(plan, profiles)
     loaded = file.load()
@@ -127,9 +127,9 @@ def _settled(loaded: Loaded, plan: Plan) -> Loaded:
 def _stood_in(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     if loaded.config.server.workers > 1:
         raise ServeError("no provider is configured, and the emulators stand in for one worker only")
-    from dragoman.gateway.emulator_fallback import NOTICE, StandIn
+    from dragoman.gateway.emulator_fallback import NOTICE, EmulatorFallback
 
-    emulators = StandIn().start()
+    emulators = EmulatorFallback().start()
     file.completed = emulators.completed
     return emulators.completed(loaded), NOTICE
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.config import Clients, Config, ConfigFile, Known, Loaded, Reason
+from dragoman.config import Clients, Config, ConfigFile, FallbackReason, KnownNames, Loaded
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
@@ -42,17 +42,17 @@ from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Limits, Tls, Transport
 
 _REASONS = {
-    FailureKind.CONTEXT_LENGTH: Reason.CONTEXT_LENGTH,
-    FailureKind.CONTENT_FILTER: Reason.CONTENT_FILTER,
-    FailureKind.RATE_LIMIT: Reason.RATE_LIMIT,
+    FailureKind.CONTEXT_LENGTH: FallbackReason.CONTEXT_LENGTH,
+    FailureKind.CONTENT_FILTER: FallbackReason.CONTENT_FILTER,
+    FailureKind.RATE_LIMIT: FallbackReason.RATE_LIMIT,
 }
 
 
-def known_names(profiles: Profiles) -> Known:
+def known_names(profiles: Profiles) -> KnownNames:
     """What a configuration may name."""
     names = profiles.names()
     variables = {name: profiles.profile(name).key.names for name in names}
-    return Known(
+    return KnownNames(
         profiles=frozenset(names),
         rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
         facts=dict.fromkeys(Facts.__struct_fields__, ()),
@@ -289,7 +289,7 @@ class Lessons:
 
 
 def open_services(path: Path | None, env_files: tuple[Path, ...] = (), profiles: Profiles | None = None) -> Services:
-    """Read the configuration and open everything. Raises ConfigError."""
+    """Read the configuration and open everything. Raises InvalidConfig."""
     found = profiles or Profiles()
     file = ConfigFile(path, known=known_names(found), process=os.environ, env_files=env_files)
     return Services(file.load(), file, found)

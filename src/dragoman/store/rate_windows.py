@@ -13,7 +13,7 @@ from threading import Lock
 
 from msgspec import Struct
 
-from dragoman.config.schema import Key
+from dragoman.config.schema import ClientKey
 
 MINUTE = 60.0
 SLICE = 0.25
@@ -26,7 +26,7 @@ class Limits(Struct, frozen=True):
     tokens_per_minute: int | None = None
 
     @classmethod
-    def of(cls, key: Key) -> Limits:
+    def of(cls, key: ClientKey) -> Limits:
         return cls(key.requests_per_minute, key.tokens_per_minute)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.config import merged
+from dragoman.config import merge_options
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
 from dragoman.engine.adapt import Adapted
@@ -18,7 +18,7 @@ OPTION = "option"
 def configured(adapted: Adapted, destination: Destination) -> Adapted:
     """The body with a model's options merged in deeply and its omissions left out."""
     before: dict[str, Any] = msgspec.json.decode(adapted.body)
-    after = merged(before, dict(destination.options))
+    after = merge_options(before, dict(destination.options))
     for name in destination.omit:
         after.pop(name, None)
     changes = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.config import Config, Place, Reason, fallbacks, place, treatment
-from dragoman.config.schema import Auth, Counting, Growth, Jitter, Provider, Synthetic
+from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
+from dragoman.config.schema import Auth, Growth, Jitter, Provider, Synthetic, UsageCounting
 from dragoman.conversation.changes import Loss
 from dragoman.engine.attempts import Policy
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
@@ -69,20 +69,20 @@ class Routes:
         """Where a name leads, the first choice first; nothing where it leads nowhere."""
         found = self._known.get(name)
         if found is None:
-            first = place(self.config, name)
-            places = () if first is None else (first, *fallbacks(self.config, name))
+            first = find_target(self.config, name)
+            places = () if first is None else (first, *find_fallbacks(self.config, name))
             found = () if first is None or not _clean(first.model) else tuple(map(self._destination, places))
             if found:
                 self._remember(name, found)
         return found
 
-    def reserved(self, name: str, reason: Reason) -> tuple[Destination, ...]:
+    def reserved(self, name: str, reason: FallbackReason) -> tuple[Destination, ...]:
         """The destinations that the file names for one reason of failure."""
         entry = self.config.models.get(name)
         if entry is None:
             return ()
         named: tuple[str, ...] = getattr(entry.fallbacks_on, reason.value)
-        places = [place(self.config, other) for other in named]
+        places = [find_target(self.config, other) for other in named]
         return tuple(self._destination(one) for one in places if one is not None and one.target != entry.target)
 
     def _remember(self, name: str, found: tuple[Destination, ...]) -> None:
@@ -92,7 +92,7 @@ class Routes:
             self._destinations = {key: one for key, one in self._destinations.items() if key[1] != id(None)}
         self._known[name] = found
 
-    def _destination(self, found: Place) -> Destination:
+    def _destination(self, found: ConfiguredTarget) -> Destination:
         """One object for one place: health and plans are remembered by it."""
         key = (found.target, id(found.entry))
         known = self._destinations.get(key)
@@ -112,11 +112,11 @@ def _clean(model: str) -> bool:
     return not any(step in ("", ".", "..") for step in model.split("/"))
 
 
-def destination(config: Config, found: Place, profiles: Profiles) -> Destination:
+def destination(config: Config, found: ConfiguredTarget, profiles: Profiles) -> Destination:
     """All that the file and the profile say of one place."""
     provider = found.provider
     profile = profiles.profile(provider.profile or found.provider_name)
-    treated = treatment(config, found)
+    treated = settings_for(config, found)
     facts = dict(treated.facts)
     if treated.passthrough_fields:
         facts["message_fields"] = {"*": list(treated.passthrough_fields)}
@@ -139,7 +139,7 @@ def destination(config: Config, found: Place, profiles: Profiles) -> Destination
         omit=treated.omit,
         max_loss=Loss[treated.max_loss.value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
-        ask_usage=provider.usage is Counting.ASK,
+        ask_usage=provider.usage is UsageCounting.ASK,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,

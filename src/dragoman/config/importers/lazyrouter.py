@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from dragoman.config.importers.foreign_config import Imported, Note, Source, filled, hashed_key
+from dragoman.config.importers.foreign_config import (
+    ForeignSection,
+    Imported,
+    ImportNote,
+    hash_client_key,
+    without_empty,
+)
 
-# api_style → our profile at the vendor's own address, and elsewhere.
+# api_style → the profile at the vendor's own address, and elsewhere.
 STYLES = {
     "openai": ("openai", "openai-compatible"),
     "openai-completions": ("openai", "openai-compatible"),
@@ -22,45 +28,45 @@ MODELS_PER_REQUEST = 3
 
 def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
     """Translate one file."""
-    notes: list[Note] = []
-    source = Source(document, "", notes)
+    notes: list[ImportNote] = []
+    source = ForeignSection(document, "", notes)
     config: dict[str, Any] = {
         "providers": {name: _provider(entry) for name, entry in source.entries("providers")},
         "models": _models(source),
     }
     _serve(source.section("serve"), config, process)
-    source.section("router").leave("is for choosing a model by a model, which is not done here")
-    source.section("context_compression").leave("trims the history, which is not done here")
+    source.section("router").note_rest("chooses a model with a model, which is not supported")
+    source.section("context_compression").note_rest("trims the history, which is not supported")
     for name in ("health_check", "health"):
-        source.section(name).leave("probes models; here a target that keeps failing cools down")
-    source.leave()
-    return Imported(filled(config), tuple(notes))
+        source.section(name).note_rest("probes models, which is not needed: a target that keeps failing is paused")
+    source.note_rest()
+    return Imported(without_empty(config), tuple(notes))
 
 
-def _provider(entry: Source) -> dict[str, Any]:
+def _provider(entry: ForeignSection) -> dict[str, Any]:
     style = str(entry.take("api_style", default="openai"))
     base = entry.take("base_url")
     if style not in STYLES:
-        entry.note("api_style", f'"{style}" is not known; taken as openai')
+        entry.note("api_style", f'"{style}" is not known; imported as openai')
         style = "openai"
     own, elsewhere = STYLES[style]
     profile = own if not base or urlsplit(str(base)).hostname in VENDOR_HOSTS else elsewhere
-    fields = filled(
+    fields = without_empty(
         {
             "profile": profile,
             "base_url": _sdk_base(style, base),
             "api_key": entry.take("api_key"),
             "headers": entry.take("headers"),
-            # A Gemini proxy takes a bearer token where Google's own endpoint has a header of its own.
+            # A Gemini proxy takes a bearer token; Google's own endpoint has its own header.
             "auth": "bearer" if profile == "gemini-compatible" else None,
         }
     )
-    entry.leave()
+    entry.note_rest()
     return fields
 
 
 def _sdk_base(style: str, base: Any) -> str | None:
-    """LazyRouter mends base URLs; ours is what the vendor's SDK takes."""
+    """The base URL as the vendor's SDK takes it. LazyRouter completes shorter ones."""
     if not base:
         return None
     url = str(base).rstrip("/")
@@ -71,13 +77,13 @@ def _sdk_base(style: str, base: Any) -> str | None:
     return url if urlsplit(url).path.strip("/") else f"{url}/v1"
 
 
-def _models(source: Source) -> dict[str, Any]:
+def _models(source: ForeignSection) -> dict[str, Any]:
     models: dict[str, Any] = {}
     scores: dict[str, float] = {}
     for name, entry in source.entries("llms"):
         provider, model = entry.take("provider"), entry.take("model")
         options = entry.take("params", "options")
-        models[name] = filled(
+        models[name] = without_empty(
             {
                 "target": f"{provider}/{model}",
                 "options": options,
@@ -88,13 +94,13 @@ def _models(source: Source) -> dict[str, Any]:
         elos = [float(elo) for elo in (entry.take("coding_elo"), entry.take("writing_elo")) if elo is not None]
         if elos:
             scores[name] = sum(elos) / len(elos)
-        entry.leave()
+        entry.note_rest()
     _add_fallbacks(source, models, scores)
     return models
 
 
-def _add_fallbacks(source: Source, models: dict[str, Any], scores: dict[str, float]) -> None:
-    """What LazyRouter decides at run time by closeness of Elo score, written out."""
+def _add_fallbacks(source: ForeignSection, models: dict[str, Any], scores: dict[str, float]) -> None:
+    """Fallbacks by closeness of Elo scores, which LazyRouter computes at run time."""
     for name in scores:
         others = sorted((other for other in scores if other != name), key=lambda o: abs(scores[o] - scores[name]))
         if others:
@@ -103,13 +109,15 @@ def _add_fallbacks(source: Source, models: dict[str, Any], scores: dict[str, flo
         source.note("llms", "coding_elo and writing_elo are imported as fallbacks in order of closeness")
 
 
-def _serve(section: Source, config: dict[str, Any], process: Mapping[str, str]) -> None:
-    server = filled({"host": section.take("host"), "port": section.take("port")})
-    digest = hashed_key(section, "api_key", section.take("api_key"), process)
+def _serve(section: ForeignSection, config: dict[str, Any], process: Mapping[str, str]) -> None:
+    server = without_empty({"host": section.take("host"), "port": section.take("port")})
+    digest = hash_client_key(section, "api_key", section.take("api_key"), process)
     if digest:
         config["keys"] = {"serve": {"sha256": digest, "admin": True}}
     if server.get("host") not in (None, "127.0.0.1", "localhost", "::1") and not digest:
-        section.note("host", f"{server.pop('host')} is public and there is no key; bound to loopback instead")
+        section.note(
+            "host", f"{server.pop('host')} is public and there is no key; the default, loopback, is used instead"
+        )
     if server:
         config["server"] = server
-    section.leave()
+    section.note_rest()

@@ -8,9 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from dragoman.config.importers.foreign_config import Imported, Note, Source, filled, hashed_key, variable, whole
+from dragoman.config.importers.foreign_config import (
+    ForeignSection,
+    Imported,
+    ImportNote,
+    hash_client_key,
+    variable_reference,
+    whole_number,
+    without_empty,
+)
 
-# LiteLLM's prefix → our profile, where the two differ.
+# LiteLLM's prefix → the profile, if they differ.
 PROFILES = {
     "azure": "azure-openai",
     "azure_ai": "openai-compatible",
@@ -34,7 +42,7 @@ GUESSES = (
     (re.compile(r"gemini-"), "vertex_ai"),
     (re.compile(r"command-"), "cohere"),
 )
-# An address of one's own behind a vendor's prefix is somebody else's server that speaks the vendor's dialect.
+# A vendor's prefix with another host means a compatible server of somebody else.
 OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com", "gemini": "googleapis.com"}
 FALLBACKS = {
     "fallbacks": None,
@@ -68,9 +76,9 @@ OPTIONS = [
 
 
 def import_litellm(document: object, process: Mapping[str, str]) -> Imported:
-    """Translate one file; `process` is the environment, for hashing a master key that lives there."""
-    notes: list[Note] = []
-    source = Source(document, "", notes)
+    """Translate one file. `process` is the environment, which may hold the master key."""
+    notes: list[ImportNote] = []
+    source = ForeignSection(document, "", notes)
     models = _Models()
     for entry in source.items("model_list"):
         models.add(entry)
@@ -80,36 +88,36 @@ def import_litellm(document: object, process: Mapping[str, str]) -> Imported:
         _fallbacks(section, models)
         _retries(section, models)
         _settings(section, config)
-        section.leave()
+        section.note_rest()
     _general(source.section("general_settings"), config, process)
     variables = source.section("environment_variables")
-    variables.leave("is a variable: put it into .env beside the file")
-    source.leave()
-    return Imported(filled(config), tuple(notes))
+    variables.note_rest("is a variable; put it into .env next to the file")
+    source.note_rest()
+    return Imported(without_empty(config), tuple(notes))
 
 
 class _Models:
-    """The model list as it grows: one provider per prefix, address and key."""
+    """Collects the models and their providers: one provider per prefix, address and key."""
 
     def __init__(self) -> None:
         self.providers: dict[str, dict[str, Any]] = {}
         self.models: dict[str, dict[str, Any]] = {}
         self._names: dict[str, str] = {}
 
-    def add(self, entry: Source) -> None:
+    def add(self, entry: ForeignSection) -> None:
         public = str(entry.take("model_name", default=""))
         params = entry.section("litellm_params")
         model = str(params.take("model", default=""))
         prefix, name = _split(model, params.take("custom_llm_provider"))
         provider = self._provider(prefix, params)
         if "*" in public or "*" in name:
-            entry.note("", f'"{public}" is a pattern: ask for {provider}/MODEL instead')
+            entry.note("", f'"{public}" is a pattern; use {provider}/MODEL instead')
         else:
             self._model(entry, public or model, f"{provider}/{name}", _model_fields(params, entry))
-        params.leave()
-        entry.leave()
+        params.note_rest()
+        entry.note_rest()
 
-    def _provider(self, prefix: str, params: Source) -> str:
+    def _provider(self, prefix: str, params: ForeignSection) -> str:
         fields = _provider_fields(prefix, params)
         identity = json.dumps(fields, sort_keys=True)
         if identity not in self._names:
@@ -118,17 +126,17 @@ class _Models:
             self.providers[self._names[identity]] = fields
         return self._names[identity]
 
-    def _model(self, entry: Source, public: str, target: str, fields: dict[str, Any]) -> None:
+    def _model(self, entry: ForeignSection, public: str, target: str, fields: dict[str, Any]) -> None:
         if public not in self.models:
             self.models[public] = {"target": target, **fields}
             return
         others = self.models[public].setdefault("fallbacks", [])
         other = target
-        if fields:  # a model of its own, so that the deployment keeps its options
+        if fields:  # as a model of its own the deployment keeps its options
             other = f"{public}-{len(others) + 2}"
             self.models[other] = {"target": target, "hidden": True, **fields}
         others.append(other)
-        entry.note("", f'another deployment of "{public}": imported as a fallback ({other}), not balanced')
+        entry.note("", f'another deployment of "{public}": imported as a fallback ({other}), without load balancing')
 
 
 def _split(model: str, named: Any) -> tuple[str, str]:
@@ -141,14 +149,14 @@ def _split(model: str, named: Any) -> tuple[str, str]:
     return guess, model
 
 
-def _provider_fields(prefix: str, params: Source) -> dict[str, Any]:
+def _provider_fields(prefix: str, params: ForeignSection) -> dict[str, Any]:
     base = _value(params.take("api_base", "base_url"))
     key = params.take("api_key")
     if isinstance(key, str) and key and not key.startswith("os.environ/"):
-        params.note("api_key", "stands in the file in plain text; an environment variable is safer")
-    timeouts = filled({"total": params.take("timeout"), "first_byte": params.take("stream_timeout")})
-    attempts = whole(params, "max_retries", params.take("max_retries", "num_retries"), plus=1)
-    return filled(
+        params.note("api_key", "is in the file in plain text; an environment variable is safer")
+    timeouts = without_empty({"total": params.take("timeout"), "first_byte": params.take("stream_timeout")})
+    attempts = whole_number(params, "max_retries", params.take("max_retries", "num_retries"), plus=1)
+    return without_empty(
         {
             "profile": _profile(prefix, base),
             "base_url": _sdk_base(prefix, base),
@@ -156,7 +164,7 @@ def _provider_fields(prefix: str, params: Source) -> dict[str, Any]:
             "organization": _value(params.take("organization")),
             "headers": _headers(params.take("extra_headers", "headers")),
             "timeouts": timeouts,
-            "retries": filled({"attempts": attempts}),
+            "retries": without_empty({"attempts": attempts}),
         }
     )
 
@@ -169,7 +177,7 @@ def _profile(prefix: str, base: str | None) -> str:
 
 
 def _sdk_base(prefix: str, base: str | None) -> str | None:
-    """LiteLLM takes an endpoint's whole path too; ours is what the vendor's SDK takes."""
+    """The base URL as the vendor's SDK takes it. LiteLLM also takes the whole path of an endpoint."""
     if base is None:
         return None
     endings = ("/v1/messages", "/v1") if prefix == "anthropic" else ("/chat/completions",)
@@ -178,16 +186,16 @@ def _sdk_base(prefix: str, base: str | None) -> str | None:
     return base
 
 
-def _model_fields(params: Source, entry: Source) -> dict[str, Any]:
+def _model_fields(params: ForeignSection, entry: ForeignSection) -> dict[str, Any]:
     options = {name: value for name in OPTIONS if (value := params.take(name)) is not None}
     options |= params.take("extra_body", default={}) or {}
     about = entry.section("model_info")
     window = about.take("max_input_tokens")
-    about.leave()
+    about.note_rest()
     if params.take("drop_params") is not None:
         params.note("drop_params", "is not needed: settings that a target refuses are removed and reported")
     omit = params.take("additional_drop_params")
-    return filled({"options": options, "omit": omit, "context_window": window})
+    return without_empty({"options": options, "omit": omit, "context_window": window})
 
 
 def _headers(headers: Any) -> dict[str, str] | None:
@@ -195,19 +203,19 @@ def _headers(headers: Any) -> dict[str, str] | None:
 
 
 def _value(value: Any) -> str | None:
-    """`os.environ/X` becomes `${X}`; a literal `${` stays one."""
+    """`os.environ/X` becomes `${X}`. A literal `${` is escaped."""
     if not isinstance(value, str):
         return None
     if value.startswith("os.environ/"):
-        return variable(value.removeprefix("os.environ/"))
+        return variable_reference(value.removeprefix("os.environ/"))
     return value.replace("${", "$${")
 
 
-def _fallbacks(section: Source, models: _Models) -> None:
+def _fallbacks(section: ForeignSection, models: _Models) -> None:
     for key, reason in FALLBACKS.items():
         for pair in section.take(key) or []:
             if not isinstance(pair, Mapping):
-                section.note(key, f"{pair} is no pair of a model and its fallbacks; not imported")
+                section.note(key, f"{pair} is not a mapping of a model to its fallbacks; not imported")
                 continue
             for public, others in pair.items():
                 _add_fallbacks(section, models, key, str(public), _names(others), reason)
@@ -221,14 +229,14 @@ def _names(value: Any) -> list[str]:
 
 
 def _add_fallbacks(
-    section: Source, models: _Models, key: str, public: str, others: list[str], reason: str | None
+    section: ForeignSection, models: _Models, key: str, public: str, others: list[str], reason: str | None
 ) -> None:
     if public not in models.models:
-        section.note(key, f'"{public}" is no model of model_list; not imported')
+        section.note(key, f'"{public}" is not in model_list; not imported')
         return
     unknown = [other for other in others if other not in models.models and "/" not in other]
     if unknown:
-        section.note(key, f"{', '.join(unknown)}: no model of model_list; not imported")
+        section.note(key, f"{', '.join(unknown)}: not in model_list; not imported")
     good = [other for other in others if other not in unknown]
     entry = models.models[public]
     place = entry if reason is None else entry.setdefault("fallbacks_on", {})
@@ -236,12 +244,12 @@ def _add_fallbacks(
     place[name] = list(dict.fromkeys([*place.get(name, []), *good]))
 
 
-def _retries(section: Source, models: _Models) -> None:
-    attempts = whole(section, "num_retries", section.take("num_retries"), plus=1)
+def _retries(section: ForeignSection, models: _Models) -> None:
+    attempts = whole_number(section, "num_retries", section.take("num_retries"), plus=1)
     timeout = section.take("timeout", "request_timeout")
-    # LiteLLM allows so many failures and cools down at the next one.
-    failures = whole(section, "allowed_fails", section.take("allowed_fails"), plus=1)
-    cooldown = filled({"failures": failures, "seconds": section.take("cooldown_time")})
+    # LiteLLM allows this many failures and pauses at the next one.
+    failures = whole_number(section, "allowed_fails", section.take("allowed_fails"), plus=1)
+    cooldown = without_empty({"failures": failures, "seconds": section.take("cooldown_time")})
     for provider in models.providers.values():
         if attempts is not None:
             provider.setdefault("retries", {"attempts": attempts})
@@ -251,7 +259,7 @@ def _retries(section: Source, models: _Models) -> None:
             provider["cooldown"] = provider.get("cooldown", {}) | cooldown
 
 
-def _settings(section: Source, config: dict[str, Any]) -> None:
+def _settings(section: ForeignSection, config: dict[str, Any]) -> None:
     if section.take("drop_params") is not None:
         section.note("drop_params", "is not needed: settings that a target refuses are removed and reported")
     if section.take("set_verbose"):
@@ -262,16 +270,16 @@ def _settings(section: Source, config: dict[str, Any]) -> None:
             hidden = {"hidden": True} if isinstance(target, Mapping) and target.get("hidden") else {}
             config["models"][alias] = {**config["models"][name], **hidden}
         else:
-            section.note("model_group_alias", f'"{alias}" names "{name}", which is no model; not imported')
+            section.note("model_group_alias", f'"{alias}" names "{name}", which is not a model; not imported')
 
 
-def _general(section: Source, config: dict[str, Any], process: Mapping[str, str]) -> None:
-    digest = hashed_key(section, "master_key", section.take("master_key"), process)
+def _general(section: ForeignSection, config: dict[str, Any], process: Mapping[str, str]) -> None:
+    digest = hash_client_key(section, "master_key", section.take("master_key"), process)
     if digest:
         config["keys"] = {"master": {"sha256": digest, "admin": True}}
-    server = filled({"max_concurrent": section.take("global_max_parallel_requests")})
+    server = without_empty({"max_concurrent": section.take("global_max_parallel_requests")})
     if server:
         config["server"] = server
     if default := section.take("completion_model"):
         config["default_model"] = default
-    section.leave()
+    section.note_rest()

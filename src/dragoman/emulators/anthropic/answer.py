@@ -1,4 +1,4 @@
-"""What Claude says, whole or as a stream of named events."""
+"""Answers in Anthropic format: whole, or as a stream of named events."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.anthropic.thinking import sign
-from dragoman.emulators.provider import Received, ToolCall, Turn
-from dragoman.emulators.usage import Usage, digest, used
-from dragoman.emulators.wire import compact, fragments, sse, token
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
+from dragoman.emulators.wire import fragments, make_id, render_json, render_sse_event
 
 Block = dict[str, Any]
 
 
-def whole(call: Received, turn: Turn) -> dict[str, Any]:
-    """The message in one piece."""
+def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
+    """The whole message."""
     return {
-        **_frame(call),
-        "content": [block for block, _ in _blocks(call, turn)],
+        **_frame(request),
+        "content": [block for block, _ in _blocks(request, turn)],
         "stop_reason": _reason(turn),
-        "usage": {**_usage_in(_used(call, turn)), **_usage_out(_used(call, turn))},
+        "usage": {**_render_input_usage(_usage(request, turn)), **_render_output_usage(_usage(request, turn))},
     }
 
 
-def stream(call: Received, turn: Turn) -> Iterator[bytes]:
-    """The same message as events, with a ping after the first block has begun."""
-    usage = _used(call, turn)
-    opening = {**_frame(call), "usage": {**_usage_in(usage), "output_tokens": min(1, usage.output)}}
+def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
+    """The same message as events, with a ping after the start of the first block."""
+    usage = _usage(request, turn)
+    opening = {**_frame(request), "usage": {**_render_input_usage(usage), "output_tokens": min(1, usage.output)}}
     yield _event({"type": "message_start", "message": opening})
-    blocks = _blocks(call, turn)
+    blocks = _blocks(request, turn)
     if not blocks:
         yield _event({"type": "ping"})
     for index, (block, arguments) in enumerate(blocks):
-        yield _event({"type": "content_block_start", "index": index, "content_block": _hollow(block)})
+        yield _event({"type": "content_block_start", "index": index, "content_block": _empty_block(block)})
         if index == 0:
             yield _event({"type": "ping"})
         for delta in _deltas(block, arguments):
@@ -42,21 +42,25 @@ def stream(call: Received, turn: Turn) -> Iterator[bytes]:
         yield _event({"type": "content_block_stop", "index": index})
     ending = {"stop_reason": _reason(turn), "stop_sequence": None, "stop_details": None}
     yield _event(
-        {"type": "message_delta", "delta": ending, "usage": {**_usage_in(usage, short=True), **_usage_out(usage)}}
+        {
+            "type": "message_delta",
+            "delta": ending,
+            "usage": {**_render_input_usage(usage, short=True), **_render_output_usage(usage)},
+        }
     )
     yield _event({"type": "message_stop"})
 
 
 def _event(payload: dict[str, Any]) -> bytes:
-    return sse(payload, event=payload["type"])
+    return render_sse_event(payload, event=payload["type"])
 
 
-def _frame(call: Received) -> dict[str, Any]:
+def _frame(request: ReceivedRequest) -> dict[str, Any]:
     return {
-        "id": token("msg_01", 22, digest(call)),
+        "id": make_id("msg_01", 22, answer_seed(request)),
         "type": "message",
         "role": "assistant",
-        "model": call.model,
+        "model": request.model,
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
@@ -64,55 +68,57 @@ def _frame(call: Received) -> dict[str, Any]:
     }
 
 
-def _blocks(call: Received, turn: Turn) -> list[tuple[Block, str]]:
-    """Blocks in order; beside each the argument text as it streams."""
-    made: list[tuple[Block, str]] = []
+def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]]:
+    """The blocks in order, each with its arguments as text (empty for other blocks)."""
+    blocks: list[tuple[Block, str]] = []
     if turn.reasoning is not None:
-        made.append((_thought(call, turn.reasoning), ""))
-    said = turn.says or turn.refusal
-    if said:
-        made.append(({"type": "text", "text": said}, ""))
-    for index, wanted in enumerate(turn.calls):
-        made.append(_tool_use(call, wanted, index))
-    return made
+        blocks.append((_thinking_block(request, turn.reasoning), ""))
+    text = turn.visible_text or turn.refusal
+    if text:
+        blocks.append(({"type": "text", "text": text}, ""))
+    for index, tool_call in enumerate(turn.calls):
+        blocks.append(_tool_use(request, tool_call, index))
+    return blocks
 
 
-def _thought(call: Received, thought: str) -> Block:
-    """Thinking with its signature. An empty thought is one that the service withholds: redacted, as a whole."""
-    if not thought:
-        return {"type": "redacted_thinking", "data": sign(call.model, "redacted")}
-    shown = "" if _hides_thoughts(call) else thought
-    return {"type": "thinking", "thinking": shown, "signature": sign(call.model, shown)}
+def _thinking_block(request: ReceivedRequest, thinking: str) -> Block:
+    """A thinking block with its signature. Empty thinking is withheld by the service: a redacted block."""
+    if not thinking:
+        return {"type": "redacted_thinking", "data": sign(request.model, "redacted")}
+    shown = "" if _hides_thinking(request) else thinking
+    return {"type": "thinking", "thinking": shown, "signature": sign(request.model, shown)}
 
 
-def _hides_thoughts(call: Received) -> bool:
-    config = call.body.get("thinking")
+def _hides_thinking(request: ReceivedRequest) -> bool:
+    config = request.body.get("thinking")
     return isinstance(config, dict) and config.get("display") == "omitted"
 
 
-def _tool_use(call: Received, wanted: ToolCall, index: int) -> tuple[Block, str]:
-    spelled = wanted.arguments if isinstance(wanted.arguments, str) else compact(wanted.arguments).decode()
+def _tool_use(request: ReceivedRequest, tool_call: ModelCall, index: int) -> tuple[Block, str]:
+    arguments = (
+        tool_call.arguments if isinstance(tool_call.arguments, str) else render_json(tool_call.arguments).decode()
+    )
     block = {
         "type": "tool_use",
-        "id": wanted.id or token("toolu_01", 22, digest(call), index),
-        "name": wanted.name,
-        "input": _object(spelled),
+        "id": tool_call.id or make_id("toolu_01", 22, answer_seed(request), index),
+        "name": tool_call.name,
+        "input": _arguments_object(arguments),
         "caller": {"type": "direct"},
     }
-    return block, spelled
+    return block, arguments
 
 
-def _object(spelled: str) -> dict[str, Any]:
-    """Arguments as an object; broken ones are wrapped, since `input` is never anything else."""
+def _arguments_object(arguments: str) -> dict[str, Any]:
+    """The arguments as an object. Broken ones are wrapped, because `input` is always an object."""
     try:
-        value = orjson.loads(spelled or "{}")
+        value = orjson.loads(arguments or "{}")
     except orjson.JSONDecodeError:
         value = None
-    return value if isinstance(value, dict) else {"INVALID_JSON": spelled}
+    return value if isinstance(value, dict) else {"INVALID_JSON": arguments}
 
 
-def _hollow(block: Block) -> Block:
-    """The block as it looks before its deltas."""
+def _empty_block(block: Block) -> Block:
+    """The block as it starts, before its deltas."""
     empty: dict[str, Any] = {"thinking": "", "signature": "", "text": "", "input": {}}
     return {key: empty.get(key, value) for key, value in block.items()}
 
@@ -131,7 +137,7 @@ def _deltas(block: Block, arguments: str) -> Iterator[dict[str, Any]]:
             yield {"type": "input_json_delta", "partial_json": piece}
 
 
-def _reason(turn: Turn) -> str:
+def _reason(turn: ModelTurn) -> str:
     if turn.stop == "length":
         return "max_tokens"
     if turn.stop == "filter" or turn.refusal is not None:
@@ -139,16 +145,16 @@ def _reason(turn: Turn) -> str:
     return "tool_use" if turn.calls else "end_turn"
 
 
-def prompt(call: Received) -> list[Any]:
+def prompt(request: ReceivedRequest) -> list[Any]:
     """The part of the body that the model reads."""
-    return [call.body.get(name) for name in ("system", "messages", "tools")]
+    return [request.body.get(name) for name in ("system", "messages", "tools")]
 
 
-def _used(call: Received, turn: Turn) -> Usage:
-    return used(prompt(call), turn)
+def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
+    return count_usage(prompt(request), turn)
 
 
-def _usage_in(usage: Usage, short: bool = False) -> dict[str, Any]:
+def _render_input_usage(usage: TokenUsage, short: bool = False) -> dict[str, Any]:
     counts: dict[str, Any] = {
         "input_tokens": usage.input - usage.cached,
         "cache_creation_input_tokens": 0,
@@ -156,9 +162,9 @@ def _usage_in(usage: Usage, short: bool = False) -> dict[str, Any]:
     }
     if short:
         return counts
-    written = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
-    return {**counts, "cache_creation": written, "service_tier": "standard", "inference_geo": "global"}
+    created = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
+    return {**counts, "cache_creation": created, "service_tier": "standard", "inference_geo": "global"}
 
 
-def _usage_out(usage: Usage) -> dict[str, Any]:
+def _render_output_usage(usage: TokenUsage) -> dict[str, Any]:
     return {"output_tokens": usage.output, "output_tokens_details": {"thinking_tokens": usage.reasoning}}

@@ -1,7 +1,7 @@
-"""The content blocks of a message, by type, with the keys each may carry.
+"""The content blocks of a message by type, with the keys that each may have.
 
-Blocks that Anthropic's own servers write (search results, code runs) come back in shapes that grow with every tool
-version; of those only the frame is checked.
+The blocks of Anthropic's server tools (search results, code execution) change with every tool version, so only their
+main keys are checked.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dragoman.emulators.anthropic.shape import (
-    Check,
+from dragoman.emulators.anthropic.field_checks import (
+    FieldCheck,
     anything,
     array,
     boolean,
-    filled,
-    join,
+    invalid,
+    join_path,
     mapping,
     matching,
+    non_empty_text,
     nullable,
     one_of,
     record,
     tagged,
     text,
-    wrong,
 )
 
 NAME = r"^[a-zA-Z0-9_-]{1,128}$"
@@ -44,31 +44,33 @@ SERVER_BLOCKS = (*SERVER_CALLS, *SERVER_RESULTS, *SERVER_NOTES)
 
 
 def base64_text(value: Any, at: str) -> None:
-    """Base64 in the standard alphabet; a data URL is the usual mistake."""
+    """Base64 in the standard alphabet. Clients often send a data URL by mistake."""
     text(value, at)
     if re.fullmatch(r"[A-Za-z0-9+/=\s]*", value) is None:
-        raise wrong(at, "Invalid base64 data")
+        raise invalid(at, "Invalid base64 data")
 
 
 def https_url(value: Any, at: str) -> None:
-    """Anthropic fetches over TLS only."""
+    """Anthropic only fetches over TLS."""
     text(value, at)
     if not value.startswith("https://"):
-        raise wrong(at, "Only HTTPS URLs are supported.")
+        raise invalid(at, "Only HTTPS URLs are supported.")
 
 
-def free(*required: str) -> Check:
-    """A block of which only the named keys are looked for."""
+def loose_record(*required: str) -> FieldCheck:
+    """An object that must have these keys, and may have others."""
     return record(dict.fromkeys(required, anything), required=required, loose=True)
 
 
-cache_control: Check = nullable(
+cache_control: FieldCheck = nullable(
     tagged({"ephemeral": record({"type": anything, "ttl": nullable(one_of("5m", "1h"))})}, tag_in_path=True)
 )
-_cached: dict[str, Check] = {"type": anything, "cache_control": cache_control}
+_cached: dict[str, FieldCheck] = {"type": anything, "cache_control": cache_control}
 _citations = nullable(record({"enabled": nullable(boolean)}))
 
-text_block: Check = record({**_cached, "text": text, "citations": nullable(array(free("type")))}, required=("text",))
+text_block: FieldCheck = record(
+    {**_cached, "text": text, "citations": nullable(array(loose_record("type")))}, required=("text",)
+)
 
 _image_source = tagged(
     {
@@ -76,10 +78,12 @@ _image_source = tagged(
             {"type": anything, "data": base64_text, "media_type": one_of(*IMAGE_TYPES)}, required=("data", "media_type")
         ),
         "url": record({"type": anything, "url": https_url}, required=("url",)),
-        "file": record({"type": anything, "file_id": filled}, required=("file_id",)),
+        "file": record({"type": anything, "file_id": non_empty_text}, required=("file_id",)),
     }
 )
-image_block: Check = record({**_cached, "source": _image_source, "transformations": anything}, required=("source",))
+image_block: FieldCheck = record(
+    {**_cached, "source": _image_source, "transformations": anything}, required=("source",)
+)
 
 
 def _inner_blocks(value: Any, at: str) -> None:
@@ -99,10 +103,10 @@ _document_source = tagged(
         ),
         "content": record({"type": anything, "content": _inner_blocks}, required=("content",)),
         "url": record({"type": anything, "url": https_url}, required=("url",)),
-        "file": record({"type": anything, "file_id": filled}, required=("file_id",)),
+        "file": record({"type": anything, "file_id": non_empty_text}, required=("file_id",)),
     }
 )
-document_block: Check = record(
+document_block: FieldCheck = record(
     {
         **_cached,
         "source": _document_source,
@@ -112,7 +116,7 @@ document_block: Check = record(
     },
     required=("source",),
 )
-search_result_block: Check = record(
+search_result_block: FieldCheck = record(
     {
         **_cached,
         "content": array(tagged({"text": text_block})),
@@ -142,7 +146,7 @@ def _result_value(value: Any, at: str) -> None:
         _result_content(value, at)
 
 
-tool_result_block: Check = record(
+tool_result_block: FieldCheck = record(
     {
         **_cached,
         "tool_use_id": matching(r"^[a-zA-Z0-9_-]+$"),
@@ -152,23 +156,23 @@ tool_result_block: Check = record(
     },
     required=("tool_use_id",),
 )
-tool_use_block: Check = record(
+tool_use_block: FieldCheck = record(
     {
         **_cached,
         "id": matching(r"^[a-zA-Z0-9_-]+$"),
         "input": mapping,
         "name": matching(NAME),
-        "caller": nullable(free("type")),
+        "caller": nullable(loose_record("type")),
         "toolset_name": nullable(text),
     },
     required=("id", "input", "name"),
 )
-thinking_block: Check = record(
+thinking_block: FieldCheck = record(
     {"type": anything, "thinking": text, "signature": text}, required=("thinking", "signature")
 )
-redacted_block: Check = record({"type": anything, "data": text}, required=("data",))
+redacted_block: FieldCheck = record({"type": anything, "data": text}, required=("data",))
 
-CONTENT: dict[str, Check] = {
+CONTENT: dict[str, FieldCheck] = {
     "text": text_block,
     "image": image_block,
     "document": document_block,
@@ -177,45 +181,45 @@ CONTENT: dict[str, Check] = {
     "tool_use": tool_use_block,
     "thinking": thinking_block,
     "redacted_thinking": redacted_block,
-    "container_upload": record({**_cached, "file_id": filled}, required=("file_id",)),
-    **dict.fromkeys(SERVER_CALLS, free("id", "name", "input")),
-    **dict.fromkeys(SERVER_RESULTS, free("tool_use_id")),
-    **dict.fromkeys(SERVER_NOTES, free()),
-    "tool_addition": free("tool"),
-    "tool_removal": free("tool"),
+    "container_upload": record({**_cached, "file_id": non_empty_text}, required=("file_id",)),
+    **dict.fromkeys(SERVER_CALLS, loose_record("id", "name", "input")),
+    **dict.fromkeys(SERVER_RESULTS, loose_record("tool_use_id")),
+    **dict.fromkeys(SERVER_NOTES, loose_record()),
+    "tool_addition": loose_record("tool"),
+    "tool_removal": loose_record("tool"),
 }
 
 _block = tagged(CONTENT)
 
 
 def content(value: Any, at: str) -> None:
-    """The content of a message: text, or blocks."""
+    """The content of a message: text or blocks."""
     if isinstance(value, str):
         return
     array(_block)(value, at)
 
 
 def message(value: Any, at: str) -> None:
-    """One message by itself: `role` and `content`, and for system entries the two keys of directives."""
+    """One message: `role` and `content`, and two keys for directives if the role is system."""
     if not isinstance(value, dict):
-        raise wrong(at, "Input does not match the expected shape.")
-    keys: dict[str, Check] = {"role": text, "content": content}
+        raise invalid(at, "Input does not match the expected shape.")
+    keys: dict[str, FieldCheck] = {"role": text, "content": content}
     required = ["role", "content"]
     if value.get("role") == "system":
         keys |= {"output_config": anything, "clear_at": anything}
         required.remove("content")
     record(keys, required=required)(value, at)
     if value["role"] not in ("user", "assistant", "system"):
-        raise wrong(at.split(".")[0], f'Unexpected role "{value["role"]}". Allowed roles are "user" or "assistant"')
+        raise invalid(at.split(".")[0], f'Unexpected role "{value["role"]}". Allowed roles are "user" or "assistant"')
 
 
 def system(value: Any, at: str) -> None:
-    """The system prompt: text, or text blocks."""
+    """The system prompt: text or text blocks."""
     if isinstance(value, str):
         return
     if not isinstance(value, list):
-        raise wrong(at, "Input should be a valid array")
+        raise invalid(at, "Input should be a valid array")
     for index, block in enumerate(value):
-        tagged({"text": text_block}, tag_in_path=False)(block, join(at, index))
+        tagged({"text": text_block}, tag_in_path=False)(block, join_path(at, index))
         if block["text"] == "" and block.get("cache_control"):
-            raise wrong(join(at, index), "cache_control cannot be set for empty text blocks")
+            raise invalid(join_path(at, index), "cache_control cannot be set for empty text blocks")

@@ -1,4 +1,4 @@
-"""The emulated service: paths, bodies of errors, and the two halves (`judge.py`, `answer.py`) put together."""
+"""The emulated Anthropic API: its paths and errors, the judge and the answers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.anthropic import answer, judge
-from dragoman.emulators.anthropic.shape import Fault
-from dragoman.emulators.provider import FaultKind, Operation, Options, Provider, Received, Refused, Turn
-from dragoman.emulators.usage import digest, weight
-from dragoman.emulators.wire import sse, token
+from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
+from dragoman.emulators.usage import answer_seed, count_tokens
+from dragoman.emulators.wire import make_id, render_sse_event
 
 _PATHS = {
     "/v1/messages": Operation.GENERATE,
     "/v1/messages/count_tokens": Operation.COUNT,
 }
-_ON_VERTEX = re.compile(r"/publishers/anthropic/models/(?P<model>[^/:]+):(?P<verb>rawPredict|streamRawPredict)$")
+_VERTEX_PATH = re.compile(r"/publishers/anthropic/models/(?P<model>[^/:]+):(?P<verb>rawPredict|streamRawPredict)$")
 _KNOWN_MODELS = (
     "claude-opus-5",
     "claude-sonnet-5",
@@ -61,91 +69,93 @@ class Anthropic:
         {"model": "claude-sonnet-5", "max_tokens": 256, "messages": [{"role": "user", "content": "Hello"}]},
     )
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: EmulatorOptions) -> None:
         self.options = options
 
-    def owns(self, method: str, path: str) -> Operation | None:
+    def operation_of(self, method: str, path: str) -> Operation | None:
         if path == "/v1/models" and method == "GET":
             return Operation.MODELS
-        on_vertex = _ON_VERTEX.search(path)
+        on_vertex = _VERTEX_PATH.search(path)
         if on_vertex is not None:
             return Operation.STREAM if on_vertex["verb"] == "streamRawPredict" else Operation.GENERATE
         return _PATHS.get(path)
 
-    def read(
+    def parse_request(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> Received | Refused:
-        operation = self.owns(method, path) or Operation.GENERATE
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
         if operation is Operation.MODELS:
-            return Received(method, path, query, headers, raw, None, "", False, operation)
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
         if method != "POST":
-            return self.fault(FaultKind.METHOD, None)
+            return self.render_fault(FaultKind.METHOD, None)
         try:
             body = orjson.loads(raw)
-        except orjson.JSONDecodeError as broken:
-            return refusal(Fault(f"The request body is not valid JSON: {broken}"))
+        except orjson.JSONDecodeError as error:
+            return render_refusal(AnthropicRefusal(f"The request body is not valid JSON: {error}"))
         if not isinstance(body, dict):
-            return refusal(Fault("Input does not match the expected shape."))
-        on_vertex = _ON_VERTEX.search(path)
+            return render_refusal(AnthropicRefusal("Input does not match the expected shape."))
+        on_vertex = _VERTEX_PATH.search(path)
         model = on_vertex["model"] if on_vertex else body.get("model")
         streams = operation is not Operation.COUNT and body.get("stream") is True
-        return Received(
+        return ReceivedRequest(
             method, path, query, headers, raw, body, model if isinstance(model, str) else "", streams, operation
         )
 
-    def judge(self, call: Received) -> Refused | None:
-        if call.body is None:
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.body is None:
             return None
         try:
             if self.options.strict:
-                judge.check(call, self.options)
-            elif not self.options.knows(call.model):
-                return self.fault(FaultKind.MODEL, call)
-        except Fault as fault:
-            return refusal(fault, digest(call))
+                judge.check(request, self.options)
+            elif not self.options.knows(request.model):
+                return self.render_fault(FaultKind.MODEL, request)
+        except AnthropicRefusal as refusal:
+            return render_refusal(refusal, answer_seed(request))
         return None
 
-    def whole(self, call: Received, turn: Turn) -> Any:
-        return answer.whole(call, turn)
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return answer.render_answer(request, turn)
 
-    def stream(self, call: Received, turn: Turn) -> Iterable[bytes]:
-        return answer.stream(call, turn)
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        return answer.render_stream(request, turn)
 
-    def stream_error(self, kind: FaultKind, call: Received) -> bytes:
-        return sse(self.fault(kind, call).body, event="error")
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        return render_sse_event(self.render_fault(kind, request).body, event="error")
 
-    def fault(self, kind: FaultKind, call: Received | None) -> Refused:
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         status, name, sentence = _FAULTS[kind]
-        model = call.model if call else "unknown"
-        refused = refusal(Fault(sentence.format(model=model), status, name), digest(call) if call else "")
+        model = request.model if request else "unknown"
+        refused = render_refusal(
+            AnthropicRefusal(sentence.format(model=model), status, name), answer_seed(request) if request else ""
+        )
         if kind is FaultKind.RATE:
             refused.headers.update({"retry-after": "1", "anthropic-ratelimit-requests-remaining": "0"})
         return refused
 
-    def models(self) -> Any:
+    def list_models(self) -> Any:
         entries = [
             {"type": "model", "id": model, "display_name": model, "created_at": "2026-01-01T00:00:00Z"}
             for model in self.options.models or _KNOWN_MODELS
         ]
         return {"data": entries, "has_more": False, "first_id": entries[0]["id"], "last_id": entries[-1]["id"]}
 
-    def count(self, call: Received) -> Any:
-        return {"input_tokens": max(1, weight(answer.prompt(call)))}
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        return {"input_tokens": max(1, count_tokens(answer.prompt(request)))}
 
-    def headers(self, call: Received) -> dict[str, str]:
-        return {"request-id": token("req_01", 22, digest(call)), "anthropic-organization-id": "emulated"}
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
+        return {"request-id": make_id("req_01", 22, answer_seed(request)), "anthropic-organization-id": "emulated"}
 
 
-def refusal(fault: Fault, seed: str = "") -> Refused:
-    """A fault as the service sends it."""
-    request = token("req_01", 22, seed, fault.message)
+def render_refusal(refusal: AnthropicRefusal, seed: str = "") -> ErrorResponse:
+    """The refusal as the service sends it."""
+    request = make_id("req_01", 22, seed, refusal.message)
     headers = {"request-id": request}
-    if 400 <= fault.status < 429:
+    if 400 <= refusal.status < 429:
         headers["x-should-retry"] = "false"
-    body = {"type": "error", "error": {"type": fault.kind, "message": fault.message}, "request_id": request}
-    return Refused(fault.status, body, headers)
+    body = {"type": "error", "error": {"type": refusal.kind, "message": refusal.message}, "request_id": request}
+    return ErrorResponse(refusal.status, body, headers)
 
 
-def provider(options: Options) -> Provider:
-    """Anthropic's Messages API, set up."""
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of `api.anthropic.com`."""
     return Anthropic(options)

@@ -1,30 +1,30 @@
-"""The top level of a request: known fields in the order the service looks at them, then unknown ones."""
+"""The top-level fields of a request: known ones in the order in which the service checks them, then unknown ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dragoman.emulators.anthropic import blocks
-from dragoman.emulators.anthropic.shape import (
-    Check,
+from dragoman.emulators.anthropic.field_checks import (
+    FieldCheck,
     anything,
     array,
     boolean,
-    filled,
     integer,
+    invalid,
     mapping,
+    non_empty_text,
     nullable,
+    number_between,
     one_of,
     record,
     refuse_extras,
     tagged,
     text,
-    within,
-    wrong,
 )
 from dragoman.emulators.anthropic.tools import tool_choice, tools
 
-# Fields that exist only for requests that ask for a beta: by the header's prefix, or by the route `?beta=true`.
+# Fields that need a beta: the header names it by one of these prefixes, or the path ends with `?beta=true`.
 BETAS = {
     "context_management": ("context-management-", "compact-"),
     "mcp_servers": ("mcp-client-",),
@@ -39,13 +39,13 @@ BETAS = {
 def _messages(value: Any, at: str) -> None:
     array(blocks.message)(value, at)
     if not value:
-        raise wrong(at, "at least one message is required")
+        raise invalid(at, "at least one message is required")
     if len(value) > 100_000:
-        raise wrong(at, "List should have at most 100000 items after validation")
+        raise invalid(at, "List should have at most 100000 items after validation")
 
 
-_shown: dict[str, Check] = {"type": anything, "display": nullable(text), "block_binding": anything}
-thinking: Check = tagged(
+_shown: dict[str, FieldCheck] = {"type": anything, "display": nullable(text), "block_binding": anything}
+thinking: FieldCheck = tagged(
     {
         "enabled": record({**_shown, "budget_tokens": integer(1024)}, required=("budget_tokens",)),
         "adaptive": record(_shown),
@@ -54,7 +54,7 @@ thinking: Check = tagged(
     }
 )
 _format = nullable(tagged({"json_schema": record({"type": anything, "schema": mapping}, required=("schema",))}))
-output_config: Check = nullable(
+output_config: FieldCheck = nullable(
     record(
         {
             "effort": nullable(one_of("low", "medium", "high", "xhigh", "max")),
@@ -64,8 +64,8 @@ output_config: Check = nullable(
     )
 )
 
-FIELDS: dict[str, Check] = {
-    "model": filled,
+FIELDS: dict[str, FieldCheck] = {
+    "model": non_empty_text,
     "tool_choice": tool_choice,
     "tools": tools,
     "messages": _messages,
@@ -76,10 +76,10 @@ FIELDS: dict[str, Check] = {
     "max_tokens": integer(0),
     "metadata": nullable(record({"user_id": nullable(text)})),
     "stop_sequences": nullable(array(text)),
-    "temperature": within(0, 1),
+    "temperature": number_between(0, 1),
     "service_tier": nullable(one_of("auto", "standard_only")),
     "top_k": integer(0),
-    "top_p": within(0, 1),
+    "top_p": number_between(0, 1),
     "stream": boolean,
     "container": anything,
     "inference_geo": nullable(text),
@@ -91,11 +91,11 @@ _REQUIRED = ("model", "messages", "max_tokens")
 
 
 def check_fields(body: dict[str, Any], beta: str, beta_route: bool, counting: bool, model_in_path: bool) -> None:
-    """Every field by itself. `beta` is the text of the `anthropic-beta` header."""
+    """Check each field. `beta` is the text of the `anthropic-beta` header."""
     known = {name: FIELDS[name] for name in _COUNT} if counting else dict(FIELDS)
     required = [name for name in _REQUIRED if name in known]
     if model_in_path:
-        known = {"anthropic_version": filled, "anthropic_beta": anything, **known}
+        known = {"anthropic_version": non_empty_text, "anthropic_beta": anything, **known}
         known.pop("model")
         required = ["anthropic_version", *required[1:]]
     known |= {name: anything for name, marks in BETAS.items() if beta_route or any(mark in beta for mark in marks)}
@@ -103,5 +103,5 @@ def check_fields(body: dict[str, Any], beta: str, beta_route: bool, counting: bo
         if name in body:
             check(body[name], name)
         elif name in required:
-            raise wrong(name, "Field required")
+            raise invalid(name, "Field required")
     refuse_extras(body, known, "")

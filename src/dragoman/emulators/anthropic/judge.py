@@ -1,39 +1,39 @@
-"""The whole validation, in the order in which the service reports faults: fields, conversation, capabilities."""
+"""The whole validation, in the order in which the service reports errors: fields, conversation, capabilities."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dragoman.emulators.anthropic import thinking
-from dragoman.emulators.anthropic.claude import Claude, claude
 from dragoman.emulators.anthropic.conversation import check_conversation
+from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.anthropic.fields import check_fields
-from dragoman.emulators.anthropic.schemas import compilable, well_formed
-from dragoman.emulators.anthropic.shape import Fault
-from dragoman.emulators.anthropic.tools import check_set, check_strict
-from dragoman.emulators.provider import Operation, Options, Received
+from dragoman.emulators.anthropic.models import ClaudeModel, claude_model
+from dragoman.emulators.anthropic.schemas import check_compilable, check_schema
+from dragoman.emulators.anthropic.tools import check_strict, check_tool_set
+from dragoman.emulators.provider import EmulatorOptions, Operation, ReceivedRequest
 
 MAX_OUTPUT = 128_000
 MAX_CACHE_MARKS = 4
 
 
-def check(call: Received, options: Options) -> None:
-    """Raises the first `Fault`; returns quietly if the request is good."""
-    body: dict[str, Any] = call.body
-    beta = f"{call.headers.get('anthropic-beta', '')} {body.get('anthropic_beta', '')}"
-    counting = call.operation is Operation.COUNT
-    check_fields(body, beta, "beta" in call.query, counting, model_in_path="/publishers/" in call.path)
-    if not options.knows(call.model):
-        raise Fault(f"model: {call.model}", 404, "not_found_error")
-    model = claude(call.model)
+def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
+    """Raises the first `AnthropicRefusal`, or returns if the request is valid."""
+    body: dict[str, Any] = request.body
+    beta = f"{request.headers.get('anthropic-beta', '')} {body.get('anthropic_beta', '')}"
+    counting = request.operation is Operation.COUNT
+    check_fields(body, beta, "beta" in request.query, counting, model_in_path="/publishers/" in request.path)
+    if not options.knows(request.model):
+        raise AnthropicRefusal(f"model: {request.model}", 404, "not_found_error")
+    model = claude_model(request.model)
     check_conversation(body["messages"], model)
     thinking.check_blocks(body["messages"], model, options.strict_signatures)
     _check_cache_marks(body)
-    check_set(body)
+    check_tool_set(body)
     _check_capabilities(body, model, beta)
 
 
-def _check_capabilities(body: dict[str, Any], model: Claude, beta: str) -> None:
+def _check_capabilities(body: dict[str, Any], model: ClaudeModel, beta: str) -> None:
     thinking.check_config(body, model, beta)
     _check_sampling(body, model)
     _check_limit(body, model)
@@ -41,23 +41,25 @@ def _check_capabilities(body: dict[str, Any], model: Claude, beta: str) -> None:
     check_strict(body.get("tools") or [])
     form = (body.get("output_config") or {}).get("format")
     if form:
-        well_formed(form["schema"], "output_config.format.schema")
-        compilable(form["schema"], "output_config.format.schema")
+        check_schema(form["schema"], "output_config.format.schema")
+        check_compilable(form["schema"], "output_config.format.schema")
 
 
-def _check_sampling(body: dict[str, Any], model: Claude) -> None:
+def _check_sampling(body: dict[str, Any], model: ClaudeModel) -> None:
     if model.since(4, 7):
         for name, default in (("temperature", 1), ("top_p", 1), ("top_k", None)):
             if name in body and body[name] != default:
-                raise Fault(f"`{name}` is deprecated for this model.")
+                raise AnthropicRefusal(f"`{name}` is deprecated for this model.")
     if model.since(4, 1) and "temperature" in body and "top_p" in body:
-        raise Fault("`temperature` and `top_p` cannot both be specified for this model. Please use only one.")
+        raise AnthropicRefusal(
+            "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
+        )
 
 
-def _check_limit(body: dict[str, Any], model: Claude) -> None:
+def _check_limit(body: dict[str, Any], model: ClaudeModel) -> None:
     limit = body.get("max_tokens", 0)
     if model.version is not None and limit > MAX_OUTPUT:
-        raise Fault(
+        raise AnthropicRefusal(
             f"max_tokens: {limit} > {MAX_OUTPUT}, which is the maximum allowed number of output tokens for {model.name}"
         )
 
@@ -66,7 +68,9 @@ def _check_container(body: dict[str, Any]) -> None:
     if isinstance(body.get("container"), str) and not any(
         "code_execution" in str(tool.get("type")) for tool in body.get("tools") or []
     ):
-        raise Fault("container: Container identifier can only be provided when using the code execution tool")
+        raise AnthropicRefusal(
+            "container: Container identifier can only be provided when using the code execution tool"
+        )
 
 
 def _check_cache_marks(body: dict[str, Any]) -> None:
@@ -77,4 +81,4 @@ def _check_cache_marks(body: dict[str, Any]) -> None:
             places.extend(message["content"])
     found = sum(bool(place.get("cache_control")) for place in places)
     if found > MAX_CACHE_MARKS:
-        raise Fault(f"A maximum of 4 blocks with cache_control may be provided. Found {found}.")
+        raise AnthropicRefusal(f"A maximum of 4 blocks with cache_control may be provided. Found {found}.")

@@ -1,11 +1,11 @@
-"""JSON Schema as Anthropic reads it: well-formed everywhere, compilable to a grammar where it is strict."""
+"""Anthropic's checks of JSON Schemas: every one must be valid, a strict one must compile to a grammar."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.anthropic.shape import wrong
+from dragoman.emulators.anthropic.field_checks import invalid
 
 _TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
@@ -15,10 +15,10 @@ _MAPS = ("properties", "$defs", "definitions", "patternProperties")
 _SINGLE = ("items", "additionalProperties", "not", "propertyNames", "contains", "if", "then", "else")
 
 
-def well_formed(schema: dict[str, Any], at: str) -> None:
-    """Valid JSON Schema draft 2020-12, as far as the common mistakes go."""
+def check_schema(schema: dict[str, Any], at: str) -> None:
+    """The schema has none of the common mistakes against JSON Schema draft 2020-12."""
     if not all(_is_schema(node) for node in nodes(schema)):
-        raise wrong(
+        raise invalid(
             at,
             "JSON schema is invalid. It must match JSON Schema draft 2020-12 "
             "(https://json-schema.org/draft/2020-12). Learn more about tool use at "
@@ -83,8 +83,8 @@ def _containers_fit(node: dict[str, Any]) -> bool:
     )
 
 
-def optional_count(schema: dict[str, Any]) -> int:
-    """Parameters that may be left out, at any depth."""
+def count_optional(schema: dict[str, Any]) -> int:
+    """How many parameters are optional, at any depth."""
     return sum(
         name not in node.get("required", [])
         for node in nodes(schema)
@@ -93,8 +93,8 @@ def optional_count(schema: dict[str, Any]) -> int:
     )
 
 
-def union_count(schema: dict[str, Any]) -> int:
-    """Parameters with a list of types or alternatives, at any depth."""
+def count_unions(schema: dict[str, Any]) -> int:
+    """How many parameters have several types or alternatives, at any depth."""
     return sum(
         isinstance(value, dict) and (isinstance(value.get("type"), list) or "anyOf" in value)
         for node in nodes(schema)
@@ -103,40 +103,40 @@ def union_count(schema: dict[str, Any]) -> int:
     )
 
 
-def compilable(schema: dict[str, Any], at: str) -> None:
-    """What the grammar compiler refuses in one schema, whatever its size."""
-    loop = _loop(schema)
+def check_compilable(schema: dict[str, Any], at: str) -> None:
+    """The grammar compiler accepts the schema."""
+    loop = _find_cycle(schema)
     if loop:
-        raise wrong(
+        raise invalid(
             at,
             f"Invalid schema: Circular reference detected in schema definitions: {' -> '.join(loop)}. "
             "Recursive schemas are not supported.",
         )
     for node in nodes(schema):
-        _compilable_node(node, at)
+        _check_compilable_node(node, at)
 
 
-def _compilable_node(node: Any, at: str) -> None:
+def _check_compilable_node(node: Any, at: str) -> None:
     if not isinstance(node, dict):
         return
     if "oneOf" in node:
-        raise wrong(at, "Schema type 'oneOf' is not supported")
+        raise invalid(at, "Schema type 'oneOf' is not supported")
     if any(isinstance(value, bool) for value in node.get("properties", {}).values()):
-        raise wrong(at, "For 'object' type, property 'properties' is not supported")
+        raise invalid(at, "For 'object' type, property 'properties' is not supported")
     if node.get("type") == "object" and node.get("additionalProperties") is not False:
-        raise wrong(at, "For 'object' type, 'additionalProperties' must be explicitly set to false")
+        raise invalid(at, "For 'object' type, 'additionalProperties' must be explicitly set to false")
 
 
-def _loop(schema: dict[str, Any]) -> list[str]:
-    """The names of definitions that lead back to themselves, empty if none does."""
+def _find_cycle(schema: dict[str, Any]) -> list[str]:
+    """The names of definitions that form a cycle; empty if there is none."""
     table = {
         f"#/{place}/{name}": node for place in ("$defs", "definitions") for name, node in schema.get(place, {}).items()
     }
-    points = {ref: {inner for inner in _refs(node) if inner in table} for ref, node in table.items()}
-    for start in points:
-        trail = _trail_back(start, points)
-        if trail:
-            return [ref.rsplit("/", 1)[1] for ref in trail]
+    references = {ref: {inner for inner in _refs(node) if inner in table} for ref, node in table.items()}
+    for start in references:
+        path = _path_back(start, references)
+        if path:
+            return [ref.rsplit("/", 1)[1] for ref in path]
     return []
 
 
@@ -146,15 +146,15 @@ def _refs(node: Any) -> Iterator[str]:
             yield inner["$ref"]
 
 
-def _trail_back(start: str, points: dict[str, set[str]]) -> list[str]:
-    trails = [[start]]
+def _path_back(start: str, references: dict[str, set[str]]) -> list[str]:
+    paths = [[start]]
     seen: set[str] = set()
-    while trails:
-        trail = trails.pop()
-        for following in sorted(points[trail[-1]]):
+    while paths:
+        path = paths.pop()
+        for following in sorted(references[path[-1]]):
             if following == start:
-                return [*trail, start]
+                return [*path, start]
             if following not in seen:
                 seen.add(following)
-                trails.append([*trail, following])
+                paths.append([*path, following])
     return []

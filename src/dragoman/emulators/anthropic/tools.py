@@ -1,4 +1,4 @@
-"""Tool definitions: the wrapper, the root of the schema, and what the strict compiler can and cannot do."""
+"""Tool definitions: the wrapper, the root of the schema, and the limits of strict tools."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from typing import Any
 
 from dragoman.emulators.anthropic.blocks import NAME, cache_control
-from dragoman.emulators.anthropic.schemas import compilable, optional_count, union_count, well_formed
-from dragoman.emulators.anthropic.shape import (
-    Check,
-    Fault,
+from dragoman.emulators.anthropic.field_checks import (
+    AnthropicRefusal,
+    FieldCheck,
     anything,
     array,
     boolean,
-    join,
+    invalid,
+    join_path,
     matching,
     nullable,
     record,
     tagged,
     text,
-    wrong,
 )
+from dragoman.emulators.anthropic.schemas import check_compilable, check_schema, count_optional, count_unions
 
 MAX_STRICT, MAX_OPTIONAL, MAX_UNIONS = 20, 24, 16
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -59,28 +59,28 @@ _SERVER_TOOLS = (
 
 
 def input_schema(value: Any, at: str) -> None:
-    """The root must be an object schema, spelled out; alternatives may stand only further down."""
+    """The root is an object schema with an explicit type and without alternatives."""
     if not isinstance(value, dict):
-        raise wrong(at, "Input does not match the expected shape.")
+        raise invalid(at, "Input does not match the expected shape.")
     if "type" not in value:
-        raise wrong(join(at, "type"), "Field required")
+        raise invalid(join_path(at, "type"), "Field required")
     if value["type"] != "object":
-        raise wrong(join(at, "type"), "Input should be 'object'")
+        raise invalid(join_path(at, "type"), "Input should be 'object'")
     if any(key in value for key in ("oneOf", "allOf", "anyOf")):
-        raise wrong(at, "input_schema does not support oneOf, allOf, or anyOf at the top level")
+        raise invalid(at, "input_schema does not support oneOf, allOf, or anyOf at the top level")
     _properties(value, at)
-    well_formed(value, at)
+    check_schema(value, at)
 
 
 def _properties(schema: dict[str, Any], at: str) -> None:
     properties = schema.get("properties", {})
     if not isinstance(properties, dict):
-        raise wrong(join(at, "properties"), "Input should be a valid dictionary")
+        raise invalid(join_path(at, "properties"), "Input should be a valid dictionary")
     if not all(_PROPERTY.fullmatch(name) for name in properties):
-        raise wrong(join(at, "properties"), "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'")
+        raise invalid(join_path(at, "properties"), "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'")
 
 
-_custom: Check = record(
+_custom: FieldCheck = record(
     {
         "type": anything,
         "name": matching(NAME),
@@ -95,11 +95,11 @@ _custom: Check = record(
     },
     required=("name", "input_schema"),
 )
-_server: Check = record({"name": text, "cache_control": cache_control}, loose=True)
-tools: Check = array(tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server)}, default="custom"))
+_server: FieldCheck = record({"name": text, "cache_control": cache_control}, loose=True)
+tools: FieldCheck = array(tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server)}, default="custom"))
 
-_parallel: dict[str, Check] = {"type": anything, "disable_parallel_tool_use": nullable(boolean)}
-tool_choice: Check = tagged(
+_parallel: dict[str, FieldCheck] = {"type": anything, "disable_parallel_tool_use": nullable(boolean)}
+tool_choice: FieldCheck = tagged(
     {
         "auto": record(_parallel),
         "any": record(_parallel),
@@ -109,19 +109,19 @@ tool_choice: Check = tagged(
 )
 
 
-def check_set(body: dict[str, Any]) -> None:
-    """The tools as a set, and the choice among them."""
+def check_tool_set(body: dict[str, Any]) -> None:
+    """Tool names are unique, and the tool choice names one of them."""
     declared: list[dict[str, Any]] = body.get("tools") or []
     names = [tool["name"] for tool in declared if "name" in tool]
     if len(set(names)) < len(names):
-        raise Fault("tools: Tool names must be unique.")
+        raise AnthropicRefusal("tools: Tool names must be unique.")
     if any(tool.get("defer_loading") and tool.get("cache_control") for tool in declared):
-        raise Fault("Tools with defer_loading cannot use prompt caching")
+        raise AnthropicRefusal("Tools with defer_loading cannot use prompt caching")
     choice = body.get("tool_choice")
     if choice and not declared and not body.get("mcp_servers"):
-        raise Fault("tool_choice may only be specified while providing tools")
+        raise AnthropicRefusal("tool_choice may only be specified while providing tools")
     if choice and choice["type"] == "tool" and choice["name"] not in names and not _has_toolset(declared):
-        raise Fault(f"Tool '{choice['name']}' not found in provided tools")
+        raise AnthropicRefusal(f"Tool '{choice['name']}' not found in provided tools")
 
 
 def _has_toolset(declared: list[dict[str, Any]]) -> bool:
@@ -129,22 +129,20 @@ def _has_toolset(declared: list[dict[str, Any]]) -> bool:
 
 
 def check_strict(declared: list[dict[str, Any]]) -> None:
-    """The limits of the grammar compiler, over all strict tools together and over each one."""
-    strict = {
-        i: tool["input_schema"] for i, tool in enumerate(declared) if tool.get("strict") and "input_schema" in tool
-    }
+    """The limits of the grammar compiler: for each strict tool, and for all together."""
+    strict = {i: tool["input_schema"] for i, tool in enumerate(declared) if _is_strict(tool)}
     if len(strict) > MAX_STRICT:
-        raise Fault(
+        raise AnthropicRefusal(
             f"Too many strict tools ({len(strict)}). The maximum number of strict tools supported is {MAX_STRICT}. "
             "Try reducing the number of tools marked as strict."
         )
     for index, schema in strict.items():
-        compilable(schema, f"tools.{index}.custom")
-    optional = [optional_count(schema) for schema in strict.values()]
-    unions = [union_count(schema) for schema in strict.values()]
+        check_compilable(schema, f"tools.{index}.custom")
+    optional = [count_optional(schema) for schema in strict.values()]
+    unions = [count_unions(schema) for schema in strict.values()]
     _check_totals(sum(optional), sum(unions))
     if any(n >= MAX_OPTIONAL for n in optional) or any(n >= MAX_UNIONS for n in unions):
-        raise Fault(
+        raise AnthropicRefusal(
             "Schema is too complex for compilation. Try reducing the number of tools or simplifying tool schemas."
         )
 
@@ -155,12 +153,12 @@ def _is_strict(tool: dict[str, Any]) -> bool:
 
 def _check_totals(optional: int, unions: int) -> None:
     if optional > MAX_OPTIONAL:
-        raise Fault(
+        raise AnthropicRefusal(
             f"Schemas contains too many optional parameters ({optional}), which would make grammar compilation "
             f"inefficient. Reduce the number of optional parameters in your tool schemas (limit: {MAX_OPTIONAL})."
         )
     if unions > MAX_UNIONS:
-        raise Fault(
+        raise AnthropicRefusal(
             f"Schemas contains too many parameters with union types ({unions} parameters with type arrays or anyOf). "
             "This causes exponential compilation cost. Reduce the number of nullable or union-typed parameters "
             f"(limit: {MAX_UNIONS} parameters with unions)."

@@ -1,4 +1,4 @@
-"""Gemini `generateContent` and `streamGenerateContent`, in the manner of AI Studio and of Vertex."""
+"""Gemini `generateContent` and `streamGenerateContent`, as AI Studio and Vertex serve them."""
 
 from dragoman.emulators.gemini.emulator import Gemini, Vertex, provider, vertex
 

@@ -1,5 +1,7 @@
-"""What Gemini says, whole or in chunks. Calls arrive whole; thoughts come first; the signature rides on the first
-call of the step, or on the last of the text."""
+"""Answers in Gemini format: whole or in chunks.
+
+Calls arrive whole, thoughts come first. The signature is on the first call, or on the last text if there is no call.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +10,29 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.gemini.flavour import Manner, model_of
+from dragoman.emulators.gemini.flavour import Flavour, model_of
 from dragoman.emulators.gemini.thoughts import sign
-from dragoman.emulators.provider import Received, ToolCall, Turn
-from dragoman.emulators.usage import digest, used, weight
-from dragoman.emulators.wire import compact, fragments, token
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
+from dragoman.emulators.wire import fragments, make_id, render_json
 
 Part = dict[str, Any]
 _LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
-def whole(call: Received, turn: Turn, manner: Manner) -> dict[str, Any]:
-    """The answer in one piece."""
-    return _chunk(call, turn, manner, _parts(call, turn, manner), _reason(turn))
+def render_answer(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> dict[str, Any]:
+    """The whole answer."""
+    return _chunk(request, turn, flavour, _parts(request, turn, flavour), _reason(turn))
 
 
-def chunks(call: Received, turn: Turn, manner: Manner) -> Iterator[dict[str, Any]]:
-    """The same answer in chunks; the last one carries the finish reason."""
-    pieces = [piece for part in _parts(call, turn, manner) for piece in _cut(part)]
+def render_chunks(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> Iterator[dict[str, Any]]:
+    """The same answer in chunks. The last one carries the finish reason."""
+    pieces = [piece for part in _parts(request, turn, flavour) for piece in _cut(part)]
     if not pieces:
         pieces = [{"text": ""}]
     for piece in pieces[:-1]:
-        yield _chunk(call, turn, manner, [piece], None)
-    yield _chunk(call, turn, manner, pieces[-1:], _reason(turn))
+        yield _chunk(request, turn, flavour, [piece], None)
+    yield _chunk(request, turn, flavour, pieces[-1:], _reason(turn))
 
 
 def _cut(part: Part) -> Iterator[Part]:
@@ -44,55 +46,57 @@ def _cut(part: Part) -> Iterator[Part]:
         yield {"text": "", **rest, "thoughtSignature": part["thoughtSignature"]}
 
 
-def _chunk(call: Received, turn: Turn, manner: Manner, parts: list[Part], reason: str | None) -> dict[str, Any]:
+def _chunk(
+    request: ReceivedRequest, turn: ModelTurn, flavour: Flavour, parts: list[Part], reason: str | None
+) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
     if reason:
         candidate["finishReason"] = reason
     if reason == "MALFORMED_FUNCTION_CALL":
-        broken = next(wanted for wanted in turn.calls if _arguments(wanted) is None)
+        broken = next(tool_call for tool_call in turn.calls if _arguments(tool_call) is None)
         candidate["finishMessage"] = f"Malformed function call: {broken.name}({broken.arguments})"
-    made = {
+    chunk = {
         "candidates": [candidate],
-        "usageMetadata": _usage(call, turn, manner),
-        "modelVersion": call.model,
-        "responseId": token("", 22, digest(call)),
+        "usageMetadata": _render_usage(request, turn, flavour),
+        "modelVersion": request.model,
+        "responseId": make_id("", 22, answer_seed(request)),
     }
-    return {**made, "createTime": "2026-01-01T00:00:00.000000Z"} if manner.is_vertex else made
+    return {**chunk, "createTime": "2026-01-01T00:00:00.000000Z"} if flavour.is_vertex else chunk
 
 
-def _parts(call: Received, turn: Turn, manner: Manner) -> list[Part]:
+def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[Part]:
     parts: list[Part] = []
     if turn.reasoning is not None:
         parts.append({"text": turn.reasoning, "thought": True})
-    said = turn.says or turn.refusal
-    if said:
-        parts.append({"text": said})
+    text = turn.visible_text or turn.refusal
+    if text:
+        parts.append({"text": text})
     if _reason(turn) != "MALFORMED_FUNCTION_CALL":
-        parts.extend(_call_part(call, wanted, index) for index, wanted in enumerate(turn.calls))
-    _attach_signature(parts, call, turn, manner)
+        parts.extend(_call_part(request, tool_call, index) for index, tool_call in enumerate(turn.calls))
+    _attach_signature(parts, request, turn, flavour)
     return parts
 
 
-def _attach_signature(parts: list[Part], call: Received, turn: Turn, manner: Manner) -> None:
-    if turn.reasoning is None and not model_of(call.model).since(3):
+def _attach_signature(parts: list[Part], request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> None:
+    if turn.reasoning is None and not model_of(request.model).since(3):
         return
-    spoken = [part for part in parts if not part.get("thought")]
-    bearer = next((part for part in spoken if "functionCall" in part), spoken[-1] if spoken else None)
-    if bearer is not None:
-        bearer["thoughtSignature"] = sign(manner, call.model, compact(bearer).decode())
+    visible = [part for part in parts if not part.get("thought")]
+    signed_part = next((part for part in visible if "functionCall" in part), visible[-1] if visible else None)
+    if signed_part is not None:
+        signed_part["thoughtSignature"] = sign(flavour, request.model, render_json(signed_part).decode())
 
 
-def _call_part(call: Received, wanted: ToolCall, index: int) -> Part:
-    made: dict[str, Any] = {"name": wanted.name, "args": _arguments(wanted) or {}}
-    issued = wanted.id
-    if issued is None and model_of(call.model).since(3):
-        issued = token("", 8, digest(call), index, alphabet=_LOWER)
-    return {"functionCall": {**made, "id": issued} if issued else made}
+def _call_part(request: ReceivedRequest, tool_call: ModelCall, index: int) -> Part:
+    function_call: dict[str, Any] = {"name": tool_call.name, "args": _arguments(tool_call) or {}}
+    call_id = tool_call.id
+    if call_id is None and model_of(request.model).since(3):
+        call_id = make_id("", 8, answer_seed(request), index, alphabet=_LOWER)
+    return {"functionCall": {**function_call, "id": call_id} if call_id else function_call}
 
 
-def _arguments(wanted: ToolCall) -> dict[str, Any] | None:
-    """The arguments as an object; None where they are broken on purpose."""
-    value = wanted.arguments
+def _arguments(tool_call: ModelCall) -> dict[str, Any] | None:
+    """The arguments as an object; None if the script broke them."""
+    value = tool_call.arguments
     if isinstance(value, str):
         try:
             value = orjson.loads(value or "{}")
@@ -101,24 +105,24 @@ def _arguments(wanted: ToolCall) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _reason(turn: Turn) -> str:
+def _reason(turn: ModelTurn) -> str:
     if turn.stop == "length":
         return "MAX_TOKENS"
     if turn.stop == "filter" or turn.refusal is not None:
         return "SAFETY"
-    if any(_arguments(wanted) is None for wanted in turn.calls):
+    if any(_arguments(tool_call) is None for tool_call in turn.calls):
         return "MALFORMED_FUNCTION_CALL"
     return "STOP"
 
 
-def prompt(call: Received) -> list[Any]:
+def prompt(request: ReceivedRequest) -> list[Any]:
     """The part of the body that the model reads."""
-    body = call.body.get("generateContentRequest") or call.body
+    body = request.body.get("generateContentRequest") or request.body
     return [body.get(name) for name in ("systemInstruction", "system_instruction", "contents", "tools")]
 
 
-def _usage(call: Received, turn: Turn, manner: Manner) -> dict[str, Any]:
-    usage = used(prompt(call), turn)
+def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> dict[str, Any]:
+    usage = count_usage(prompt(request), turn)
     counts: dict[str, Any] = {
         "promptTokenCount": usage.input,
         "candidatesTokenCount": usage.output - usage.reasoning,
@@ -129,11 +133,11 @@ def _usage(call: Received, turn: Turn, manner: Manner) -> dict[str, Any]:
         counts["thoughtsTokenCount"] = usage.reasoning
     if usage.cached:
         counts["cachedContentTokenCount"] = usage.cached
-    return {**counts, "trafficType": "ON_DEMAND"} if manner.is_vertex else {**counts, "serviceTier": "standard"}
+    return {**counts, "trafficType": "ON_DEMAND"} if flavour.is_vertex else {**counts, "serviceTier": "standard"}
 
 
-def count(call: Received, manner: Manner) -> dict[str, Any]:
+def render_count(request: ReceivedRequest, flavour: Flavour) -> dict[str, Any]:
     """The body of `countTokens`."""
-    total = max(1, weight(prompt(call)))
+    total = max(1, count_tokens(prompt(request)))
     counted = {"totalTokens": total, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": total}]}
-    return {**counted, "totalBillableCharacters": total * 4} if manner.is_vertex else counted
+    return {**counted, "totalBillableCharacters": total * 4} if flavour.is_vertex else counted

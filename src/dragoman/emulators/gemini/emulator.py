@@ -1,4 +1,4 @@
-"""The emulated service in both manners: paths, framing, and errors in Google's shape."""
+"""The emulated Gemini API on AI Studio and Vertex: paths, streams and errors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.gemini import answer, judge
-from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Fault, Manner
-from dragoman.emulators.provider import FaultKind, Operation, Options, Provider, Received, Refused, Turn
-from dragoman.emulators.wire import compact, sse
+from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
+from dragoman.emulators.wire import render_json, render_sse_event
 
 _VERBS = {
     "generateContent": Operation.GENERATE,
@@ -78,7 +86,7 @@ class Gemini:
 
     name = "gemini"
     stream_type = "text/event-stream"
-    manner: Manner = AI_STUDIO
+    flavour: Flavour = AI_STUDIO
     paths = re.compile(r"/(?:v1beta|v1alpha|v1)/(?:models|tunedModels)/(?P<model>[^/:]+):(?P<verb>\w+)$")
     lists = re.compile(r"/(?:v1beta|v1alpha|v1)/models$")
     example: tuple[str, Any] = (
@@ -86,79 +94,81 @@ class Gemini:
         {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
     )
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: EmulatorOptions) -> None:
         self.options = options
 
-    def owns(self, method: str, path: str) -> Operation | None:
+    def operation_of(self, method: str, path: str) -> Operation | None:
         if method == "GET" and self.lists.match(path):
             return Operation.MODELS
         found = self.paths.match(path)
         return _VERBS.get(found["verb"]) if found else None
 
-    def read(
+    def parse_request(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> Received | Refused:
-        operation = self.owns(method, path) or Operation.GENERATE
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
         if operation is Operation.MODELS:
-            return Received(method, path, query, headers, raw, None, "", False, operation)
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
         if method != "POST":
-            return self.fault(FaultKind.METHOD, None)
+            return self.render_fault(FaultKind.METHOD, None)
         try:
             body = orjson.loads(raw) if raw.strip() else {}
-        except orjson.JSONDecodeError as broken:
-            return refusal(Fault(f"Invalid JSON payload received. Unexpected token.\n{broken}"))
+        except orjson.JSONDecodeError as error:
+            return render_refusal(GeminiRefusal(f"Invalid JSON payload received. Unexpected token.\n{error}"))
         if not isinstance(body, dict):
-            return refusal(Fault("Invalid JSON payload received. Root element must be a message."))
+            return render_refusal(GeminiRefusal("Invalid JSON payload received. Root element must be a message."))
         found = self.paths.match(path)
         model = found["model"] if found else ""
-        return Received(method, path, query, headers, raw, body, model, operation is Operation.STREAM, operation)
+        return ReceivedRequest(method, path, query, headers, raw, body, model, operation is Operation.STREAM, operation)
 
-    def judge(self, call: Received) -> Refused | None:
-        if call.body is None:
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.body is None:
             return None
         try:
             if self.options.strict:
-                judge.check(call, self.manner, self.options)
-            elif not self.options.knows(call.model):
-                return refusal(judge.unknown_model(call, self.manner))
-        except Fault as fault:
-            return refusal(fault)
+                judge.check(request, self.flavour, self.options)
+            elif not self.options.knows(request.model):
+                return render_refusal(judge.unknown_model(request, self.flavour))
+        except GeminiRefusal as refusal:
+            return render_refusal(refusal)
         except RecursionError:
-            return refusal(Fault("Invalid JSON payload received. Message too deep. Max recursion depth reached."))
+            return render_refusal(
+                GeminiRefusal("Invalid JSON payload received. Message too deep. Max recursion depth reached.")
+            )
         return None
 
-    def whole(self, call: Received, turn: Turn) -> Any:
-        return answer.whole(call, turn, self.manner)
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return answer.render_answer(request, turn, self.flavour)
 
-    def stream(self, call: Received, turn: Turn) -> Iterable[bytes]:
-        chunks = answer.chunks(call, turn, self.manner)
-        if call.query.get("alt") == "sse":
-            return (sse(chunk, newline="\r\n") for chunk in chunks)
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        chunks = answer.render_chunks(request, turn, self.flavour)
+        if request.query.get("alt") == "sse":
+            return (render_sse_event(chunk, newline="\r\n") for chunk in chunks)
         return _as_array(chunks)
 
-    def stream_error(self, kind: FaultKind, call: Received) -> bytes:
-        body = self.fault(kind, call).body
-        if call.query.get("alt") == "sse":
-            return sse(body, newline="\r\n")
-        return b",\r\n" + compact(body) + b"]"
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        body = self.render_fault(kind, request).body
+        if request.query.get("alt") == "sse":
+            return render_sse_event(body, newline="\r\n")
+        return b",\r\n" + render_json(body) + b"]"
 
-    def fault(self, kind: FaultKind, call: Received | None) -> Refused:
-        return refusal(self._fault(kind, call))
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        return render_refusal(self._fault_refusal(kind, request))
 
-    def _fault(self, kind: FaultKind, call: Received | None) -> Fault:
+    def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> GeminiRefusal:
         if kind is FaultKind.AUTH:
             return self._bad_key()
         if kind is FaultKind.RATE:
-            return Fault(_RATE, 429, "RESOURCE_EXHAUSTED", _RATE_DETAILS)
-        if kind is FaultKind.MODEL and call is not None:
-            return judge.unknown_model(call, self.manner)
-        status, word, sentence = _FAULTS.get(kind, _FAULTS[FaultKind.NOT_FOUND])
-        return Fault(sentence, status, word)
+            return GeminiRefusal(_RATE, 429, "RESOURCE_EXHAUSTED", _RATE_DETAILS)
+        if kind is FaultKind.MODEL and request is not None:
+            return judge.unknown_model(request, self.flavour)
+        status, status_name, sentence = _FAULTS.get(kind, _FAULTS[FaultKind.NOT_FOUND])
+        return GeminiRefusal(sentence, status, status_name)
 
-    def _bad_key(self) -> Fault:
-        return Fault(_BAD_KEY, 400, "INVALID_ARGUMENT", _BAD_KEY_DETAILS)
+    def _bad_key(self) -> GeminiRefusal:
+        return GeminiRefusal(_BAD_KEY, 400, "INVALID_ARGUMENT", _BAD_KEY_DETAILS)
 
-    def models(self) -> Any:
+    def list_models(self) -> Any:
         methods = ["generateContent", "countTokens"]
         return {
             "models": [
@@ -174,12 +184,12 @@ class Gemini:
             ]
         }
 
-    def count(self, call: Received) -> Any:
-        return answer.count(call, self.manner)
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        return answer.render_count(request, self.flavour)
 
-    def headers(self, call: Received) -> dict[str, str]:
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         timing = {"server-timing": "gfet4t7; dur=1"}
-        array = call.stream and call.query.get("alt") != "sse"
+        array = request.stream and request.query.get("alt") != "sse"
         return timing | {"content-type": "application/json; charset=UTF-8"} if array else timing
 
 
@@ -187,7 +197,7 @@ class Vertex(Gemini):
     """Vertex AI."""
 
     name = "vertex"
-    manner = ON_VERTEX
+    flavour = ON_VERTEX
     paths = re.compile(
         r"/(?:v1beta1|v1)/(?:projects/[^/]+/locations/[^/]+/)?publishers/google/models/(?P<model>[^/:]+):(?P<verb>\w+)$"
     )
@@ -197,10 +207,10 @@ class Vertex(Gemini):
         {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
     )
 
-    def _bad_key(self) -> Fault:
-        return Fault(_VERTEX_AUTH, 401, "UNAUTHENTICATED")
+    def _bad_key(self) -> GeminiRefusal:
+        return GeminiRefusal(_VERTEX_AUTH, 401, "UNAUTHENTICATED")
 
-    def models(self) -> Any:
+    def list_models(self) -> Any:
         names = self.options.models or _KNOWN_MODELS
         return {
             "publisherModels": [{"name": f"publishers/google/models/{name}", "versionId": "default"} for name in names]
@@ -208,25 +218,25 @@ class Vertex(Gemini):
 
 
 def _as_array(chunks: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-    """Without `alt=sse` a stream is one JSON array that grows."""
+    """Without `alt=sse` a stream is one JSON array."""
     for index, chunk in enumerate(chunks):
-        yield (b",\r\n" if index else b"[") + compact(chunk)
+        yield (b",\r\n" if index else b"[") + render_json(chunk)
     yield b"]"
 
 
-def refusal(fault: Fault) -> Refused:
-    """A fault as the service sends it."""
-    error: dict[str, Any] = {"code": fault.status, "message": fault.message, "status": fault.word}
-    if fault.details:
-        error["details"] = fault.details
-    return Refused(fault.status, {"error": error}, content_type="application/json; charset=UTF-8")
+def render_refusal(refusal: GeminiRefusal) -> ErrorResponse:
+    """The refusal as the service sends it."""
+    error: dict[str, Any] = {"code": refusal.status, "message": refusal.message, "status": refusal.status_name}
+    if refusal.details:
+        error["details"] = refusal.details
+    return ErrorResponse(refusal.status, {"error": error}, content_type="application/json; charset=UTF-8")
 
 
-def provider(options: Options) -> Provider:
-    """AI Studio, set up."""
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of AI Studio."""
     return Gemini(options)
 
 
-def vertex(options: Options) -> Provider:
-    """Vertex AI, set up."""
+def vertex(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of Vertex AI."""
     return Vertex(options)

@@ -1,4 +1,4 @@
-"""The two manners of one API: AI Studio counts faults in bullet points, Vertex is unable to submit the request."""
+"""AI Studio and Vertex: two services with one API and different errors."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from dragoman.emulators.gemini.proto import Table
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
 
-class Fault(Exception):
-    """The first fault of a request, in Google's words."""
+class GeminiRefusal(Exception):
+    """The first error of a request, in Google's words."""
 
     def __init__(
-        self, message: str, status: int = 400, word: str = "INVALID_ARGUMENT", details: list[Any] | None = None
+        self, message: str, status: int = 400, status_name: str = "INVALID_ARGUMENT", details: list[Any] | None = None
     ) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
-        self.word = word
+        self.status_name = status_name
         self.details = details or []
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How one of the two services differs from the other."""
+class Flavour:
+    """One of the two services."""
 
     name: str
     package: str
     table: Table
     is_vertex: bool
 
-    def field_fault(self, path: str, sentence: str, vertex: str | None = None) -> Fault:
-        """A fault of a field: by its path, or as a sentence that begins as Vertex begins."""
+    def field_refusal(self, path: str, sentence: str, vertex: str | None = None) -> GeminiRefusal:
+        """A refusal of the field at a path. Vertex has its own sentence."""
         if self.is_vertex:
-            return Fault(f"Unable to submit request because {vertex or f'`{path}` is not valid: {sentence}'}")
-        return Fault(f"* GenerateContentRequest.{path}: {sentence}\n")
+            return GeminiRefusal(f"Unable to submit request because {vertex or f'`{path}` is not valid: {sentence}'}")
+        return GeminiRefusal(f"* GenerateContentRequest.{path}: {sentence}\n")
 
 
-AI_STUDIO = Manner("gemini", "google.ai.generativelanguage.v1beta", STUDIO, is_vertex=False)
-ON_VERTEX = Manner("vertex", "google.cloud.aiplatform.v1beta1", VERTEX, is_vertex=True)
+AI_STUDIO = Flavour("gemini", "google.ai.generativelanguage.v1beta", STUDIO, is_vertex=False)
+ON_VERTEX = Flavour("vertex", "google.cloud.aiplatform.v1beta1", VERTEX, is_vertex=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A Gemini model by its version; a name without one (`gemini-flash-latest`) is given the benefit of the doubt."""
+class GeminiModel:
+    """A Gemini model and its version. A name without one (`gemini-flash-latest`) accepts everything."""
 
     name: str
     version: tuple[int, int] | None
@@ -60,7 +60,7 @@ class Model:
 
     @property
     def needs_signatures(self) -> bool:
-        """Gemini 3 insists on thought signatures; its image models do not."""
+        """Gemini 3 requires thought signatures; its image models do not."""
         return self.since(3) and "image" not in self.name
 
     @property
@@ -68,7 +68,7 @@ class Model:
         return not self.before(2, 5) or "thinking" in self.name
 
 
-def model_of(name: str) -> Model:
-    """The model behind a name."""
+def model_of(name: str) -> GeminiModel:
+    """The model of that name."""
     found = _VERSION.search(name)
-    return Model(name, (int(found[1]), int(found[2] or 0)) if found else None)
+    return GeminiModel(name, (int(found[1]), int(found[2] or 0)) if found else None)

@@ -1,7 +1,7 @@
-"""The messages of the request, field by field, as google-genai 3.1.0 and the Vertex discovery document name them.
+"""The protobuf messages of a request and their fields, after google-genai 3.1.0 and Vertex's discovery document.
 
-A kind is a scalar, an enum, a message of this table, `[...]` for a list, `{...}` for a map, `struct` for a JSON object
-with free keys, `any` for what is not looked into.
+The type of a field is a scalar, an enum, a message of this table, `[...]` for a list, `{...}` for a map, `struct` for a
+JSON object with any keys, or `any` for a value that is not checked.
 """
 
 from __future__ import annotations

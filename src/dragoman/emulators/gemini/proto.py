@@ -1,8 +1,8 @@
-"""Protobuf's JSON reader, strict and lenient where the real one is.
+"""A parser for protobuf's JSON, as strict and as lenient as the real one.
 
-It takes camelCase and snake_case, null for any field, one object where a list is due, numbers as text and enum values
-in any case. It knows every field by name, and lists all those it does not know at once. What it returns is the
-message in one spelling: camelCase keys, no nulls, lists where lists are due, enum values in upper case.
+It accepts camelCase and snake_case, null for any field, one object in place of a list, numbers as text and enum values
+in any case. It reports all unknown fields at once. The parsed message has one spelling: camelCase keys, no nulls, lists
+where the field is a list, enum values in upper case.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.signatures import decoded, is_masked
+from dragoman.emulators.signatures import decode_base64, is_masked
 
 Table = dict[str, dict[str, str]]
 _PREFIX = "Invalid JSON payload received. "
 
 
 @dataclass(slots=True)
-class Reader:
-    """Reads messages by a table of fields; collects what is wrong instead of stopping at it."""
+class ProtoJsonParser:
+    """Parses messages by a table of fields, and collects all violations."""
 
     table: Table
     enums: dict[str, frozenset[str]]
     package: str
     violations: list[tuple[str, str]] = field(default_factory=list)
 
-    def read(self, message: str, value: dict[str, Any]) -> dict[str, Any]:
+    def parse(self, message: str, value: dict[str, Any]) -> dict[str, Any]:
         """The body as a message of that type."""
         return self._message(message, value, "")
 
     def _message(self, message: str, value: dict[str, Any], at: str) -> dict[str, Any]:
         fields = self.table[message]
-        read: dict[str, Any] = {}
+        parse: dict[str, Any] = {}
         for key, member in value.items():
             name = key if key in fields else camel(key)
             if name not in fields:
                 self._unknown(key, at, "Cannot find field.")
             elif member is not None:
-                read[name] = self._field(fields[name], member, key, at)
-        return read
+                parse[name] = self._field(fields[name], member, key, at)
+        return parse
 
     def _field(self, kind: str, value: Any, key: str, at: str) -> Any:
         path = f"{at}.{snake(key)}" if at else snake(key)
@@ -85,7 +85,7 @@ class Reader:
         return {}
 
     def _scalar(self, kind: str, value: Any, path: str) -> Any:
-        if kind == "bytes" and isinstance(value, str) and not is_masked(value) and decoded(value) is None:
+        if kind == "bytes" and isinstance(value, str) and not is_masked(value) and decode_base64(value) is None:
             self._violate(path, f"Invalid value at '{path}' (TYPE_BYTES), Base64 decoding failed for \"{value[:40]}\"")
         elif not _fits(kind, value):
             self._invalid(path, _SCALARS[kind], value)

@@ -1,4 +1,4 @@
-"""Declarations and their schemas, once the reader has found every field known."""
+"""Function declarations and their schemas, after the parser has accepted every field."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.gemini.flavour import Fault, Manner
+from dragoman.emulators.gemini.flavour import Flavour, GeminiRefusal
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 _NAME_RULE = (
@@ -17,48 +17,48 @@ _MAX_DECLARATIONS = 512
 _BESIDE_ANY_OF = ("anyOf", "description", "nullable", "title")
 
 
-def check_tools(request: dict[str, Any], manner: Manner) -> None:
-    """The tools, one by one and together, and the choice among them."""
+def check_tools(request: dict[str, Any], flavour: Flavour) -> None:
+    """Each tool, all tools together, and the tool choice."""
     declarations: list[dict[str, Any]] = []
     for i, tool in enumerate(request.get("tools", [])):
         if not tool:
-            raise manner.field_fault(
+            raise flavour.field_refusal(
                 f"tools[{i}].tool_type", "required one_of 'tool_type' must have one initialized field"
             )
         for j, declaration in enumerate(tool.get("functionDeclarations", [])):
-            _check_declaration(declaration, f"tools[{i}].function_declarations[{j}]", manner)
+            _check_declaration(declaration, f"tools[{i}].function_declarations[{j}]", flavour)
             declarations.append(declaration)
     _check_set([declaration["name"] for declaration in declarations])
-    _check_choice(request, manner)
+    _check_choice(request, flavour)
 
 
-def _check_declaration(declaration: dict[str, Any], at: str, manner: Manner) -> None:
+def _check_declaration(declaration: dict[str, Any], at: str, flavour: Flavour) -> None:
     if not _NAME.fullmatch(declaration.get("name", "")):
-        raise manner.field_fault(f"{at}.name", _NAME_RULE, f"function declaration name is invalid. {_NAME_RULE}")
+        raise flavour.field_refusal(f"{at}.name", _NAME_RULE, f"function declaration name is invalid. {_NAME_RULE}")
     if "parameters" in declaration and "parametersJsonSchema" in declaration:
-        raise manner.field_fault(at, "parameters and parameters_json_schema are mutually exclusive.")
+        raise flavour.field_refusal(at, "parameters and parameters_json_schema are mutually exclusive.")
     if "parameters" in declaration:
-        _check_root(declaration["parameters"], f"{at}.parameters", manner)
+        _check_root(declaration["parameters"], f"{at}.parameters", flavour)
     loose = declaration.get("parametersJsonSchema")
     if loose is not None and not (isinstance(loose, dict) and loose.get("type", "object") == "object"):
-        raise manner.field_fault(f"{at}.parameters_json_schema", "schema should be of OBJECT type.")
+        raise flavour.field_refusal(f"{at}.parameters_json_schema", "schema should be of OBJECT type.")
 
 
-def _check_root(schema: dict[str, Any], at: str, manner: Manner) -> None:
+def _check_root(schema: dict[str, Any], at: str, flavour: Flavour) -> None:
     if schema.get("type", "OBJECT") != "OBJECT":
-        raise manner.field_fault(
+        raise flavour.field_refusal(
             at,
             "schema type should be OBJECT.",
             f"functionDeclaration `{at}` schema should be of type OBJECT.",
         )
-    check_schema(schema, at, manner)
-    _check_alternatives(schema, at, manner)
+    check_schema(schema, at, flavour)
+    _check_alternatives(schema, at, flavour)
 
 
-def check_schema(schema: dict[str, Any], at: str, manner: Manner) -> None:
-    """One schema and all inside it, outermost first."""
+def check_schema(schema: dict[str, Any], at: str, flavour: Flavour) -> None:
+    """A schema and all subschemas, the outermost first."""
     for path, node in _nodes(schema, at):
-        _check_node(node, path, manner)
+        _check_node(node, path, flavour)
 
 
 def _nodes(schema: dict[str, Any], at: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -72,11 +72,11 @@ def _nodes(schema: dict[str, Any], at: str) -> Iterator[tuple[str, dict[str, Any
             stack.append((f"{path}.items", node["items"]))
 
 
-def _check_alternatives(schema: dict[str, Any], at: str, manner: Manner) -> None:
-    """In parameters `anyOf` stands alone; in response schemas it is seen beside other keys."""
+def _check_alternatives(schema: dict[str, Any], at: str, flavour: Flavour) -> None:
+    """In parameters `anyOf` must be alone. In response schemas recordings show it beside other keys."""
     for path, node in _nodes(schema, at):
         if "anyOf" in node and any(key not in _BESIDE_ANY_OF for key in node):
-            raise manner.field_fault(
+            raise flavour.field_refusal(
                 f"{path}.any_of",
                 "when using any_of, it must be the only field set.",
                 f"`{path}` schema specified other fields alongside any_of. When using any_of, it must be the only "
@@ -84,36 +84,38 @@ def _check_alternatives(schema: dict[str, Any], at: str, manner: Manner) -> None
             )
 
 
-def _check_node(node: dict[str, Any], at: str, manner: Manner) -> None:
+def _check_node(node: dict[str, Any], at: str, flavour: Flavour) -> None:
     if node.get("type") == "ARRAY" and "items" not in node:
-        raise manner.field_fault(f"{at}.items", "missing field.", f"`{at}` schema didn't specify the items field.")
+        raise flavour.field_refusal(f"{at}.items", "missing field.", f"`{at}` schema didn't specify the items field.")
     if node.get("enum") and node.get("type", "STRING") != "STRING":
-        raise manner.field_fault(f"{at}.enum", "only allowed for STRING type")
+        raise flavour.field_refusal(f"{at}.enum", "only allowed for STRING type")
     for i, word in enumerate(node.get("enum", [])):
         if word == "":
-            raise manner.field_fault(f"{at}.enum[{i}]", "cannot be empty")
+            raise flavour.field_refusal(f"{at}.enum[{i}]", "cannot be empty")
     for i, name in enumerate(node.get("required", [])):
         if name not in node.get("properties", {}):
-            raise manner.field_fault(f"{at}.required[{i}]", "property is not defined")
+            raise flavour.field_refusal(f"{at}.required[{i}]", "property is not defined")
 
 
 def _check_set(names: list[str]) -> None:
     if len(names) > _MAX_DECLARATIONS:
-        raise Fault(f"The maximum number of function declarations is {_MAX_DECLARATIONS}, but found {len(names)}.")
+        raise GeminiRefusal(
+            f"The maximum number of function declarations is {_MAX_DECLARATIONS}, but found {len(names)}."
+        )
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise Fault(f"Duplicate function declaration found: {name}")
+            raise GeminiRefusal(f"Duplicate function declaration found: {name}")
         seen.add(name)
 
 
-def _check_choice(request: dict[str, Any], manner: Manner) -> None:
+def _check_choice(request: dict[str, Any], flavour: Flavour) -> None:
     config = request.get("toolConfig", {}).get("functionCallingConfig", {})
     mode = config.get("mode", "AUTO")
     if mode == "ANY" and not request.get("tools") and "cachedContent" not in request:
-        raise Fault("Function calling config is set without function_declarations.")
+        raise GeminiRefusal("Function calling config is set without function_declarations.")
     if config.get("allowedFunctionNames") and mode not in ("ANY", "VALIDATED"):
-        raise manner.field_fault(
+        raise flavour.field_refusal(
             "tool_config.function_calling_config.allowed_function_names",
             "allowed_function_names should be set only when the function calling mode is ANY or VALIDATED.",
         )

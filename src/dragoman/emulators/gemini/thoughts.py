@@ -1,66 +1,66 @@
-"""Thought signatures: where Gemini 3 wants one, and whether those that come back are its own."""
+"""Thought signatures: where Gemini 3 requires one, and whether returned ones are its own."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from typing import Any
 
-from dragoman.emulators.gemini.flavour import Fault, Manner, Model
-from dragoman.emulators.signatures import decoded, is_masked, mint, verdict
+from dragoman.emulators.gemini.flavour import Flavour, GeminiModel, GeminiRefusal
+from dragoman.emulators.signatures import check_signature, decode_base64, is_masked, mint
 
-# Values that stand for "this call was not made by Gemini"; on the wire they are base64, as the field is bytes.
-SKIPS = (b"skip_thought_signature_validator", b"context_engineering_is_the_way_to_go")
-
-
-def issuer(manner: Manner, model: str) -> str:
-    """Signatures do not move between models or routes."""
-    return f"{manner.name}/{model}"
+# Values that mean "Gemini did not make this call". They are sent as base64, because the field is bytes.
+SKIP_VALUES = (b"skip_thought_signature_validator", b"context_engineering_is_the_way_to_go")
 
 
-def sign(manner: Manner, model: str, content: str) -> str:
+def issuer(flavour: Flavour, model: str) -> str:
+    """The issuer of signatures: they are bound to a model and to AI Studio or Vertex."""
+    return f"{flavour.name}/{model}"
+
+
+def sign(flavour: Flavour, model: str, content: str) -> str:
     """The signature of a part."""
-    return mint(issuer(manner, model), content)
+    return mint(issuer(flavour, model), content)
 
 
-def check_signatures(contents: list[dict[str, Any]], manner: Manner, model: Model, strict: bool) -> None:
-    """First that none is missing where one is due, then that each is ours."""
+def check_signatures(contents: list[dict[str, Any]], flavour: Flavour, model: GeminiModel, strict: bool) -> None:
+    """No required signature is missing, then each one is this emulator's own."""
     if model.needs_signatures:
-        _check_present(contents, manner)
+        _check_present(contents, flavour)
     for content in contents:
         for part in content["parts"]:
-            if not _is_good(part.get("thoughtSignature", ""), issuer(manner, model.name), strict):
-                raise Fault(
+            if not _is_good(part.get("thoughtSignature", ""), issuer(flavour, model.name), strict):
+                raise GeminiRefusal(
                     "Unable to submit request because Thought signature is not valid"
-                    if manner.is_vertex
+                    if flavour.is_vertex
                     else "Corrupted thought signature."
                 )
 
 
 def _is_good(signature: str, expected: str, strict: bool) -> bool:
-    if not signature or is_masked(signature) or decoded(signature) in SKIPS:
+    if not signature or is_masked(signature) or decode_base64(signature) in SKIP_VALUES:
         return True
-    return verdict(expected, signature, strict) == "ok"
+    return check_signature(expected, signature, strict) == "ok"
 
 
-def _check_present(contents: list[dict[str, Any]], manner: Manner) -> None:
+def _check_present(contents: list[dict[str, Any]], flavour: Flavour) -> None:
     start = _current_turn(contents)
     for is_model, step in groupby(range(start, len(contents)), key=lambda i: contents[i].get("role") == "model"):
         if is_model:
-            _check_step(contents, list(step), manner)
+            _check_step(contents, list(step), flavour)
 
 
-def _check_step(contents: list[dict[str, Any]], step: list[int], manner: Manner) -> None:
+def _check_step(contents: list[dict[str, Any]], step: list[int], flavour: Flavour) -> None:
     for i in step:
         for part in contents[i]["parts"]:
             if "functionCall" not in part:
                 continue
             if not part.get("thoughtSignature"):
-                raise Fault(_missing(part["functionCall"]["name"], i + 1, manner))
+                raise GeminiRefusal(_missing(part["functionCall"]["name"], i + 1, flavour))
             return
 
 
 def _current_turn(contents: list[dict[str, Any]]) -> int:
-    """Just after the last content of the user that is more than responses."""
+    """The index after the last user content that holds more than function responses."""
     for i in range(len(contents) - 1, -1, -1):
         content = contents[i]
         if content.get("role") != "model" and any("functionResponse" not in part for part in content["parts"]):
@@ -68,8 +68,8 @@ def _current_turn(contents: list[dict[str, Any]]) -> int:
     return 0
 
 
-def _missing(name: str, position: int, manner: Manner) -> str:
-    if manner.is_vertex:
+def _missing(name: str, position: int, flavour: Flavour) -> str:
+    if flavour.is_vertex:
         return (
             f"Unable to submit request because function call `{name}` in the {position}. content block is missing a "
             "`thought_signature`."

@@ -1,4 +1,4 @@
-"""What holds between contents: roles, emptiness, calls and responses. Neighbours of one role are one turn."""
+"""Checks across contents: roles, empty parts, calls and responses. Neighbours of one role are one turn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from dragoman.emulators.gemini.flavour import Fault, Manner, Model
+from dragoman.emulators.gemini.flavour import Flavour, GeminiModel, GeminiRefusal
 
 Content = dict[str, Any]
 Part = dict[str, Any]
@@ -34,8 +34,8 @@ _LEARN = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/mode
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """Neighbouring contents of one role and all their parts."""
+class GeminiTurn:
+    """Neighbouring contents of one role, and all their parts."""
 
     role: str
     parts: tuple[Part, ...]
@@ -44,98 +44,101 @@ class Turn:
         return [part[kind] for part in self.parts if kind in part]
 
 
-def check_contents(contents: list[Content], manner: Manner, model: Model) -> None:
-    """All rules, in the order in which their faults are reported."""
+def check_contents(contents: list[Content], flavour: Flavour, model: GeminiModel) -> None:
+    """All checks, in the order in which the service reports their errors."""
     if not contents:
-        raise manner.field_fault(
+        raise flavour.field_refusal(
             "contents", "contents is not specified", f"at least one contents field is required. {_LEARN}"
         )
     for i, content in enumerate(contents):
-        _check_parts(content, i, manner, model)
+        _check_parts(content, i, flavour, model)
     for content in contents:
-        _check_role(content, manner, model)
+        _check_role(content, flavour, model)
     if len(contents) == 1 and contents[0].get("role") == "model":
-        raise Fault(_LONE_MODEL)
+        raise GeminiRefusal(_LONE_MODEL)
     _check_pairs(turns_of(contents))
 
 
-def turns_of(contents: list[Content]) -> list[Turn]:
-    """The conversation as turns; responses under the old role `function` are the user's."""
+def turns_of(contents: list[Content]) -> list[GeminiTurn]:
+    """The turns of a conversation. The old role `function` counts as user."""
     grouped = groupby(contents, key=lambda content: "model" if content.get("role") == "model" else "user")
     return [
-        Turn(role, tuple(part for content in group for part in content.get("parts", []))) for role, group in grouped
+        GeminiTurn(role, tuple(part for content in group for part in content.get("parts", [])))
+        for role, group in grouped
     ]
 
 
-def _check_parts(content: Content, i: int, manner: Manner, model: Model) -> None:
+def _check_parts(content: Content, i: int, flavour: Flavour, model: GeminiModel) -> None:
     parts = content.get("parts", [])
     if not parts:
-        raise manner.field_fault(
+        raise flavour.field_refusal(
             f"contents[{i}].parts",
             "contents.parts must not be empty.",
             f"it must include at least one parts field, which describes the prompt input. {_LEARN}",
         )
     for j, part in enumerate(parts):
-        _check_part(part, f"contents[{i}].parts[{j}]", manner, model)
+        _check_part(part, f"contents[{i}].parts[{j}]", flavour, model)
 
 
-def _check_part(part: Part, at: str, manner: Manner, model: Model) -> None:
+def _check_part(part: Part, at: str, flavour: Flavour, model: GeminiModel) -> None:
     set_fields = [name for name in DATA if name in part]
     if len(set_fields) > 1:
-        raise Fault(f"Invalid value at '{at}' (oneof), oneof field 'data' is already set. Cannot set '{set_fields[1]}'")
+        raise GeminiRefusal(
+            f"Invalid value at '{at}' (oneof), oneof field 'data' is already set. Cannot set '{set_fields[1]}'"
+        )
     if not set_fields and "thoughtSignature" not in part:
-        raise manner.field_fault(
+        raise flavour.field_refusal(
             f"{at}.data",
             "required oneof field 'data' must have one initialized field",
             f"it must include at least one parts field, which describes the prompt input. {_LEARN}",
         )
-    if manner.is_vertex and part.get("text") == "" and "thoughtSignature" not in part:
-        raise Fault(
+    if flavour.is_vertex and part.get("text") == "" and "thoughtSignature" not in part:
+        raise GeminiRefusal(
             "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try "
             f"again. {_LEARN}"
         )
-    _check_function_parts(part, at, manner, model)
+    _check_function_parts(part, at, flavour, model)
 
 
-def _check_function_parts(part: Part, at: str, manner: Manner, model: Model) -> None:
+def _check_function_parts(part: Part, at: str, flavour: Flavour, model: GeminiModel) -> None:
     for kind, spelled in (("functionCall", "function_call"), ("functionResponse", "function_response")):
         if kind in part and not part[kind].get("name"):
-            raise manner.field_fault(f"{at}.{spelled}.name", "Name cannot be empty.")
+            raise flavour.field_refusal(f"{at}.{spelled}.name", "Name cannot be empty.")
     if part.get("functionResponse", {}).get("parts") and model.before(3):
-        raise manner.field_fault(
+        raise flavour.field_refusal(
             f"{at}.function_response.parts", "Multimodal function responses are not supported for this model."
         )
 
 
-def _check_role(content: Content, manner: Manner, model: Model) -> None:
+def _check_role(content: Content, flavour: Flavour, model: GeminiModel) -> None:
     role = content.get("role", "")
     allowed = ["user", "model"]
-    if not manner.is_vertex:
+    if not flavour.is_vertex:
         allowed.append("")
     if not model.since(3) and any("functionResponse" in part for part in content["parts"]):
         allowed.append("function")
     if role not in allowed:
-        raise Fault("Please use a valid role: user, model.")
+        raise GeminiRefusal("Please use a valid role: user, model.")
 
 
-def _check_pairs(turns: list[Turn]) -> None:
+def _check_pairs(turns: list[GeminiTurn]) -> None:
     for position, turn in enumerate(turns):
         before = turns[position - 1] if position else None
         if turn.role == "model":
             if turn.of("functionCall") and before is None:
-                raise Fault(_AFTER_USER)
+                raise GeminiRefusal(_AFTER_USER)
             continue
         _check_responses(turn, before)
     if turns[-1].role == "model" and turns[-1].of("functionCall"):
-        raise Fault(_EQUAL)
+        raise GeminiRefusal(_EQUAL)
 
 
-def _check_responses(turn: Turn, before: Turn | None) -> None:
+def _check_responses(turn: GeminiTurn, before: GeminiTurn | None) -> None:
     calls = before.of("functionCall") if before else []
     responses = turn.of("functionResponse")
     if responses and (not calls or "functionResponse" not in turn.parts[0]):
-        raise Fault(_AFTER_CALL)
+        raise GeminiRefusal(_AFTER_CALL)
     if len(responses) != len(calls):
-        raise Fault(_EQUAL)
+        raise GeminiRefusal(_EQUAL)
     if not {response["name"] for response in responses} <= {call["name"] for call in calls}:
-        raise Fault(_AFTER_CALL)
+        raise GeminiRefusal(_AFTER_CALL)

@@ -1,18 +1,18 @@
-"""What the model says as one response object, and the items it is made of."""
+"""Answers in Responses format: the response object and its items."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.provider import Received, ToolCall, Turn
-from dragoman.emulators.responses.pairs import seal
-from dragoman.emulators.usage import digest, used
-from dragoman.emulators.wire import compact, token
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.responses.pairs import encrypt
+from dragoman.emulators.usage import answer_seed, count_usage
+from dragoman.emulators.wire import make_id, render_json
 
 Item = dict[str, Any]
 _HEX = "0123456789abcdef"
-_MOMENT = 1767225600  # 2026-01-01; no clock, so that the same request gets the same bytes
-_ECHOED: dict[str, Any] = {
+_CREATED = 1767225600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
+_DEFAULT_SETTINGS: dict[str, Any] = {
     "background": False,
     "frequency_penalty": 0.0,
     "instructions": None,
@@ -36,121 +36,123 @@ _ECHOED: dict[str, Any] = {
 }
 
 
-def frame(call: Received, status: str = "in_progress") -> dict[str, Any]:
-    """The response before it has said anything: who, when, and the settings it was asked with."""
-    body: dict[str, Any] = call.body
-    echoed = {name: default if body.get(name) is None else body[name] for name, default in _ECHOED.items()}
+def render_frame(request: ReceivedRequest, status: str = "in_progress") -> dict[str, Any]:
+    """The response without output: its id, date and settings."""
+    body: dict[str, Any] = request.body
+    settings = {name: default if body.get(name) is None else body[name] for name, default in _DEFAULT_SETTINGS.items()}
     return {
-        "id": identifier("resp_", call),
+        "id": item_id("resp_", request),
         "object": "response",
-        "created_at": _MOMENT,
+        "created_at": _CREATED,
         "status": status,
         "completed_at": None,
         "error": None,
         "incomplete_details": None,
-        "model": call.model,
+        "model": request.model,
         "output": [],
-        **echoed,
+        **settings,
         "reasoning": {"effort": None, "summary": None, **(body.get("reasoning") or {})},
         "service_tier": "default",
         "usage": None,
     }
 
 
-def whole(call: Received, turn: Turn) -> dict[str, Any]:
-    """The response in one piece."""
+def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
+    """The whole response."""
     reason = _cut_short(turn)
     return {
-        **frame(call, "incomplete" if reason else "completed"),
-        "completed_at": None if reason else _MOMENT,
+        **render_frame(request, "incomplete" if reason else "completed"),
+        "completed_at": None if reason else _CREATED,
         "incomplete_details": {"reason": reason} if reason else None,
-        "output": items(call, turn),
-        "usage": usage(call, turn),
+        "output": items(request, turn),
+        "usage": render_usage(request, turn),
     }
 
 
-def compacted(call: Received) -> dict[str, Any]:
-    """The answer of `/responses/compact`: what the user said, and the rest behind a seal."""
-    given = call.body.get("input")
-    said = given if isinstance(given, list) else []
+def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
+    """The answer of `/responses/compact`: the user messages, and the rest encrypted."""
+    given = request.body.get("input")
+    items = given if isinstance(given, list) else []
     kept = [
-        {"type": "message", "id": identifier("msg_", call, index), "status": "completed", **item}
-        for index, item in enumerate(said)
+        {"type": "message", "id": item_id("msg_", request, index), "status": "completed", **item}
+        for index, item in enumerate(items)
         if item.get("role") == "user"
     ]
-    rest = {"type": "compaction", "id": identifier("cmp_", call), "encrypted_content": seal(digest(call))}
+    rest = {"type": "compaction", "id": item_id("cmp_", request), "encrypted_content": encrypt(answer_seed(request))}
     return {
-        "id": identifier("resp_", call),
+        "id": item_id("resp_", request),
         "object": "response.compaction",
-        "created_at": _MOMENT,
+        "created_at": _CREATED,
         "output": [*kept, rest],
-        "usage": usage(call, Turn(text="")),
+        "usage": render_usage(request, ModelTurn(text="")),
     }
 
 
-def items(call: Received, turn: Turn) -> list[Item]:
+def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
     """The output: reasoning, then a message, then calls."""
     status = "incomplete" if _cut_short(turn) else "completed"
-    made: list[Item] = []
+    output: list[Item] = []
     if turn.reasoning is not None:
-        made.append(_reasoning(call, turn.reasoning))
+        output.append(_reasoning(request, turn.reasoning))
     content = _content(turn)
     if content:
-        message = {"type": "message", "id": identifier("msg_", call), "status": status, "role": "assistant"}
-        made.append({**message, "content": content})
-    made.extend(_function_call(call, wanted, index) for index, wanted in enumerate(turn.calls))
-    return made
+        message = {"type": "message", "id": item_id("msg_", request), "status": status, "role": "assistant"}
+        output.append({**message, "content": content})
+    output.extend(_function_call(request, tool_call, index) for index, tool_call in enumerate(turn.calls))
+    return output
 
 
-def _reasoning(call: Received, thought: str) -> Item:
-    summary = [{"type": "summary_text", "text": thought}] if thought else []
+def _reasoning(request: ReceivedRequest, thinking: str) -> Item:
+    summary = [{"type": "summary_text", "text": thinking}] if thinking else []
     return {
         "type": "reasoning",
-        "id": identifier("rs_", call),
+        "id": item_id("rs_", request),
         "summary": summary,
         "content": [],
-        "encrypted_content": seal(thought),
+        "encrypted_content": encrypt(thinking),
     }
 
 
-def _content(turn: Turn) -> list[Item]:
+def _content(turn: ModelTurn) -> list[Item]:
     parts: list[Item] = []
-    if turn.says:
-        parts.append({"type": "output_text", "text": turn.says, "annotations": [], "logprobs": []})
+    if turn.visible_text:
+        parts.append({"type": "output_text", "text": turn.visible_text, "annotations": [], "logprobs": []})
     if turn.refusal is not None:
         parts.append({"type": "refusal", "refusal": turn.refusal})
     return parts
 
 
-def _function_call(call: Received, wanted: ToolCall, index: int) -> Item:
-    spelled = wanted.arguments if isinstance(wanted.arguments, str) else compact(wanted.arguments).decode()
+def _function_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -> Item:
+    arguments = (
+        tool_call.arguments if isinstance(tool_call.arguments, str) else render_json(tool_call.arguments).decode()
+    )
     return {
         "type": "function_call",
-        "id": identifier("fc_", call, index),
+        "id": item_id("fc_", request, index),
         "status": "completed",
-        "call_id": wanted.id or token("call_", 24, digest(call), index),
-        "name": wanted.name,
-        "arguments": spelled,
+        "call_id": tool_call.id or make_id("call_", 24, answer_seed(request), index),
+        "name": tool_call.name,
+        "arguments": arguments,
     }
 
 
-def identifier(prefix: str, call: Received, index: int = 0) -> str:
-    """An id in OpenAI's form."""
-    return token(prefix, 50, prefix, digest(call), index, alphabet=_HEX)
+def item_id(prefix: str, request: ReceivedRequest, index: int = 0) -> str:
+    """An id in OpenAI's format."""
+    return make_id(prefix, 50, prefix, answer_seed(request), index, alphabet=_HEX)
 
 
-def _cut_short(turn: Turn) -> str | None:
+def _cut_short(turn: ModelTurn) -> str | None:
     return {"length": "max_output_tokens", "filter": "content_filter"}.get(turn.stop or "")
 
 
-def prompt(call: Received) -> list[Any]:
+def prompt(request: ReceivedRequest) -> list[Any]:
     """The part of the body that the model reads."""
-    return [call.body.get(name) for name in ("instructions", "input", "tools")]
+    return [request.body.get(name) for name in ("instructions", "input", "tools")]
 
 
-def usage(call: Received, turn: Turn) -> dict[str, Any]:
+def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """Token counts that add up."""
-    counted = used(prompt(call), turn)
+    counted = count_usage(prompt(request), turn)
     return {
         "input_tokens": counted.input,
         "input_tokens_details": {"cached_tokens": counted.cached, "cache_write_tokens": 0},

@@ -1,4 +1,4 @@
-"""The emulated service: paths, errors in OpenAI's shape, judge and answers put together."""
+"""The emulated Responses API: its paths and errors, the judge and the answers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.provider import FaultKind, Operation, Options, Provider, Received, Refused, Turn
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
 from dragoman.emulators.responses import answer, events, judge
-from dragoman.emulators.responses.shape import Fault
-from dragoman.emulators.usage import digest, weight
-from dragoman.emulators.wire import sse, token
+from dragoman.emulators.responses.field_checks import ResponsesRefusal
+from dragoman.emulators.usage import answer_seed, count_tokens
+from dragoman.emulators.wire import make_id, render_sse_event
 
 _PATH = re.compile(r"(?:/openai)?(?:/v1)?(?:/backend-api/codex)?/responses(?P<more>/input_tokens|/compact)?$")
 _KNOWN_MODELS = (
@@ -26,15 +34,15 @@ _KNOWN_MODELS = (
     "gpt-4o",
     "gpt-4o-mini",
 )
-_FAULTS: dict[FaultKind, Fault] = {
-    FaultKind.AUTH: Fault(
+_FAULTS: dict[FaultKind, ResponsesRefusal] = {
+    FaultKind.AUTH: ResponsesRefusal(
         "Incorrect API key provided: sk-*****. You can find your API key at "
         "https://platform.openai.com/account/api-keys.",
         None,
         "invalid_api_key",
         401,
     ),
-    FaultKind.RATE: Fault(
+    FaultKind.RATE: ResponsesRefusal(
         "Rate limit reached for requests. Please try again in 1s. Visit "
         "https://platform.openai.com/account/rate-limits to learn more.",
         None,
@@ -42,25 +50,27 @@ _FAULTS: dict[FaultKind, Fault] = {
         429,
         "requests",
     ),
-    FaultKind.SERVER: Fault(
+    FaultKind.SERVER: ResponsesRefusal(
         "The server had an error while processing your request. Sorry about that!",
         None,
         "server_error",
         500,
         "server_error",
     ),
-    FaultKind.OVERLOADED: Fault(
+    FaultKind.OVERLOADED: ResponsesRefusal(
         "The server is overloaded or not ready yet.", None, "server_is_overloaded", 503, "service_unavailable_error"
     ),
-    FaultKind.CONTEXT: Fault(
+    FaultKind.CONTEXT: ResponsesRefusal(
         "Your input exceeds the context window of this model. Please adjust your input and try again.",
         "input",
         "context_length_exceeded",
     ),
-    FaultKind.TOO_LARGE: Fault("The request body is too large.", None, "request_too_large", 413),
-    FaultKind.TIMEOUT: Fault("The request was not received in time.", None, "timeout", 408),
-    FaultKind.NOT_FOUND: Fault("Invalid URL.", None, None, 404),
-    FaultKind.METHOD: Fault("Not allowed to use this method on this URL.", None, "method_not_supported", 405),
+    FaultKind.TOO_LARGE: ResponsesRefusal("The request body is too large.", None, "request_too_large", 413),
+    FaultKind.TIMEOUT: ResponsesRefusal("The request was not received in time.", None, "timeout", 408),
+    FaultKind.NOT_FOUND: ResponsesRefusal("Invalid URL.", None, None, 404),
+    FaultKind.METHOD: ResponsesRefusal(
+        "Not allowed to use this method on this URL.", None, "method_not_supported", 405
+    ),
 }
 
 
@@ -71,10 +81,10 @@ class Responses:
     stream_type = "text/event-stream; charset=utf-8"
     example: tuple[str, Any] = ("/v1/responses", {"model": "gpt-4o-mini", "input": "Hello"})
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: EmulatorOptions) -> None:
         self.options = options
 
-    def owns(self, method: str, path: str) -> Operation | None:
+    def operation_of(self, method: str, path: str) -> Operation | None:
         if method == "GET" and path == "/v1/models":
             return Operation.MODELS
         found = _PATH.match(path)
@@ -82,22 +92,22 @@ class Responses:
             return None
         return Operation.COUNT if found["more"] == "/input_tokens" else Operation.GENERATE
 
-    def read(
+    def parse_request(
         self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> Received | Refused:
-        operation = self.owns(method, path) or Operation.GENERATE
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
         if operation is Operation.MODELS:
-            return Received(method, path, query, headers, raw, None, "", False, operation)
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
         if method != "POST":
-            return self.fault(FaultKind.METHOD, None)
+            return self.render_fault(FaultKind.METHOD, None)
         try:
             body = orjson.loads(raw)
-        except orjson.JSONDecodeError as broken:
-            return refusal(Fault(f"We could not parse the JSON body of your request. ({broken})"))
+        except orjson.JSONDecodeError as error:
+            return render_refusal(ResponsesRefusal(f"We could not parse the JSON body of your request. ({error})"))
         if not isinstance(body, dict):
-            return refusal(Fault("The JSON body of your request must be an object."))
+            return render_refusal(ResponsesRefusal("The JSON body of your request must be an object."))
         model = body.get("model")
-        return Received(
+        return ReceivedRequest(
             method,
             path,
             query,
@@ -109,58 +119,67 @@ class Responses:
             operation,
         )
 
-    def judge(self, call: Received) -> Refused | None:
-        if call.body is None:
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.body is None:
             return None
         try:
             if self.options.strict:
-                judge.check(call, self.options)
-            elif not self.options.knows(call.model):
-                return self.fault(FaultKind.MODEL, call)
-        except Fault as fault:
-            return refusal(fault, digest(call))
+                judge.check(request, self.options)
+            elif not self.options.knows(request.model):
+                return self.render_fault(FaultKind.MODEL, request)
+        except ResponsesRefusal as refusal:
+            return render_refusal(refusal, answer_seed(request))
         return None
 
-    def whole(self, call: Received, turn: Turn) -> Any:
-        return answer.compacted(call) if call.path.endswith("/compact") else answer.whole(call, turn)
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return (
+            answer.render_compacted(request)
+            if request.path.endswith("/compact")
+            else answer.render_answer(request, turn)
+        )
 
-    def stream(self, call: Received, turn: Turn) -> Iterable[bytes]:
-        return events.stream(call, turn)
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        return events.render_stream(request, turn)
 
-    def stream_error(self, kind: FaultKind, call: Received) -> bytes:
-        error = self.fault(kind, call).body["error"]
-        failed = {**answer.frame(call, "failed"), "error": {"code": error["code"], "message": error["message"]}}
-        said = sse({"type": "error", "sequence_number": 2, "error": error}, event="error")
-        last = {"type": "response.failed", "sequence_number": 3, "response": failed}
-        return said + sse(last, event="response.failed")
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        error = self.render_fault(kind, request).body["error"]
+        failed = {
+            **answer.render_frame(request, "failed"),
+            "error": {"code": error["code"], "message": error["message"]},
+        }
+        error_event = render_sse_event({"type": "error", "sequence_number": 2, "error": error}, event="error")
+        failed_event = {"type": "response.failed", "sequence_number": 3, "response": failed}
+        return error_event + render_sse_event(failed_event, event="response.failed")
 
-    def fault(self, kind: FaultKind, call: Received | None) -> Refused:
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         if kind is FaultKind.MODEL:
-            name = call.model if call else "unknown"
-            return refusal(Fault(f"The requested model '{name}' does not exist.", "model", "model_not_found"))
-        refused = refusal(_FAULTS[kind], digest(call) if call else "")
+            name = request.model if request else "unknown"
+            return render_refusal(
+                ResponsesRefusal(f"The requested model '{name}' does not exist.", "model", "model_not_found")
+            )
+        refused = render_refusal(_FAULTS[kind], answer_seed(request) if request else "")
         if kind is FaultKind.RATE:
             refused.headers.update({"retry-after": "1", "x-ratelimit-remaining-requests": "0"})
         return refused
 
-    def models(self) -> Any:
+    def list_models(self) -> Any:
         names = self.options.models or _KNOWN_MODELS
         entries = [{"id": name, "object": "model", "created": 1767225600, "owned_by": "openai"} for name in names]
         return {"object": "list", "data": entries}
 
-    def count(self, call: Received) -> Any:
-        return {"object": "response.input_tokens", "input_tokens": max(1, weight(answer.prompt(call)))}
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        return {"object": "response.input_tokens", "input_tokens": max(1, count_tokens(answer.prompt(request)))}
 
-    def headers(self, call: Received) -> dict[str, str]:
-        return {"x-request-id": token("req_", 32, digest(call)), "openai-version": "2020-10-01"}
-
-
-def refusal(fault: Fault, seed: str = "") -> Refused:
-    """A fault as the service sends it."""
-    error = {"message": fault.message, "type": fault.kind, "param": fault.param, "code": fault.code}
-    return Refused(fault.status, {"error": error}, {"x-request-id": token("req_", 32, seed, fault.message)})
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
+        return {"x-request-id": make_id("req_", 32, answer_seed(request)), "openai-version": "2020-10-01"}
 
 
-def provider(options: Options) -> Provider:
-    """OpenAI's Responses API, set up."""
+def render_refusal(refusal: ResponsesRefusal, seed: str = "") -> ErrorResponse:
+    """The refusal as the service sends it."""
+    error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
+    return ErrorResponse(refusal.status, {"error": error}, {"x-request-id": make_id("req_", 32, seed, refusal.message)})
+
+
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of OpenAI's Responses API."""
     return Responses(options)

@@ -1,31 +1,31 @@
-"""The top level of a request, in the order in which faults are found: model, input, unknown keys, then values."""
+"""The top-level fields of a request, in the order in which OpenAI reports errors: input, unknown keys, then values."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.responses.items import given
-from dragoman.emulators.responses.schemas import check_function, check_strict
-from dragoman.emulators.responses.shape import (
-    Check,
-    Fault,
+from dragoman.emulators.responses.field_checks import (
+    FieldCheck,
+    ResponsesRefusal,
     anything,
     array,
     boolean,
     integer,
     mapping,
     missing,
-    mistyped,
-    not_offered,
+    not_among,
     number,
     one_of,
     record,
     tagged,
     text,
     unknown,
+    wrong_type,
 )
+from dragoman.emulators.responses.items import check_input
+from dragoman.emulators.responses.schemas import check_function, check_strict
 
-STATE = ("previous_response_id", "prompt", "conversation")
+STORED_STATE = ("previous_response_id", "prompt", "conversation")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _CHOICES = ("none", "auto", "required")
 _TOOLS = (
@@ -49,7 +49,7 @@ _TOOLS = (
 )
 
 
-def _function(value: dict[str, Any], at: str) -> None:
+def _check_function_tool(value: dict[str, Any], at: str) -> None:
     record(
         {
             "type": anything,
@@ -67,23 +67,23 @@ def _function(value: dict[str, Any], at: str) -> None:
     check_function(value, at)
 
 
-tools: Check = array(tagged({"function": _function, **dict.fromkeys(_TOOLS, anything)}))
+tools: FieldCheck = array(tagged({"function": _check_function_tool, **dict.fromkeys(_TOOLS, anything)}))
 
 
-def _tool_choice(value: Any, at: str) -> None:
+def _check_tool_choice(value: Any, at: str) -> None:
     if isinstance(value, str):
         if value not in _CHOICES:
-            raise not_offered(value, _CHOICES, at)
+            raise not_among(value, _CHOICES, at)
         return
     if not isinstance(value, dict):
-        raise mistyped(value, "one of an object or string", at)
+        raise wrong_type(value, "one of an object or string", at)
     if "type" not in value:
         raise missing(f"{at}.type")
     if value["type"] == "function" and "name" not in value:
         raise missing(f"{at}.name")
 
 
-def _named_schema(value: dict[str, Any], at: str) -> None:
+def _check_named_schema(value: dict[str, Any], at: str) -> None:
     record(
         {"type": anything, "name": text, "schema": mapping, "strict": boolean, "description": text},
         required=("name", "schema"),
@@ -96,12 +96,12 @@ _format = tagged(
     {
         "text": record({"type": anything}),
         "json_object": record({"type": anything}),
-        "json_schema": _named_schema,
+        "json_schema": _check_named_schema,
     }
 )
 
-FIELDS: dict[str, Check] = {
-    "input": given,
+FIELDS: dict[str, FieldCheck] = {
+    "input": check_input,
     "include": array(text, "an array of strings"),
     "tools": tools,
     "metadata": mapping,
@@ -110,7 +110,7 @@ FIELDS: dict[str, Check] = {
     "top_p": number(0, 1),
     "model": text,
     "instructions": anything,
-    "tool_choice": _tool_choice,
+    "tool_choice": _check_tool_choice,
     "reasoning": record(
         {
             "effort": one_of(*EFFORTS),
@@ -148,9 +148,9 @@ FIELDS: dict[str, Check] = {
 
 
 def check_fields(body: dict[str, Any]) -> None:
-    """Every field by itself. The model has been looked at already."""
+    """Check each field. The model was checked before."""
     if "messages" in body:
-        raise Fault(
+        raise ResponsesRefusal(
             "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to 'input'. Try again "
             "with the new parameter. See the documentation for more information: "
             "https://platform.openai.com/docs/guides/migrate-to-responses",
@@ -168,5 +168,5 @@ def check_fields(body: dict[str, Any]) -> None:
 
 
 def has_state(body: dict[str, Any]) -> bool:
-    """Whether the request leans on something that the service has stored."""
-    return any(body.get(name) for name in STATE)
+    """Whether the request refers to something that the service has stored."""
+    return any(body.get(name) for name in STORED_STATE)

@@ -1,43 +1,43 @@
-"""The items of `input`, by type, with the keys each may carry. Items that OpenAI's own tools write keep free keys."""
+"""The items of `input` by type, with the keys that each may have. Items of OpenAI's own tools are not checked."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from dragoman.emulators.responses.shape import (
-    Check,
-    Fault,
+from dragoman.emulators.responses.field_checks import (
+    FieldCheck,
+    ResponsesRefusal,
     anything,
     array,
     mapping,
     missing,
-    mistyped,
-    not_offered,
+    not_among,
     record,
     sized,
     tagged,
     text,
+    wrong_type,
 )
 from dragoman.emulators.signatures import is_masked
 
 ROLES = ("assistant", "system", "developer", "user")
 _DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)[^,]*;base64,")
-_NO_FILES = ("audio/", "video/")
+_REFUSED_FILE_TYPES = ("audio/", "video/")
 
 
 def _image_url(value: Any, at: str) -> None:
     if not isinstance(value, str):
-        raise mistyped(value, "an image URL", at)
+        raise wrong_type(value, "an image URL", at)
 
 
 def _file_data(value: Any, at: str) -> None:
     text(value, at)
     found = _DATA_URL.match(value)
-    if found is not None and not found["mime"].startswith(_NO_FILES):
+    if found is not None and not found["mime"].startswith(_REFUSED_FILE_TYPES):
         return
     got = f"unsupported MIME type '{found['mime']}'" if found else "a value without the 'data:' prefix"
-    raise Fault(
+    raise ResponsesRefusal(
         f"Invalid file data: '{at}'. Expected a base64-encoded data URL with a valid file MIME type "
         f"(e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got {got}. Please see "
         "https://platform.openai.com/docs/assistants/tools/file-search#supported-files for supported file types.",
@@ -46,66 +46,68 @@ def _file_data(value: Any, at: str) -> None:
     )
 
 
-_marked: dict[str, Check] = {"type": anything, "prompt_cache_breakpoint": anything}
-_ASKED: dict[str, Check] = {
-    "input_text": record({**_marked, "text": text}, required=("text",)),
-    "input_image": record({**_marked, "image_url": _image_url, "file_id": text, "detail": text}),
+_cacheable: dict[str, FieldCheck] = {"type": anything, "prompt_cache_breakpoint": anything}
+_INPUT_PARTS: dict[str, FieldCheck] = {
+    "input_text": record({**_cacheable, "text": text}, required=("text",)),
+    "input_image": record({**_cacheable, "image_url": _image_url, "file_id": text, "detail": text}),
     "input_file": record(
-        {**_marked, "file_data": _file_data, "file_id": text, "file_url": text, "filename": text, "detail": text}
+        {**_cacheable, "file_data": _file_data, "file_id": text, "file_url": text, "filename": text, "detail": text}
     ),
     "input_audio": record({"type": anything, "input_audio": mapping}, required=("input_audio",)),
 }
-_SAID: dict[str, Check] = {
+_OUTPUT_PARTS: dict[str, FieldCheck] = {
     "output_text": record(
         {"type": anything, "text": text, "annotations": array(mapping), "logprobs": array(mapping)}, required=("text",)
     ),
     "refusal": record({"type": anything, "refusal": text}, required=("refusal",)),
 }
-_RESULT = {kind: _ASKED[kind] for kind in ("input_text", "input_image", "input_file")}
+_RESULT_PARTS = {kind: _INPUT_PARTS[kind] for kind in ("input_text", "input_image", "input_file")}
 
 
-def _text_or(parts: Check) -> Check:
+def _text_or(parts: FieldCheck) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         if isinstance(value, str):
             return
         if not isinstance(value, list):
-            raise mistyped(value, "one of an array of objects or string", at)
+            raise wrong_type(value, "one of an array of objects or string", at)
         parts(value, at)
 
     return check
 
 
-def _message(value: dict[str, Any], at: str) -> None:
+def _check_message(value: dict[str, Any], at: str) -> None:
     role = value.get("role")
     if role not in ROLES:
-        raise missing(f"{at}.role") if role is None else not_offered(role, ROLES, at)
-    said = role == "assistant"
-    keys: dict[str, Check] = {
+        raise missing(f"{at}.role") if role is None else not_among(role, ROLES, at)
+    is_assistant = role == "assistant"
+    keys: dict[str, FieldCheck] = {
         "type": anything,
         "role": anything,
-        "content": _text_or(array(tagged(_SAID if said else _ASKED))),
-        "id": _prefixed("msg") if said else text,
+        "content": _text_or(array(tagged(_OUTPUT_PARTS if is_assistant else _INPUT_PARTS))),
+        "id": _id_with_prefix("msg") if is_assistant else text,
         "status": text,
     }
-    if said:
+    if is_assistant:
         keys["phase"] = text
     record(keys, required=("content",))(value, at)
 
 
-def _prefixed(prefix: str) -> Check:
+def _id_with_prefix(prefix: str) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         text(value, at)
         if not value.startswith(prefix) and not is_masked(value):
-            raise Fault(f"Invalid '{at}': '{value}'. Expected an ID that begins with '{prefix}'.", at, "invalid_value")
+            raise ResponsesRefusal(
+                f"Invalid '{at}': '{value}'. Expected an ID that begins with '{prefix}'.", at, "invalid_value"
+            )
 
     return check
 
 
-_call: dict[str, Check] = {"type": anything, "call_id": sized(1, 64), "status": text, "caller": mapping}
+_call: dict[str, FieldCheck] = {"type": anything, "call_id": sized(1, 64), "status": text, "caller": mapping}
 _function_call = record(
     {
         **_call,
-        "id": _prefixed("fc"),
+        "id": _id_with_prefix("fc"),
         "name": text,
         "arguments": text,
         "namespace": text,
@@ -119,14 +121,14 @@ _function_call_output = record(
         "id": text,
         "name": text,
         "namespace": text,
-        "output": _text_or(array(tagged(_RESULT))),
+        "output": _text_or(array(tagged(_RESULT_PARTS))),
     },
     required=("call_id", "output"),
 )
 _reasoning = record(
     {
         "type": anything,
-        "id": _prefixed("rs"),
+        "id": _id_with_prefix("rs"),
         "summary": array(mapping),
         "content": array(mapping),
         "encrypted_content": text,
@@ -134,7 +136,7 @@ _reasoning = record(
     },
     required=("summary",),
 )
-_LOOSE = (
+_UNCHECKED = (
     "item_reference",
     "custom_tool_call",
     "custom_tool_call_output",
@@ -163,29 +165,29 @@ _LOOSE = (
     "program",
     "program_output",
 )
-_TYPES: dict[str, Check] = {
-    "message": _message,
+_TYPES: dict[str, FieldCheck] = {
+    "message": _check_message,
     "function_call": _function_call,
     "function_call_output": _function_call_output,
     "reasoning": _reasoning,
-    **dict.fromkeys(_LOOSE, anything),
+    **dict.fromkeys(_UNCHECKED, anything),
 }
-_item = tagged(_TYPES)
+_check_tagged_item = tagged(_TYPES)
 
 
-def kind_of(item: dict[str, Any]) -> str:
-    """The type of an item; the easy forms leave it out."""
-    implied = "message" if "role" in item or "id" not in item else "item_reference"
-    return item.get("type") or implied
+def kind_of(check_item: dict[str, Any]) -> str:
+    """The type of an item. The short forms omit it."""
+    implied = "message" if "role" in check_item or "id" not in check_item else "item_reference"
+    return check_item.get("type") or implied
 
 
-def item(value: Any, at: str) -> None:
-    """One item of the input by itself."""
+def check_item(value: Any, at: str) -> None:
+    """One item of the input."""
     if not isinstance(value, dict):
-        raise mistyped(value, "an object", at)
-    _item({**value, "type": kind_of(value)}, at)
+        raise wrong_type(value, "an object", at)
+    _check_tagged_item({**value, "type": kind_of(value)}, at)
 
 
-def given(value: Any, at: str) -> None:
-    """The whole of `input`."""
-    _text_or(array(item))(value, at)
+def check_input(value: Any, at: str) -> None:
+    """The whole input."""
+    _text_or(array(check_item))(value, at)

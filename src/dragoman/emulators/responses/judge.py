@@ -1,49 +1,49 @@
-"""The whole validation: model, fields, items, empty input, then what the model cannot do."""
+"""The whole validation: model, fields, items, empty input, then what the model supports."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dragoman.emulators.provider import Options, Received
+from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
+from dragoman.emulators.responses.field_checks import ResponsesRefusal, listed, missing, unknown, wrong_type
 from dragoman.emulators.responses.fields import check_fields, has_state
-from dragoman.emulators.responses.models import Model, model_of
+from dragoman.emulators.responses.models import ResponsesModel, model_of
 from dragoman.emulators.responses.pairs import check_items
-from dragoman.emulators.responses.shape import Fault, listed, missing, mistyped, unknown
 
 _O_EFFORTS = ("low", "medium", "high")
 _SAMPLING = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 
 
-def check(call: Received, options: Options) -> None:
-    """Raises the first `Fault`; returns quietly if the request is good."""
-    body: dict[str, Any] = call.body
+def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
+    """Raises the first `ResponsesRefusal`, or returns if the request is valid."""
+    body: dict[str, Any] = request.body
     _check_model(body, options)
     check_fields(body)
-    given = body.get("input")
-    if isinstance(given, list):
-        check_items(given, body.get("store") is not False, has_state(body), options.strict_signatures)
-    if not given and not has_state(body):
-        raise Fault(
+    items = body.get("input")
+    if isinstance(items, list):
+        check_items(items, body.get("store") is not False, has_state(body), options.strict_signatures)
+    if not items and not has_state(body):
+        raise ResponsesRefusal(
             "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.",
             None,
             "missing_required_parameter",
         )
-    _check_capabilities(body, model_of(call.model))
+    _check_capabilities(body, model_of(request.model))
 
 
-def _check_model(body: dict[str, Any], options: Options) -> None:
+def _check_model(body: dict[str, Any], options: EmulatorOptions) -> None:
     name = body.get("model")
     if name is None:
         if body.get("prompt"):
             return
         raise missing("model")
     if not isinstance(name, str):
-        raise mistyped(name, "a string", "model")
+        raise wrong_type(name, "a string", "model")
     if not options.knows(name):
-        raise Fault(f"The requested model '{name}' does not exist.", "model", "model_not_found")
+        raise ResponsesRefusal(f"The requested model '{name}' does not exist.", "model", "model_not_found")
 
 
-def _check_capabilities(body: dict[str, Any], model: Model) -> None:
+def _check_capabilities(body: dict[str, Any], model: ResponsesModel) -> None:
     reasoning = body.get("reasoning") or {}
     effort = reasoning.get("effort")
     if "generate_summary" in reasoning and model.reasons:
@@ -51,7 +51,7 @@ def _check_capabilities(body: dict[str, Any], model: Model) -> None:
     if effort and model.never_reasons:
         raise _unsupported("reasoning.effort", "unsupported_parameter")
     if effort and model.is_o and effort not in _O_EFFORTS:
-        raise Fault(
+        raise ResponsesRefusal(
             f"Unsupported value: '{effort}' is not supported with the '{model.name}' model. "
             f"Supported values are: {listed(_O_EFFORTS)}.",
             "reasoning.effort",
@@ -67,12 +67,12 @@ def _check_sampling(body: dict[str, Any]) -> None:
         if body.get(name) is not None:
             raise _unsupported(name)
     if body.get("top_logprobs") or "message.output_text.logprobs" in (body.get("include") or []):
-        raise Fault("logprobs are not supported with reasoning models.", "include")
+        raise ResponsesRefusal("logprobs are not supported with reasoning models.", "include")
 
 
-def _check_verbosity(verbosity: str | None, model: Model) -> None:
+def _check_verbosity(verbosity: str | None, model: ResponsesModel) -> None:
     if verbosity not in (None, "medium") and model.never_reasons:
-        raise Fault(
+        raise ResponsesRefusal(
             f"Unsupported value: '{verbosity}' is not supported with the '{model.name}' model. "
             "Supported values are: 'medium'.",
             "text.verbosity",
@@ -80,5 +80,5 @@ def _check_verbosity(verbosity: str | None, model: Model) -> None:
         )
 
 
-def _unsupported(name: str, code: str | None = None) -> Fault:
-    return Fault(f"Unsupported parameter: '{name}' is not supported with this model.", name, code)
+def _unsupported(name: str, code: str | None = None) -> ResponsesRefusal:
+    return ResponsesRefusal(f"Unsupported parameter: '{name}' is not supported with this model.", name, code)

@@ -1,4 +1,4 @@
-"""What a model of OpenAI's takes on this endpoint, by its name."""
+"""What an OpenAI model accepts on this endpoint, by its name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _O_SERIES = re.compile(r"(?:^|/)o\d")
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """Whether a model reasons, and how much if nothing is said. A name we cannot read is given the benefit of doubt."""
+class ResponsesModel:
+    """Whether a model reasons, and by default. A model of unknown version accepts everything."""
 
     name: str
     is_o: bool
@@ -26,15 +26,15 @@ class Model:
         return self.version is not None and self.version < (5, 0)
 
     def is_reasoning(self, effort: str | None) -> bool:
-        """Whether a request with this effort reasons; from gpt-5.1 to 5.5 the default is not to."""
+        """Whether the model reasons at this effort. By default gpt-5.1 to 5.5 do not."""
         if not self.reasons or effort == "none":
             return False
-        rests = self.version is not None and (5, 1) <= self.version <= (5, 5)
-        return effort is not None or not rests
+        reasons_on_request = self.version is not None and (5, 1) <= self.version <= (5, 5)
+        return effort is not None or not reasons_on_request
 
 
-def model_of(name: str) -> Model:
-    """The model behind a name."""
+def model_of(name: str) -> ResponsesModel:
+    """The model of that name."""
     found = _GPT.search(name)
     version = (int(found["major"]), int(found["minor"] or 0)) if found else None
-    return Model(name, _O_SERIES.search(name) is not None, version)
+    return ResponsesModel(name, _O_SERIES.search(name) is not None, version)

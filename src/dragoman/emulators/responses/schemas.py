@@ -1,11 +1,11 @@
-"""Function schemas: nearly free by default, exact under `strict`."""
+"""Checks of function schemas: few by default, many if `strict`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.responses.shape import Fault, mistyped
+from dragoman.emulators.responses.field_checks import ResponsesRefusal, wrong_type
 
 Context = tuple[str, ...]
 
@@ -16,7 +16,7 @@ def check_function(tool: dict[str, Any], at: str) -> None:
     if schema is None:
         return
     if not isinstance(schema, dict):
-        raise mistyped(schema, "an object", f"{at}.parameters")
+        raise wrong_type(schema, "an object", f"{at}.parameters")
     subject, where = f"function '{tool['name']}'", f"{at}.parameters"
     if not isinstance(schema.get("properties", {}), dict):
         raise _invalid(subject, "[] is not of type 'object'.", where, "invalid_function_parameters")
@@ -32,17 +32,17 @@ def check_function(tool: dict[str, Any], at: str) -> None:
 
 
 def check_strict(schema: dict[str, Any], subject: str, where: str, code: str) -> None:
-    """Every object closed, every property required."""
+    """Every object forbids other properties, and every property is required."""
     if any(key in schema for key in ("anyOf", "oneOf", "allOf")):
         sentence = "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
         raise _invalid(subject, sentence, where, code)
     for context, node in _objects(schema):
-        fault = _open_object(node)
-        if fault:
-            raise _invalid(subject, f"In context={context}, {fault}", where, code)
+        error = _strict_error(node)
+        if error:
+            raise _invalid(subject, f"In context={context}, {error}", where, code)
 
 
-def _open_object(node: dict[str, Any]) -> str | None:
+def _strict_error(node: dict[str, Any]) -> str | None:
     if node.get("additionalProperties") is not False:
         return "'additionalProperties' is required to be supplied and to be false."
     properties, required = node.get("properties", {}), node.get("required", [])
@@ -65,10 +65,10 @@ def _objects(schema: dict[str, Any]) -> Iterator[tuple[Context, dict[str, Any]]]
             continue
         if node.get("type") == "object" or "properties" in node:
             yield context, node
-        stack.extend(_inside(context, node))
+        stack.extend(_children(context, node))
 
 
-def _inside(context: Context, node: dict[str, Any]) -> Iterator[tuple[Context, Any]]:
+def _children(context: Context, node: dict[str, Any]) -> Iterator[tuple[Context, Any]]:
     for key in ("properties", "$defs", "definitions"):
         if isinstance(node.get(key), dict):
             yield from (((*context, key, name), inner) for name, inner in node[key].items())
@@ -79,5 +79,5 @@ def _inside(context: Context, node: dict[str, Any]) -> Iterator[tuple[Context, A
         yield (*context, "items"), node["items"]
 
 
-def _invalid(subject: str, sentence: str, where: str, code: str) -> Fault:
-    return Fault(f"Invalid schema for {subject}: {sentence}", where, code)
+def _invalid(subject: str, sentence: str, where: str, code: str) -> ResponsesRefusal:
+    return ResponsesRefusal(f"Invalid schema for {subject}: {sentence}", where, code)

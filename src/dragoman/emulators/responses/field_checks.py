@@ -1,4 +1,4 @@
-"""Field checks that speak as OpenAI's validator does: sentence, `param` and `code`."""
+"""Field checks with the errors of OpenAI's validator: sentence, `param` and `code`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 
-class Fault(Exception):
-    """The first fault of a request, in OpenAI's words."""
+class ResponsesRefusal(Exception):
+    """The first error of a request, in OpenAI's words."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Fault(Exception):
         self.kind = kind
 
 
-Check = Callable[[Any, str], None]
+FieldCheck = Callable[[Any, str], None]
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),
     (str, "a string"),
@@ -37,22 +37,22 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def anything(value: Any, at: str) -> None:
-    """No opinion."""
+    """Accepts any value."""
 
 
-def missing(at: str) -> Fault:
-    """A key that had to be there."""
-    return Fault(f"Missing required parameter: '{at}'.", at, "missing_required_parameter")
+def missing(at: str) -> ResponsesRefusal:
+    """A required key is missing."""
+    return ResponsesRefusal(f"Missing required parameter: '{at}'.", at, "missing_required_parameter")
 
 
-def unknown(at: str) -> Fault:
-    """A key that nobody knows."""
-    return Fault(f"Unknown parameter: '{at}'.", at, "unknown_parameter")
+def unknown(at: str) -> ResponsesRefusal:
+    """An unknown key."""
+    return ResponsesRefusal(f"Unknown parameter: '{at}'.", at, "unknown_parameter")
 
 
-def not_offered(value: Any, choices: Sequence[str], at: str) -> Fault:
-    """A word outside a closed list."""
-    return Fault(f"Invalid value: '{value}'. Supported values are: {listed(choices)}.", at, "invalid_value")
+def not_among(value: Any, choices: Sequence[str], at: str) -> ResponsesRefusal:
+    """A value that is not among the choices."""
+    return ResponsesRefusal(f"Invalid value: '{value}'. Supported values are: {listed(choices)}.", at, "invalid_value")
 
 
 def listed(choices: Sequence[str]) -> str:
@@ -63,16 +63,16 @@ def listed(choices: Sequence[str]) -> str:
     return ", ".join(quoted[:-1]) + f", and {quoted[-1]}"
 
 
-def mistyped(value: Any, expected: str, at: str) -> Fault:
+def wrong_type(value: Any, expected: str, at: str) -> ResponsesRefusal:
     """A value of the wrong JSON type."""
     got = next((name for kind, name in _KINDS if isinstance(value, kind)), "null")
-    return Fault(f"Invalid type for '{at}': expected {expected}, but got {got} instead.", at, "invalid_type")
+    return ResponsesRefusal(f"Invalid type for '{at}': expected {expected}, but got {got} instead.", at, "invalid_type")
 
 
-def _typed(expected: str, *kinds: type) -> Check:
+def _typed(expected: str, *kinds: type) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise mistyped(value, expected, at)
+            raise wrong_type(value, expected, at)
 
     return check
 
@@ -82,20 +82,20 @@ boolean = _typed("a boolean", bool)
 mapping = _typed("an object", dict)
 
 
-def number(low: float, high: float) -> Check:
-    """A decimal in a closed range."""
+def number(low: float, high: float) -> FieldCheck:
+    """A number in a closed range."""
     typed = _typed("a decimal", int, float)
 
     def check(value: Any, at: str) -> None:
         typed(value, at)
         if value < low:
-            raise Fault(
+            raise ResponsesRefusal(
                 f"Invalid '{at}': decimal below minimum value. Expected a value >= {low:g}, but got {value} instead.",
                 at,
                 "decimal_below_min_value",
             )
         if value > high:
-            raise Fault(
+            raise ResponsesRefusal(
                 f"Invalid '{at}': decimal above maximum value. Expected a value <= {high:g}, but got {value} instead.",
                 at,
                 "decimal_above_max_value",
@@ -104,14 +104,14 @@ def number(low: float, high: float) -> Check:
     return check
 
 
-def integer(low: int | None = None) -> Check:
+def integer(low: int | None = None) -> FieldCheck:
     """A whole number, at least `low`."""
     typed = _typed("an integer", int)
 
     def check(value: Any, at: str) -> None:
         typed(value, at)
         if low is not None and value < low:
-            raise Fault(
+            raise ResponsesRefusal(
                 f"Invalid '{at}': integer below minimum value. Expected a value >= {low}, but got {value} instead.",
                 at,
                 "integer_below_min_value",
@@ -120,20 +120,20 @@ def integer(low: int | None = None) -> Check:
     return check
 
 
-def sized(low: int, high: int) -> Check:
-    """A string of a certain length."""
+def sized(low: int, high: int) -> FieldCheck:
+    """A string of limited length."""
 
     def check(value: Any, at: str) -> None:
         text(value, at)
         if len(value) < low:
-            raise Fault(
+            raise ResponsesRefusal(
                 f"Invalid '{at}': empty string. Expected a string with minimum length {low}, but got an empty string "
                 "instead.",
                 at,
                 "empty_string",
             )
         if len(value) > high:
-            raise Fault(
+            raise ResponsesRefusal(
                 f"Invalid '{at}': string too long. Expected a string with maximum length {high}, but got a string "
                 f"with length {len(value)} instead.",
                 at,
@@ -143,34 +143,34 @@ def sized(low: int, high: int) -> Check:
     return check
 
 
-def one_of(*choices: str) -> Check:
-    """One of a few words."""
+def one_of(*choices: str) -> FieldCheck:
+    """One of a few values."""
 
     def check(value: Any, at: str) -> None:
         if value not in choices:
-            raise not_offered(value, choices, at)
+            raise not_among(value, choices, at)
 
     return check
 
 
-def array(item: Check, of: str = "an array of objects") -> Check:
-    """A list whose members all pass."""
+def array(item: FieldCheck, of: str = "an array of objects") -> FieldCheck:
+    """A list whose items all pass."""
 
     def check(value: Any, at: str) -> None:
         if not isinstance(value, list):
-            raise mistyped(value, of, at)
+            raise wrong_type(value, of, at)
         for index, member in enumerate(value):
             item(member, f"{at}[{index}]")
 
     return check
 
 
-def record(fields: Mapping[str, Check], required: Collection[str] = (), loose: bool = False) -> Check:
-    """An object: missing keys first, then unknown ones, then each value. Null stands for an absent optional key."""
+def record(fields: Mapping[str, FieldCheck], required: Collection[str] = (), loose: bool = False) -> FieldCheck:
+    """An object: missing keys first, then unknown ones, then each value. Null counts as absent for optional keys."""
 
     def check(value: Any, at: str) -> None:
         if not isinstance(value, dict):
-            raise mistyped(value, "an object", at)
+            raise wrong_type(value, "an object", at)
         for name in required:
             if name not in value:
                 raise missing(f"{at}.{name}")
@@ -184,17 +184,17 @@ def record(fields: Mapping[str, Check], required: Collection[str] = (), loose: b
     return check
 
 
-def tagged(table: Mapping[str, Check]) -> Check:
-    """An object whose `type` says which check holds."""
+def tagged(table: Mapping[str, FieldCheck]) -> FieldCheck:
+    """An object whose `type` selects the check."""
 
     def check(value: Any, at: str) -> None:
         if not isinstance(value, dict):
-            raise mistyped(value, "an object", at)
+            raise wrong_type(value, "an object", at)
         if "type" not in value:
             raise missing(f"{at}.type")
         inner = table.get(value["type"]) if isinstance(value["type"], str) else None
         if inner is None:
-            raise not_offered(value["type"], tuple(table), at)
+            raise not_among(value["type"], tuple(table), at)
         inner(value, at)
 
     return check

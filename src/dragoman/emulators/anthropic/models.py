@@ -1,4 +1,4 @@
-"""What a Claude model takes, by its version. A name we cannot read is given the benefit of the doubt."""
+"""What a Claude model accepts, by its version. A model of unknown version accepts everything."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ _NAME = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Claude:
-    """A model and its generation: 4.5 and older, 4.6, 4.7, then 4.8 and the 5 families."""
+class ClaudeModel:
+    """A model and its version. Behaviour changed with 4.6, 4.7, 4.8 and 5."""
 
     name: str
     family: str
     version: tuple[int, int] | None
 
     def since(self, major: int, minor: int) -> bool:
-        """Known to be of this version or later."""
+        """Whether it is known to have this version or a later one."""
         return self.version is not None and self.version >= (major, minor)
 
     def before(self, major: int, minor: int) -> bool:
-        """Known to be older than this version."""
+        """Whether it is known to be older than this version."""
         return self.version is not None and self.version < (major, minor)
 
     @property
     def is_legacy(self) -> bool:
-        """Claude 3 Opus once took a result under another id; nothing later does."""
+        """Claude 3 Opus accepted a result with another id. No later model does."""
         return self.family == "opus" and self.version == (3, 0)
 
     @property
@@ -36,10 +36,10 @@ class Claude:
         return "fable" in self.name or "mythos" in self.name
 
 
-def claude(name: str) -> Claude:
-    """The model behind a name, in any of the spellings of hosts and gateways."""
+def claude_model(name: str) -> ClaudeModel:
+    """The model of that name, in any spelling that hosts and gateways use."""
     found = _NAME.search(name)
     if found is None:
-        return Claude(name, "", None)
+        return ClaudeModel(name, "", None)
     family = found["family"] or found["late"] or ""
-    return Claude(name, family, (int(found["major"]), int(found["minor"] or 0)))
+    return ClaudeModel(name, family, (int(found["major"]), int(found["minor"] or 0)))
