@@ -20,7 +20,8 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.script import DIALECT, parse
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.script import parse
 from dragoman.engine.adapt import BUILTIN, choose, read
 from dragoman.engine.plan import context_for
 from dragoman.profiles.facts import Facts, Stance, SystemCount, SystemPlace, Turn
@@ -74,7 +75,7 @@ class Example(msgspec.Struct, frozen=True):
     def dialect(self) -> str:
         """The client's: that of the target, unless the example says otherwise."""
         if not self.is_request:
-            return DIALECT
+            return DEFAULT_DIALECT
         return self.source or BUILTIN.target(self.target).dialect
 
     @property
@@ -109,5 +110,5 @@ def refusing(**stated: Any) -> Facts:
     places = {"system_place": SystemPlace.OPENING, "system_count": SystemCount.ONE}
     turns = {"first_turn": Turn.USER, "last_turn": Turn.USER}
     return msgspec.convert(
-        {"dialect": DIALECT, "thinking_form": "effort", **stances, **places, **turns, **stated}, Facts
+        {"dialect": DEFAULT_DIALECT, "thinking_form": "effort", **stances, **places, **turns, **stated}, Facts
     )

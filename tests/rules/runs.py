@@ -11,7 +11,7 @@ from dragoman.conversation.changes import Undo
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.traits import observe
-from dragoman.dialects.registry import requests
+from dragoman.dialects.registry import dialect
 from dragoman.dialects.rendering import RenderOptions
 from dragoman.engine.adapt import BUILTIN, adapt, read
 from dragoman.engine.report import entries
@@ -45,7 +45,7 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def json(self) -> Any:
         """The conversation written in the client's own dialect."""
-        write = requests(self.ask.dialect).render_request
+        write = dialect(self.ask.dialect).requests.render
         return msgspec.json.decode(write(self.conversation, RenderOptions(self.ask.model or "m", False), self.ask))
 
 
