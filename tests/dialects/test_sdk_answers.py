@@ -31,7 +31,7 @@ from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
 from dragoman.dialects import registry
-from dragoman.dialects.anthropic.call_input import input_of
+from dragoman.dialects.anthropic.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
@@ -154,7 +154,7 @@ def cut_short(wanted: Seen, client: str) -> Seen:
         found = orjson.loads(arguments)
         text = found.get("arguments")
         broken = list(found) == ["arguments"] and isinstance(text, str) and text.lstrip()[:1] == "{"
-        calls.append((name, json.dumps(orjson.loads(input_of(text)), sort_keys=True) if broken else arguments))
+        calls.append((name, json.dumps(orjson.loads(call_input(text)), sort_keys=True) if broken else arguments))
     return replace(wanted, calls=tuple(calls))
 
 

@@ -19,7 +19,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects import registry
-from dragoman.dialects.anthropic.call_input import input_of
+from dragoman.dialects.anthropic.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
@@ -87,7 +87,7 @@ def with_inputs(reply: object) -> object:
     assert isinstance(reply, Reply)
     choice = reply.choices[0]
     parts = [
-        replace(part, arguments=input_of(unquote(text_of_arguments(part)))) if isinstance(part, Call) else part
+        replace(part, arguments=call_input(unquote(text_of_arguments(part)))) if isinstance(part, Call) else part
         for part in choice.parts
     ]
     return replace(reply, choices=(replace(choice, parts=tuple(parts)),))

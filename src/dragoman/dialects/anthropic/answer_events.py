@@ -29,7 +29,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.anthropic.stop_reasons import reason_of
+from dragoman.dialects.anthropic.stop_reasons import parse_stop
 from dragoman.dialects.anthropic.usage import UsageCounter
 from dragoman.dialects.parsing import base62, extras_of, state
 from dragoman.dialects.raw_json import decode_items, decode_members, decode_object, encode, text_in
@@ -172,12 +172,12 @@ class AnthropicAnswerParser:
         self._stopped = True
         self._shut_all(out)
         sequence = text_in(fields.get("stop_sequence")) or None
-        out.append(Stopped(0, reason_of(said, self._called), said, sequence, extras_of(NAME, kept)))
+        out.append(Stopped(0, parse_stop(said, self._called), said, sequence, extras_of(NAME, kept)))
 
     def end(self, out: list[Event]) -> None:
         self._shut_all(out)
         if not self._stopped:
-            out.append(Stopped(0, reason_of("", self._called), "", None, extras_of(NAME, self._late)))
+            out.append(Stopped(0, parse_stop("", self._called), "", None, extras_of(NAME, self._late)))
         out.append(Ended())
         self.over = True
 

@@ -9,7 +9,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.block_builder import TEXT, THINKING, TOOL, BlockBuilder, late_fields
-from dragoman.dialects.anthropic.call_input import input_of
+from dragoman.dialects.anthropic.call_input import call_input
 from dragoman.dialects.anthropic.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ownership import own_fields
@@ -80,7 +80,7 @@ class _AnthropicAnswerRenderer(BlockBuilder):
             return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
         if self._kind_open is TOOL:
             fields = decode_members(self._opened)
-            return render_object({**fields, "input": input_of(unquote(text))})
+            return render_object({**fields, "input": call_input(unquote(text))})
         return self._opened
 
     def finish(self) -> None:

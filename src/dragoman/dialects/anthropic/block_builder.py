@@ -36,7 +36,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.call_input import is_object
-from dragoman.dialects.anthropic.stop_reasons import details_of, word_of
+from dragoman.dialects.anthropic.stop_reasons import render_stop, render_stop_details
 from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
 from dragoman.dialects.raw_json import encode
 
@@ -328,11 +328,11 @@ def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
     if stop is None:
         return {"stop_reason": b'"end_turn"', "stop_sequence": b"null"}
     fields = {
-        "stop_reason": quote(word_of(stop.reason, stop.said)),
+        "stop_reason": quote(render_stop(stop.reason, stop.said)),
         "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
         **own_fields(stop.extras, NAME),
     }
-    details = details_of(stop.reason, stop.said)
+    details = render_stop_details(stop.reason, stop.said)
     if details is not None:
         fields["stop_details"] = details
     return fields

@@ -26,7 +26,7 @@ def is_object(text: str) -> bool:
     return _OBJECT.match(text) is not None
 
 
-def input_of(text: str) -> Json:
+def call_input(text: str) -> Json:
     """The input that arguments make. What is no object is kept under a name of its own."""
     if text.strip() in ("", "null"):
         return b"{}"

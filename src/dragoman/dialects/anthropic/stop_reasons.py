@@ -1,4 +1,4 @@
-"""Why Claude stopped, and how its usage counts: this dialect's words and ours."""
+"""Why Claude stopped: this dialect's words and ours."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ WORDS: Mapping[Stop, str] = {
 _BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
 
 
-def reason_of(said: str, called: bool) -> Stop:
+def parse_stop(said: str, called: bool) -> Stop:
     """Our word for a stop. A turn that calls a tool has not simply ended, whatever a server says."""
     reason = STOPS.get(said, Stop.END)
     return Stop.CALLS if called and reason is Stop.END else reason
 
 
-def word_of(reason: Stop, said: str) -> str:
+def render_stop(reason: Stop, said: str) -> str:
     """This dialect's word: the provider's own where it is one and means the same."""
     return said if STOPS.get(said) is reason else WORDS[reason]
 
 
-def details_of(reason: Stop, said: str) -> Json | None:
+def render_stop_details(reason: Stop, said: str) -> Json | None:
     """`stop_details` for a breakdown that came from elsewhere: the provider's word for it."""
     if reason not in _BREAKDOWNS:
         return None

@@ -34,8 +34,8 @@ from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.partial_arguments import PartialArguments
-from dragoman.dialects.gemini.stop_reasons import reason_of, said_of
-from dragoman.dialects.gemini.usage import usage_of
+from dragoman.dialects.gemini.stop_reasons import finish_word, parse_stop
+from dragoman.dialects.gemini.usage import parse_usage
 from dragoman.dialects.parsing import base62, extras_of, state
 from dragoman.dialects.raw_json import ABSENT, decode_items, decode_members, decode_object, encode
 
@@ -177,7 +177,7 @@ class GeminiAnswerParser:
             if candidate.content is not None and candidate.content.parts:
                 self._parts(choice, place, candidate, data, out)
             if candidate.finish_reason is not ABSENT:
-                choice.said = said_of(bytes(candidate.finish_reason)) or choice.said
+                choice.said = finish_word(bytes(candidate.finish_reason)) or choice.said
                 self._put_aside(choice, candidate)
             elif (
                 candidate.grounding_metadata is not ABSENT
@@ -194,7 +194,7 @@ class GeminiAnswerParser:
         choices = [self._choices[index] for index in sorted(self._choices)]
         for choice in choices:
             self._end_growing(choice, out)
-        usage = usage_of(self._told)
+        usage = parse_usage(self._told)
         complete = self._blocked or whole or (choices and all(choice.said for choice in choices))
         if complete:
             for choice in choices:
@@ -206,7 +206,7 @@ class GeminiAnswerParser:
         out.append(Ended() if complete else Failed(UNFINISHED))
 
     def fail(self, failure: Failure, out: list[Event]) -> None:
-        usage = usage_of(self._told)
+        usage = parse_usage(self._told)
         if usage is not None:
             out.append(Used(usage))
         out.append(Failed(failure))
@@ -353,7 +353,7 @@ class GeminiAnswerParser:
         if choice.text_part >= 0:
             cited = [Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.aside)]
             out += cited
-        reason = reason_of(choice.said, choice.calls > 0, choice.parts > choice.thoughts)
+        reason = parse_stop(choice.said, choice.calls > 0, choice.parts > choice.thoughts)
         if self._blocked:
             choice.aside["promptFeedback"] = self._blocked
         out.append(Stopped(choice.index, reason, choice.said, None, extras_of(NAME, choice.aside)))

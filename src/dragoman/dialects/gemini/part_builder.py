@@ -39,7 +39,7 @@ from dragoman.conversation.parts import Inline, Json, Media, Remote
 from dragoman.conversation.replies import Reply, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.stop_reasons import word_of
+from dragoman.dialects.gemini.stop_reasons import render_stop
 from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.dialects.raw_json import encode
 from dragoman.wire.json_reader import render_object
@@ -296,7 +296,7 @@ class PartBuilder:
             candidate = self._candidates[choice]
             fields = {"index": b"%d" % choice}
             if candidate.stop is not None:
-                fields["finishReason"] = quote(word_of(candidate.stop.reason, candidate.stop.said))
+                fields["finishReason"] = quote(render_stop(candidate.stop.reason, candidate.stop.said))
                 fields.update(own_fields(candidate.stop.extras, NAME))
             if candidate.citations:
                 fields["citationMetadata"] = b'{"citations":[' + b",".join(candidate.citations) + b"]}"

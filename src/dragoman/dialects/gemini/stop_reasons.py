@@ -1,4 +1,4 @@
-"""Why Gemini finished, and how its usage counts: this dialect's words and ours."""
+"""Why Gemini finished: this dialect's words and ours."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _NUMBERED = (
 _any = msgspec.json.decode
 
 
-def said_of(raw: bytes) -> str:
+def finish_word(raw: bytes) -> str:
     """The finish reason as its word; empty where there is none."""
     value = _any(raw) if raw else None
     if isinstance(value, int):
@@ -76,7 +76,7 @@ def said_of(raw: bytes) -> str:
     return value if isinstance(value, str) else ""
 
 
-def reason_of(said: str, called: bool, spoke: bool = True) -> Stop:
+def parse_stop(said: str, called: bool, spoke: bool = True) -> Stop:
     """Our word for a finish. A tool call ends with STOP: that it is one shows in the parts. A word that we do not know
     is an end where something was said, and a breakdown where nothing was; so is a call that could not be written."""
     reason = FINISHES.get(said, Stop.END if spoke or not said else Stop.ERROR)
@@ -85,7 +85,7 @@ def reason_of(said: str, called: bool, spoke: bool = True) -> Stop:
     return Stop.CALLS if called and reason is Stop.END else reason
 
 
-def word_of(reason: Stop, said: str) -> str:
+def render_stop(reason: Stop, said: str) -> str:
     """This dialect's word: the provider's own where it is one and means the same."""
     known = FINISHES.get(said)
     same = known is reason or (known is Stop.BROKEN_CALL and reason is Stop.ERROR)

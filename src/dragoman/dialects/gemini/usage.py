@@ -26,7 +26,7 @@ _COUNTED = (
 _TOOL_USE = "toolUsePromptTokenCount"
 
 
-def usage_of(told: Iterable[bytes]) -> Usage | None:
+def parse_usage(told: Iterable[bytes]) -> Usage | None:
     """The usage that several pieces tell: what a later piece leaves out still holds."""
     fields: dict[str, Any] = {}
     for raw in told:

@@ -37,7 +37,7 @@ from dragoman.dialects.openai_chat.answer_wire import (
 )
 from dragoman.dialects.openai_chat.open_choice import OTHER, REASONING, REFUSAL, TEXT, OpenChoice
 from dragoman.dialects.openai_chat.reasoning_details import parse_entries
-from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, reason_of
+from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, parse_stop
 from dragoman.dialects.openai_chat.thought_signatures import signature_in
 from dragoman.dialects.openai_chat.usage import parse_usage
 from dragoman.dialects.parsing import extras_of, link
@@ -122,7 +122,7 @@ class ChatAnswerParser:
         for choice in choices:
             choice.finish(out)
         for choice in choices:
-            reason = reason_of(choice.said or "", bool(choice.calls), choice.refused)
+            reason = parse_stop(choice.said or "", bool(choice.calls), choice.refused)
             out.append(Stopped(choice.index, reason, choice.said or "", None, choice.stop_extras()))
         usage = parse_usage(self._usage) if self._usage else None
         if usage is not None:

@@ -12,7 +12,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.openai_chat import ORIGIN
 from dragoman.dialects.openai_chat.answer_events import ChatAnswerParser, unreadable
 from dragoman.dialects.openai_chat.answer_wire import decode_glanced
-from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, reason_of
+from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, parse_stop
 from dragoman.dialects.openai_chat.usage import count_usage
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE
 
@@ -51,7 +51,7 @@ def glance(body: bytes) -> tuple[Usage | None, Stop] | None:
         return None
     message = first.message
     calls = not _silent(message.tool_calls) or not _silent(message.function_call)
-    stop = reason_of(first.finish_reason, calls, not _silent(message.refusal))
+    stop = parse_stop(first.finish_reason, calls, not _silent(message.refusal))
     return None if _silent(said.usage) else count_usage(said.usage), stop
 
 

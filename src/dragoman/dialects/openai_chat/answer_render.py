@@ -23,7 +23,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.answer_pieces import annotation, detailed, image, logprobs_object, reasoning_field
 from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
-from dragoman.dialects.openai_chat.stop_reasons import word_for
+from dragoman.dialects.openai_chat.stop_reasons import render_stop
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.ownership import own_fields, own_members
@@ -54,7 +54,7 @@ def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
 def _choice(index: int, choice: Choice, answering: AnswerContext) -> bytes:
     parts = _SortedParts(choice.parts, "functions" in answering.request)
     reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
-    word = word_for(reason, parts.legacy, bool(parts.refusals))
+    word = render_stop(reason, parts.legacy, bool(parts.refusals))
     return b'{"index":%d,"message":%b,"logprobs":%b,"finish_reason":"%b"%b}' % (
         *(index, parts.message(), logprobs_object(choice.logprobs), word, own_members(choice.extras, NAME)),
     )

@@ -49,7 +49,7 @@ WORDS: Mapping[Stop, bytes] = {
 }
 
 
-def reason_of(said: str, calls: bool, refused: bool) -> Stop:
+def parse_stop(said: str, calls: bool, refused: bool) -> Stop:
     """The reason, corrected by what was answered: a call ends in CALLS whatever word the server chose."""
     reason = REASONS.get(said) or REASONS.get(said.lower(), Stop.END)
     if reason is Stop.END and calls:
@@ -61,7 +61,7 @@ def reason_of(said: str, calls: bool, refused: bool) -> Stop:
     return reason
 
 
-def word_for(reason: Stop, legacy: bool, refused: bool) -> bytes:
+def render_stop(reason: Stop, legacy: bool, refused: bool) -> bytes:
     """The dialect's word. A refusal that the message itself holds is a normal end."""
     if reason is Stop.REFUSAL and refused:
         return b"stop"

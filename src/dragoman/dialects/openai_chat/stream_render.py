@@ -31,7 +31,7 @@ from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.answer_pieces import annotation, detailed, logprobs_object, media, reasoning_field
 from dragoman.dialects.openai_chat.errors import error_body
 from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
-from dragoman.dialects.openai_chat.stop_reasons import word_for
+from dragoman.dialects.openai_chat.stop_reasons import render_stop
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.ownership import own_members
@@ -250,7 +250,7 @@ class ChatStreamRenderer:
         if not choice.begun:
             self._delta(choice, b'"content":""', content=True)
         legacy = any(call[2] for call in choice.calls.values())
-        word = word_for(event.reason, legacy, choice.refused)
+        word = render_stop(event.reason, legacy, choice.refused)
         more = own_members(event.extras, NAME)
         self._out += (choice.opening, b'},"logprobs":null,"finish_reason":"', word, b'"', more, b"}]", self._tail)
         choice.stopped = True

@@ -26,9 +26,9 @@ from dragoman.conversation.events import (
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Extras, MediaKind, Opaque, Origin
-from dragoman.conversation.replies import Stop
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.answer_wire import ResponsesStreamEvent, decode_event, objects, present
+from dragoman.dialects.openai_responses.stop_reasons import parse_stop
 from dragoman.dialects.openai_responses.usage import parse_usage
 from dragoman.dialects.parsing import base62, extras_of, state
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE, text_in
@@ -46,7 +46,6 @@ _CALL = frozenset({"type", "status", "call_id", "name", "arguments", "input"})
 _FINISHED = frozenset({"completed", "complete", "incomplete", "failed"})
 _STREAMED = _FINISHED | {"in_progress", "queued"}
 _PARAGRAPH = b'"\\n\\n"'
-_REASONS = {"max_output_tokens": Stop.LENGTH, "content_filter": Stop.FILTER}
 
 
 class _GrowingItem:
@@ -170,10 +169,7 @@ class ResponsesAnswerParser:
             return
         details = response.get("incomplete_details")
         said = text_in(present(details).get("reason")) if details else status
-        reason = Stop.CALLS if self._called else Stop.REFUSAL if self._refused else Stop.END
-        if status == "incomplete":
-            reason = _REASONS.get(said, Stop.LENGTH)
-        out.append(Stopped(0, reason, said))
+        out.append(Stopped(0, parse_stop(status, said, self._called, self._refused), said))
 
     def _fail(self, wire: ResponsesStreamEvent | None, frame: bytes, out: list[Event]) -> None:
         self.over = True

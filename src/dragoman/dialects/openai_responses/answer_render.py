@@ -25,7 +25,8 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.replies import Choice, Reply, Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME, output_items
-from dragoman.dialects.openai_responses.response_object import identity, incomplete_details, response_for
+from dragoman.dialects.openai_responses.response_object import identity, response_for
+from dragoman.dialects.openai_responses.stop_reasons import render_incomplete
 from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.wire.json_reader import render_list
@@ -41,7 +42,7 @@ def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
     if choice.stop is Stop.ERROR:
         error = b'{"code":"server_error","message":"The provider stopped with an error."}'
         return response.object(b"failed", writing.output(), usage, error)
-    incomplete = incomplete_details(choice.stop, writing.refused)
+    incomplete = render_incomplete(choice.stop, writing.refused)
     if incomplete is not None:
         return response.object(b"incomplete", writing.output(), usage, incomplete=incomplete)
     return response.object(writing.status(reply), writing.output(), usage)

@@ -9,7 +9,6 @@ import msgspec
 from dragoman.conversation.events import Started
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
-from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.ownership import own_fields
@@ -38,13 +37,6 @@ _REPEATED: Mapping[str, Json] = {
 }
 """Members of the request that the answer repeats, with what they are where the client left them out. An answer of our
 own dialect has done so itself."""
-
-INCOMPLETE: Mapping[Stop, bytes] = {
-    Stop.LENGTH: b'{"reason":"max_output_tokens"}',
-    Stop.CONTEXT: b'{"reason":"max_output_tokens"}',
-    Stop.FILTER: b'{"reason":"content_filter"}',
-}
-"""Stops that leave an answer incomplete. So does a refusal that the answer itself does not hold."""
 
 
 class ResponseFrame(msgspec.Struct, frozen=True):
@@ -77,10 +69,3 @@ def response_for(started: Started, answering: AnswerContext) -> ResponseFrame:
 
 def identity(started: Started, answering: AnswerContext) -> str:
     return started.id or answering.id
-
-
-def incomplete_details(reason: Stop | None, refused: bool) -> Json | None:
-    """Why the answer is incomplete, or None where it is not."""
-    if reason is Stop.REFUSAL and not refused:
-        return INCOMPLETE[Stop.FILTER]
-    return INCOMPLETE.get(reason) if reason is not None else None

@@ -33,7 +33,8 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME, output_items
 from dragoman.dialects.openai_responses.errors import error_event, response_error
 from dragoman.dialects.openai_responses.open_items import OpenFunctionCall, OpenMessage, OpenReasoning
-from dragoman.dialects.openai_responses.response_object import ResponseFrame, identity, incomplete_details, response_for
+from dragoman.dialects.openai_responses.response_object import ResponseFrame, identity, response_for
+from dragoman.dialects.openai_responses.stop_reasons import render_incomplete
 from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.wire.json_reader import render_list
@@ -312,7 +313,7 @@ class ResponsesStreamRenderer:
         self._close_open()
         for part in sorted(self._calls):
             self._call_ended(CallEnded(0, part))
-        incomplete = incomplete_details(self._stop, self._refused)
+        incomplete = render_incomplete(self._stop, self._refused)
         status = b"completed" if incomplete is None else b"incomplete"
         response = self._frame().object(status, self._output(), self._usage_json(), incomplete=incomplete or b"null")
         self._emit(b"response." + status, b'"response":' + response)
