@@ -23,7 +23,6 @@ from transport_servers import (
 from dragoman.upstream.transport import (
     BrokenResponse,
     ConnectFailed,
-    Limits,
     Outgoing,
     Phase,
     PoolFull,
@@ -32,9 +31,10 @@ from dragoman.upstream.transport import (
     Timeouts,
     Transport,
     TransportClosed,
+    TransportLimits,
 )
 
-ONE = Limits(per_origin=1)
+ONE = TransportLimits(per_origin=1)
 PART = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"
 
 
@@ -54,7 +54,7 @@ async def test_two_hundred_requests_share_ten_connections() -> None:
         most = max(most, line.raw.open)
         await slowly(line)
 
-    async with serving(counted) as raw, Transport(Limits(per_origin=10)) as transport:
+    async with serving(counted) as raw, Transport(TransportLimits(per_origin=10)) as transport:
         answers = asyncio.gather(*(whole(transport, raw.url, timeouts=Timeouts()) for _ in range(200)))
         await asyncio.sleep(0.02)
         assert transport.stats.open == 10
@@ -75,7 +75,7 @@ async def test_the_queue_is_served_in_order() -> None:
 @on_both_loops
 async def test_the_queue_is_served_in_order_when_no_connection_can_be_kept() -> None:
     closing = OK.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
-    async with serving(answering(closing, times=1)) as raw, Transport(Limits(per_origin=3)) as transport:
+    async with serving(answering(closing, times=1)) as raw, Transport(TransportLimits(per_origin=3)) as transport:
         assert (
             await asyncio.gather(*(whole(transport, raw.url, timeouts=Timeouts()) for _ in range(30))) == [b"ok"] * 30
         )
@@ -86,10 +86,10 @@ async def test_the_queue_is_served_in_order_when_no_connection_can_be_kept() -> 
 
 @on_both_loops
 async def test_a_full_queue_refuses_at_once() -> None:
-    async with serving(silent) as raw, Transport(Limits(per_origin=1, queued=2)) as transport:
+    async with serving(silent) as raw, Transport(TransportLimits(per_origin=1, queued=2)) as transport:
         waiting = [asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts())) for _ in range(3)]
         await asyncio.sleep(0.05)
-        with pytest.raises(PoolFull, match=r"2 requests wait.*limits\.queued") as caught:
+        with pytest.raises(PoolFull, match=r"2 requests already wait.*limits\.queued") as caught:
             await whole(transport, raw.url)
         assert not caught.value.sent
         for task in waiting:
@@ -223,11 +223,15 @@ PATIENT_SERVER = b"HTTP/1.1 200 OK\r\nkeep-alive: timeout=%d, max=9\r\ncontent-l
 
 @pytest.mark.parametrize(
     ("limits", "answer"),
-    [(Limits(idle_seconds=0.2), OK), (Limits(idle_seconds=0.2), PATIENT_SERVER % 60), (Limits(), PATIENT_SERVER % 1)],
+    [
+        (TransportLimits(idle_seconds=0.2), OK),
+        (TransportLimits(idle_seconds=0.2), PATIENT_SERVER % 60),
+        (TransportLimits(), PATIENT_SERVER % 1),
+    ],
     ids=["ours", "ours is shorter", "theirs is shorter"],
 )
 @on_both_loops
-async def test_idle_connections_are_retired(limits: Limits, answer: bytes) -> None:
+async def test_idle_connections_are_retired(limits: TransportLimits, answer: bytes) -> None:
     async with serving(answering(answer)) as raw, Transport(limits) as transport:
         assert await whole(transport, raw.url) == b"ok"
         assert transport.stats.idle == 1
@@ -356,7 +360,7 @@ async def test_an_answer_has_one_reader() -> None:
 @on_both_loops
 async def test_close_ends_everything() -> None:
     async with serving(slowly, then_stall(PART), silent) as raw:
-        transport = Transport(Limits(per_origin=3))
+        transport = Transport(TransportLimits(per_origin=3))
         kept = await ask(transport, raw.url)
         busy = [asyncio.create_task(ask(transport, raw.url, timeouts=Timeouts())) for _ in range(3)]
         await asyncio.sleep(0.1)
@@ -377,8 +381,8 @@ async def test_close_ends_everything() -> None:
 @on_both_loops
 async def test_no_task_is_left_behind() -> None:
     async with serving(slowly) as raw, Transport() as transport:
-        before = asyncio.all_tasks()
+        for_origin = asyncio.all_tasks()
         answer = await ask(transport, raw.url)
-        lines = asyncio.all_tasks() - before
+        lines = asyncio.all_tasks() - for_origin
         assert len(lines) == 1, "the server's own"
         await answer.read(9)

@@ -4,15 +4,15 @@ import pytest
 from transport_servers import OK, SHORT, answering, serving
 
 from dragoman.upstream.transport import Outgoing, Proxies, ProxyFailed, Transport, Unsendable
-from dragoman.upstream.transport.address import Origin, parse_address
-from dragoman.upstream.transport.outgoing import compose
+from dragoman.upstream.transport.address import HttpOrigin, parse_address
+from dragoman.upstream.transport.outgoing import render_head
 from dragoman.upstream.transport.proxy import Proxy
 
 URL = "http://host.test/path"
 
 
-def head(outgoing: Outgoing, relay: str | None = None) -> bytes:
-    return compose(outgoing, parse_address(outgoing.url), relay)
+def head(outgoing: Outgoing, proxy_header: str | None = None) -> bytes:
+    return render_head(outgoing, parse_address(outgoing.url), proxy_header)
 
 
 async def _pieces():
@@ -111,7 +111,7 @@ async def test_what_could_break_out_of_its_place_is_refused(outgoing: Outgoing) 
 def test_refused_requests_leave_no_pools_behind() -> None:
     transport = Transport(proxies=Proxies())
     for number in range(50):
-        transport._new_pool(Origin("http", f"host{number}.test", 80))
+        transport._new_pool(HttpOrigin("http", f"host{number}.test", 80))
     assert len(transport._pools) == 1
 
 
@@ -145,7 +145,7 @@ ENVIRONMENTS: list[tuple[dict[str, str], str, str | None]] = [
 
 @pytest.mark.parametrize(("environ", "url", "proxy"), ENVIRONMENTS)
 def test_the_environment_chooses_the_proxy(environ: dict[str, str], url: str, proxy: str | None) -> None:
-    found = Proxies.from_environment(environ).before(parse_address(url).origin)
+    found = Proxies.from_environment(environ).for_origin(parse_address(url).origin)
     assert (None if found is None else str(found.origin)) == proxy
 
 

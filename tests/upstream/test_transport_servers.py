@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 from transport_servers import on_both_loops
 
-from dragoman.upstream.transport import Limits, Outgoing, Stats, Timeouts, Transport
+from dragoman.upstream.transport import Outgoing, Stats, Timeouts, Transport, TransportLimits
 
 PATIENT = Timeouts(first_byte=10, idle=10)
 NODE = """
@@ -197,7 +197,7 @@ async def test_a_hundred_at_once_over_eight_connections(server: str) -> None:
         answer = await transport.send(Outgoing("POST", server + "/echo", (), body), PATIENT)
         return await answer.read(1000) == body
 
-    async with Transport(Limits(per_origin=8)) as transport:
+    async with Transport(TransportLimits(per_origin=8)) as transport:
         assert all(await asyncio.gather(*(one(transport, number) for number in range(100))))
         assert transport.stats.open <= 8
 

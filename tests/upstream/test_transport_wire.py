@@ -23,7 +23,6 @@ from transport_servers import (
 
 from dragoman.upstream.transport import (
     BrokenResponse,
-    Limits,
     Outgoing,
     Phase,
     TimedOut,
@@ -31,6 +30,7 @@ from dragoman.upstream.transport import (
     TooLarge,
     Transport,
     TransportFailure,
+    TransportLimits,
     UnknownEncoding,
 )
 from dragoman.upstream.transport.decoding import PIECE, Inflater
@@ -285,8 +285,8 @@ async def test_idle_does_not_count_while_the_reader_is_away() -> None:
 async def test_a_large_head_is_refused_even_if_it_comes_in_one_piece_with_its_body() -> None:
     wire = H + b"x-a: %b\r\n" % (b"v" * 1000) * 25 + OK[len(H) :]
     async with serving(answering(wire)) as raw:
-        async with Transport(Limits(max_headers=20_000)) as transport:
-            with pytest.raises(TooLarge, match="headers are longer than 20000 bytes"):
+        async with Transport(TransportLimits(max_headers=20_000)) as transport:
+            with pytest.raises(TooLarge, match="headers of the answer are longer than 20000 bytes"):
                 await whole(transport, raw.url)
         async with Transport() as transport:
             assert await whole(transport, raw.url) == b"ok"
@@ -298,7 +298,7 @@ async def test_a_long_stream_of_small_chunks_is_no_large_head() -> None:
         await line.request()
         await line.say(CHUNKED, *[b"1\r\n", b".", b"\r\n"] * 40, b"0\r\n\r\n", pause=0.001)
 
-    async with serving(drip) as raw, Transport(Limits(max_headers=120)) as transport:
+    async with serving(drip) as raw, Transport(TransportLimits(max_headers=120)) as transport:
         assert await whole(transport, raw.url) == b"." * 40
 
 
@@ -321,8 +321,8 @@ FRAMED: list[tuple[list[tuple[str, str]], str, str]] = [
     ([("transfer-encoding", "Chunked")], "1.1", ""),
     ([], "1.0", ""),
     ([("content-length", "2"), ("content-length", "2")], "1.1", "twice"),
-    ([("content-length", "\u0662")], "1.1", "no plain number"),
-    ([("content-length", "2"), ("transfer-encoding", "chunked")], "1.1", "beside a length"),
+    ([("content-length", "\u0662")], "1.1", "not a plain number"),
+    ([("content-length", "2"), ("transfer-encoding", "chunked")], "1.1", "although it has a length"),
     ([("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")], "1.1", "transfer-encoding"),
     ([("transfer-encoding", "chunked")], "1.0", "HTTP/1.0"),
     ([], "2.0", "HTTP/2.0"),
@@ -331,7 +331,7 @@ FRAMED: list[tuple[list[tuple[str, str]], str, str]] = [
 
 @pytest.mark.parametrize(("headers", "version", "fault"), FRAMED)
 def test_contradictions_are_found_without_the_parsers_help(headers, version: str, fault: str) -> None:
-    found = Framing.of(headers, version).fault
+    found = Framing.parse(headers, version).error
     assert fault in found
     assert bool(found) is bool(fault)
 
@@ -350,7 +350,10 @@ ENDLESS: list[tuple[str, bytes, bytes]] = [
 @pytest.mark.parametrize(("start", "more"), [case[1:] for case in ENDLESS], ids=[case[0] for case in ENDLESS])
 @on_both_loops
 async def test_endless_heads_are_refused(start: bytes, more: bytes) -> None:
-    async with serving(then_stall(start + more * 400)) as raw, Transport(Limits(max_headers=20_000)) as transport:
+    async with (
+        serving(then_stall(start + more * 400)) as raw,
+        Transport(TransportLimits(max_headers=20_000)) as transport,
+    ):
         with pytest.raises(TooLarge, match="headers"):
             await whole(transport, raw.url, timeouts=Timeouts(first_byte=2, idle=2))
         assert await settled(lambda: transport.stats.open == 0)
@@ -425,7 +428,7 @@ SPOILT = [
     ("brotli", b"br", b"xx", UnknownEncoding, "'br'.*identity"),
     ("zstd", b"zstd", b"xx", UnknownEncoding, "'zstd'"),
     ("gzip twice", b"gzip, gzip", b"xx", UnknownEncoding, "'gzip, gzip'"),
-    ("cut gzip", b"gzip", gzip.compress(b"hello" * 100)[:-4], BrokenResponse, "ends too early"),
+    ("cut gzip", b"gzip", gzip.compress(b"hello" * 100)[:-4], BrokenResponse, "is incomplete"),
     ("garbage", b"gzip", b"this is not gzip", BrokenResponse, "damaged"),
 ]
 
@@ -454,7 +457,7 @@ async def test_a_slow_reader_slows_the_server_down() -> None:
         await line.request()
         await line.say(OK)
 
-    async with serving(flood) as raw, Transport(Limits(buffer=100_000)) as transport:
+    async with serving(flood) as raw, Transport(TransportLimits(buffer=100_000)) as transport:
         answer = await ask(transport, raw.url, timeouts=Timeouts(idle=5))
         await anext(answer)
         await asyncio.sleep(0.3)

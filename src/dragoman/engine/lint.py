@@ -27,7 +27,7 @@ from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules.rule import Rule
-from dragoman.wire.duplicate_keys import duplicates
+from dragoman.wire.duplicate_keys import find_duplicates
 from dragoman.wire.json_reader import too_deep
 
 DUPLICATE_KEY = "duplicate-key"
@@ -87,7 +87,7 @@ def lint(
     known = profiles or BUILTIN
     chosen = [choose(name, known, rules) for name in _listed(targets)]
     try:
-        twice, body = duplicates(as_bytes(request))
+        twice, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)
         found = [_doubled(at) for at in twice] + [_mended(change) for change in mended(ask)]
         for target in chosen:
@@ -108,7 +108,7 @@ def fix(
     """The request with everything repaired that the target would refuse, written in its own dialect again."""
     chosen = choose(target, profiles, rules)
     try:
-        _, body = duplicates(as_bytes(request))
+        _, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)
         done = compile_ask(ask, chosen)
         if done.conversation is not ask.conversation:

@@ -39,7 +39,7 @@ from dragoman.store import Failures, Redactor, Shelf, Store, open_store, secrets
 from dragoman.upstream.destinations import Destination, Routes
 from dragoman.upstream.dispatch import Dispatch, Hooks, Wish
 from dragoman.upstream.health import Health
-from dragoman.upstream.transport import Limits, Tls, Transport
+from dragoman.upstream.transport import Tls, Transport, TransportLimits
 
 _REASONS = {
     FailureKind.CONTEXT_LENGTH: FallbackReason.CONTEXT_LENGTH,
@@ -183,7 +183,7 @@ class Services:
         key = (destination.ca_file, destination.connections)
         found = self.transports.get(key)
         if found is None:
-            found = self.transports[key] = Transport(Limits(per_origin=key[1]), Tls(key[0]))
+            found = self.transports[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
         return found
 
     def _hooks(self) -> Hooks:

@@ -1,4 +1,4 @@
-"""Keys that stand twice in one object, at any depth: two readers may disagree about which of them counts."""
+"""Duplicate keys in JSON objects, at any depth. Two parsers may disagree about which one counts."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from typing import Any
 from dragoman.wire.json_reader import readable, too_deep
 
 
-class _Doubled(dict[str, Any]):
-    """An object in which keys stand twice. Readers keep the last one."""
+class _ObjectWithDuplicates(dict[str, Any]):
+    """An object with duplicate keys. Parsers keep the last one."""
 
-    keys_twice: tuple[str, ...] = ()
+    duplicate_keys: tuple[str, ...] = ()
 
 
-def duplicates(body: bytes) -> tuple[list[str], bytes]:
-    """Pointers to the keys that stand twice, and the body with only the last of each.
+def find_duplicates(body: bytes) -> tuple[list[str], bytes]:
+    """Pointers to duplicate keys, and the body with only the last of each.
 
-    A body that is no JSON has none: its reader will say what is wrong with it.
+    A body that is not JSON has none; its parser reports the error.
     """
     if not body.strip():
         return [], body
-    doubled: list[_Doubled] = []
+    found: list[_ObjectWithDuplicates] = []
     try:
-        tree = json.loads(readable(body)[0], object_pairs_hook=lambda pairs: _object(pairs, doubled))
+        tree = json.loads(readable(body)[0], object_pairs_hook=lambda pairs: _object(pairs, found))
     except RecursionError:
         raise too_deep() from None
     except ValueError:
         return [], body
-    if not doubled:
+    if not found:
         return [], body
     return list(_pointers(tree, "")), json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _object(pairs: list[tuple[str, Any]], doubled: list[_Doubled]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]], found: list[_ObjectWithDuplicates]) -> dict[str, Any]:
     plain = dict(pairs)
     if len(plain) == len(pairs):
         return plain
     seen: set[str] = set()
-    found = _Doubled(plain)
-    found.keys_twice = tuple({key: None for key, _ in pairs if key in seen or seen.add(key)})  # type: ignore[func-returns-value]
-    doubled.append(found)
-    return found
+    result = _ObjectWithDuplicates(plain)
+    result.duplicate_keys = tuple({key: None for key, _ in pairs if key in seen or seen.add(key)})  # type: ignore[func-returns-value]
+    found.append(result)
+    return result
 
 
 def _pointers(tree: Any, at: str) -> Iterator[str]:
-    if isinstance(tree, _Doubled):
-        yield from (f"{at}/{escaped(key)}" for key in tree.keys_twice)
+    if isinstance(tree, _ObjectWithDuplicates):
+        yield from (f"{at}/{escape_pointer(key)}" for key in tree.duplicate_keys)
     items: Any = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in items:
-        yield from _pointers(value, f"{at}/{escaped(str(key))}")
+        yield from _pointers(value, f"{at}/{escape_pointer(str(key))}")
 
 
-def escaped(key: str) -> str:
+def escape_pointer(key: str) -> str:
     """A key as a step of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

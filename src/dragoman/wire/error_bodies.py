@@ -1,7 +1,7 @@
-"""A provider's refusal, whatever its shape, read into a `Failure`.
+"""Parse the error body of any provider into a `Failure`.
 
-One reader for all: OpenAI's object, Anthropic's, Google's (also in a list), flat ones, a bare sentence, `detail`, a
-body inside a body as text, an HTML page, an event of a stream. The innermost message is kept word for word.
+One parser for all formats: OpenAI's object, Anthropic's, Google's (also in a list), flat objects, a bare sentence,
+`detail`, a body inside a body as text, an HTML page, an event of a stream. It keeps the innermost message verbatim.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dragoman.wire.error_wording import AUTH_SENTENCE, CODES, CONTEXT, RETRY, SE
 
 UNREADABLE = "Unable to read error response from provider"
 
-_KEPT = 64 * 1024
-_DEPTH = 6
+_MAX_RAW = 64 * 1024
+_MAX_DEPTH = 6
 _FLAT_KEYS = ("message", "Message", "msg", "detail", "error_message", "errorMessage", "title")
 _CLASSIFYING = ("code", "type", "status", "error_type", "reason", "__type")
 _PAGE_TEXT = re.compile(r"<(title|h1)[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
@@ -31,31 +31,31 @@ _decode = msgspec.json.decode
 
 
 def read_failure(status: int, headers: Mapping[str, str], body: bytes, provider: str = "") -> Failure:
-    """The failure that an answer tells. `status` 200 or 0 is an error inside a stream."""
+    """The failure in an answer. `status` 200 or 0 means an error inside a stream."""
     lowered = {name.lower(): value for name, value in headers.items()}
-    said = _Said()
-    said.hear_text(body.decode("utf-8", "replace"))
-    said.hear_headers(lowered)
-    message = said.message or UNREADABLE
-    status = status if status >= 400 else said.status
-    kind, tokens, limit = classify(status, tuple(said.names), message)
+    parser = _ErrorParser()
+    parser.parse_text(body.decode("utf-8", "replace"))
+    parser.parse_headers(lowered)
+    message = parser.message or UNREADABLE
+    status = status if status >= 400 else parser.status
+    kind, tokens, limit = classify(status, tuple(parser.names), message)
     return Failure(
-        kind=_daily(kind, said),
+        kind=_quota_if_daily(kind, parser),
         message=message,
         status=status,
-        code=said.code,
-        type=said.type,
-        param=said.param,
-        retry_after=_retry_after(lowered, said, message),
-        tokens=said.tokens or tokens,
-        limit=said.limit or limit,
-        provider=provider or said.provider,
-        raw=body[:_KEPT],
+        code=parser.code,
+        type=parser.type,
+        param=parser.param,
+        retry_after=_retry_after(lowered, parser, message),
+        tokens=parser.tokens or tokens,
+        limit=parser.limit or limit,
+        provider=provider or parser.provider,
+        raw=body[:_MAX_RAW],
     )
 
 
 def classify(status: int, names: tuple[str, ...], message: str) -> tuple[FailureKind, int | None, int | None]:
-    """The kind, and the numbers of a context-length refusal. `names` are codes and types, the surest first."""
+    """The kind, and the numbers of a context-length refusal. `names` are codes and types, the most reliable first."""
     lowered = [name.lower() for name in names]
     strong = next((CODES[name] for name in lowered if name in CODES), None)
     if strong is FailureKind.CONTEXT_LENGTH or (strong is None and status not in _NEVER_CONTEXT):
@@ -67,10 +67,10 @@ def classify(status: int, names: tuple[str, ...], message: str) -> tuple[Failure
         return FailureKind.AUTH, None, None
     if strong is not None:
         return strong, None, None
-    return _by_words(status, lowered, message), None, None
+    return _kind_by_sentence(status, lowered, message), None, None
 
 
-def _by_words(status: int, names: list[str], message: str) -> FailureKind:
+def _kind_by_sentence(status: int, names: list[str], message: str) -> FailureKind:
     for sentence, kind in SENTENCES:
         if sentence.search(message):
             return kind
@@ -83,15 +83,15 @@ def _by_words(status: int, names: list[str], message: str) -> FailureKind:
     return next((WEAK_CODES[name] for name in names if name in WEAK_CODES), FailureKind.SERVER)
 
 
-def _daily(kind: FailureKind, said: _Said) -> FailureKind:
-    """A limit by the day is a quota: waiting for it is of no use."""
-    if kind is FailureKind.RATE_LIMIT and any("PerDay" in quota for quota in said.quotas):
+def _quota_if_daily(kind: FailureKind, parser: _ErrorParser) -> FailureKind:
+    """A limit per day is a quota: waiting does not help."""
+    if kind is FailureKind.RATE_LIMIT and any("PerDay" in quota for quota in parser.quotas):
         return FailureKind.QUOTA
     return kind
 
 
-class _Said:
-    """What has been understood so far. What is heard later lies deeper and is surer."""
+class _ErrorParser:
+    """Collects what an error body says. What it finds later is nested deeper and more reliable."""
 
     def __init__(self) -> None:
         self.message = ""
@@ -106,59 +106,59 @@ class _Said:
         self.tokens: int | None = None
         self.limit: int | None = None
 
-    def hear_text(self, text: str, depth: int = 0) -> None:
+    def parse_text(self, text: str, depth: int = 0) -> None:
         text = text.strip().lstrip("\ufeff")
         if text.startswith(("event:", "data:", ":")):
             text = _event_data(text)
-        found = _embedded(text) if depth < _DEPTH else None
+        found = _embedded(text) if depth < _MAX_DEPTH else None
         if found is not None:
             before = self.message
-            self.hear(found, depth + 1)
+            self.parse(found, depth + 1)
             if self.message != before:
                 return
         if text.startswith("<"):
             text = _page_text(text)
         self.message = text or self.message
 
-    def hear(self, value: Any, depth: int) -> None:
+    def parse(self, value: Any, depth: int) -> None:
         if isinstance(value, str):
-            self.hear_text(value, depth)
+            self.parse_text(value, depth)
         elif isinstance(value, list):
-            self._hear_list(value, depth)
-        elif isinstance(value, dict) and depth < _DEPTH:
-            self._hear_object(value, depth)
+            self._parse_list(value, depth)
+        elif isinstance(value, dict) and depth < _MAX_DEPTH:
+            self._parse_object(value, depth)
 
-    def hear_headers(self, headers: Mapping[str, str]) -> None:
+    def parse_headers(self, headers: Mapping[str, str]) -> None:
         name = headers.get("x-amzn-errortype", "").partition(":")[0]
         if name:
             self.names.insert(0, name)
             self.type = self.type or name
 
-    def _hear_list(self, values: list[Any], depth: int) -> None:
-        """Google's list of one, or the faults of a validator, one sentence each."""
-        faults = [_fault(value) for value in values if isinstance(value, dict) and "msg" in value]
-        if faults:
-            self.message = "; ".join(faults)
+    def _parse_list(self, values: list[Any], depth: int) -> None:
+        """Google's list of one, or the errors of a validator, one sentence each."""
+        errors = [_validation_error(value) for value in values if isinstance(value, dict) and "msg" in value]
+        if errors:
+            self.message = "; ".join(errors)
         elif values:
-            self.hear(values[0], depth + 1)
+            self.parse(values[0], depth + 1)
 
-    def _hear_object(self, value: dict[str, Any], depth: int) -> None:
-        self._hear_names(value)
-        self._hear_numbers(value)
+    def _parse_object(self, value: dict[str, Any], depth: int) -> None:
+        self._parse_names(value)
+        self._parse_numbers(value)
         for detail in _objects(value.get("details")):
-            self._hear_detail(detail)
+            self._parse_detail(detail)
         for key in _FLAT_KEYS:
             if value.get(key):
-                self.hear(value[key], depth + 1)
+                self.parse(value[key], depth + 1)
                 break
         for key in ("error", "response", "errors"):
             if value.get(key):
-                self.hear(value[key], depth + 1)
+                self.parse(value[key], depth + 1)
         metadata = value.get("metadata")
         if isinstance(metadata, dict):
-            self._hear_metadata(metadata, depth)
+            self._parse_metadata(metadata, depth)
 
-    def _hear_names(self, value: dict[str, Any]) -> None:
+    def _parse_names(self, value: dict[str, Any]) -> None:
         for key in reversed(_CLASSIFYING):
             name = value.get(key)
             if isinstance(name, str) and name and name != "error":
@@ -174,14 +174,14 @@ class _Said:
         if isinstance(value.get("param"), str):
             self.param = value["param"]
 
-    def _hear_numbers(self, value: dict[str, Any]) -> None:
+    def _parse_numbers(self, value: dict[str, Any]) -> None:
         for key in ("status_code", "raw_status_code", "http_code"):
             if isinstance(value.get(key), int) and value[key] >= 400:
                 self.status = value[key]
-        self.tokens = _whole(value.get("n_prompt_tokens")) or self.tokens
-        self.limit = _whole(value.get("n_ctx")) or self.limit
+        self.tokens = _positive(value.get("n_prompt_tokens")) or self.tokens
+        self.limit = _positive(value.get("n_ctx")) or self.limit
 
-    def _hear_detail(self, detail: dict[str, Any]) -> None:
+    def _parse_detail(self, detail: dict[str, Any]) -> None:
         delay = detail.get("retryDelay")
         if isinstance(delay, str):
             self.retry_after = _seconds(delay.removesuffix("s"))
@@ -189,18 +189,18 @@ class _Said:
             self.names.insert(0, detail["reason"])
         self.quotas += [str(item.get("quotaId", "")) for item in _objects(detail.get("violations"))]
 
-    def _hear_metadata(self, metadata: dict[str, Any], depth: int) -> None:
-        """OpenRouter's: the upstream's own body as text."""
+    def _parse_metadata(self, metadata: dict[str, Any], depth: int) -> None:
+        """OpenRouter's metadata: the error of the provider behind it as text."""
         if isinstance(metadata.get("provider_name"), str):
             self.provider = metadata["provider_name"]
         if isinstance(metadata.get("error_type"), str):
             self.names.append(metadata["error_type"])
         if metadata.get("raw"):
-            self.hear(metadata["raw"], depth + 1)
+            self.parse(metadata["raw"], depth + 1)
 
 
 def _embedded(text: str) -> Any:
-    """The JSON that a text is, or that it ends with."""
+    """The JSON value that a text is or ends with."""
     start = re.search(r'[{\[]\s*[{"]', text)
     if start is None:
         return None
@@ -217,12 +217,12 @@ def _event_data(text: str) -> str:
 
 
 def _page_text(page: str) -> str:
-    titles = [unescape(_MARKUP.sub(" ", found[1])).strip() for found in _PAGE_TEXT.findall(page[:_KEPT])]
-    text = next((title for title in titles if title), "") or unescape(_MARKUP.sub(" ", page[:_KEPT]))
+    titles = [unescape(_MARKUP.sub(" ", found[1])).strip() for found in _PAGE_TEXT.findall(page[:_MAX_RAW])]
+    text = next((title for title in titles if title), "") or unescape(_MARKUP.sub(" ", page[:_MAX_RAW]))
     return " ".join(text.split())[:2000]
 
 
-def _fault(value: dict[str, Any]) -> str:
+def _validation_error(value: dict[str, Any]) -> str:
     place = value.get("loc")
     where = ".".join(str(step) for step in place) + ": " if isinstance(place, list) else ""
     return f"{where}{value['msg']}"
@@ -232,7 +232,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _whole(value: Any) -> int | None:
+def _positive(value: Any) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
@@ -248,26 +248,26 @@ def _seconds(text: str) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
-def _retry_after(headers: Mapping[str, str], said: _Said, message: str) -> float | None:
-    """How long to wait: the headers first, as the official SDKs do, then the body."""
+def _retry_after(headers: Mapping[str, str], parser: _ErrorParser, message: str) -> float | None:
+    """How long to wait: from the headers first, as the official SDKs do, then from the body."""
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
     if value := headers.get("retry-after"):
         seconds = _seconds(value)
         return seconds if seconds is not None else _until(value, headers.get("date", ""))
-    return said.retry_after if said.retry_after is not None else _asked_wait(message)
+    return parser.retry_after if parser.retry_after is not None else _wait_in_sentence(message)
 
 
 def _until(then: str, now: str) -> float | None:
-    """The time from the answer's own date to the one named in it."""
+    """The seconds from the date of the answer to the date in `retry-after`."""
     try:
         return max(0.0, (parsedate_to_datetime(then) - parsedate_to_datetime(now)).total_seconds())
     except (TypeError, ValueError):
         return None
 
 
-def _asked_wait(message: str) -> float | None:
+def _wait_in_sentence(message: str) -> float | None:
     found = RETRY.search(message)
     if found is None or not any(found.groups()):
         return None

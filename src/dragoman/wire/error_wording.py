@@ -1,7 +1,7 @@
-"""What providers call their refusals: codes, exception names and sentences, and the kind that each one means.
+"""The error codes, exception names and sentences of providers, and the kind of failure that each one means.
 
-A code or a type says more than a status: an unknown model is a 400 in six places, a bad key a 400 in two. Sentences
-decide where the code is silent. Numbers come with the context-length sentences alone.
+A code or a type is more reliable than a status: six providers report an unknown model with 400, two report a bad key
+so. Sentences decide if there is no code. Only context-length sentences contain numbers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ CODES: Mapping[str, Kind] = {
     "deadline_exceeded": Kind.TIMEOUT,
     "modeltimeoutexception": Kind.TIMEOUT,
 }
-"""Codes, types and exception names that mean one thing wherever they stand, in lower case."""
+"""Codes, types and exception names with one meaning for all providers, in lower case."""
 
 WEAK_CODES: Mapping[str, Kind] = {
     "server_error": Kind.SERVER,
@@ -105,7 +105,7 @@ WEAK_CODES: Mapping[str, Kind] = {
     "tool_use_failed": Kind.BAD_REQUEST,
     "previous_response_not_found": Kind.BAD_REQUEST,
 }
-"""Names that some providers give to everything: they speak only where no status does."""
+"""Names that some providers use for every error. They count only if there is no status."""
 
 STATUSES: Mapping[int, Kind] = {
     401: Kind.AUTH,
@@ -121,11 +121,11 @@ STATUSES: Mapping[int, Kind] = {
 }
 
 
-def _words(*sentences: str) -> re.Pattern[str]:
+def _any_of(*sentences: str) -> re.Pattern[str]:
     return re.compile("|".join(sentences), re.IGNORECASE)
 
 
-AUTH_SENTENCE = _words(
+AUTH_SENTENCE = _any_of(
     r"incorrect api key",
     r"invalid api key",
     r"api key not valid",
@@ -140,12 +140,12 @@ AUTH_SENTENCE = _words(
     r"no api key (?:found|provided)",
     r"you didn't provide an api key",
 )
-"""A missing key is "permission denied" to some."""
+"""Some providers report a missing key as "permission denied"."""
 
 SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (AUTH_SENTENCE, Kind.AUTH),
     (
-        _words(
+        _any_of(
             r"credit balance is too low",
             r"requires more credits",
             r"insufficient (?:credits|balance|quota|funds)",
@@ -154,9 +154,9 @@ SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
         ),
         Kind.QUOTA,
     ),
-    (_words(r"rate limit", r"too many requests", r"tokens per minute", r"requests per minute"), Kind.RATE_LIMIT),
+    (_any_of(r"rate limit", r"too many requests", r"tokens per minute", r"requests per minute"), Kind.RATE_LIMIT),
     (
-        _words(
+        _any_of(
             r"\bmodel\b.{0,200}? does not exist",
             r"is not a valid model",
             r"\bmodel not found",
@@ -171,7 +171,7 @@ SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
         Kind.NOT_FOUND,
     ),
     (
-        _words(
+        _any_of(
             r"content management policy",
             r"content[ _-]filter",
             r"flagged (?:as|by|for)",
@@ -181,13 +181,15 @@ SENTENCES: tuple[tuple[re.Pattern[str], Kind], ...] = (
         ),
         Kind.CONTENT_FILTER,
     ),
-    (_words(r"\boverloaded\b", r"at capacity", r"no (?:healthy|available) (?:upstream|provider)"), Kind.OVERLOADED),
-    (_words(r"(?:image|audio|video) input is not supported"), Kind.BAD_REQUEST),
+    (_any_of(r"\boverloaded\b", r"at capacity", r"no (?:healthy|available) (?:upstream|provider)"), Kind.OVERLOADED),
+    (_any_of(r"(?:image|audio|video) input is not supported"), Kind.BAD_REQUEST),
     (
-        _words(r"request (?:entity |body )?(?:is )?too large", r"payload too large", r"payload size exceeds the limit"),
+        _any_of(
+            r"request (?:entity |body )?(?:is )?too large", r"payload too large", r"payload size exceeds the limit"
+        ),
         Kind.TOO_LARGE,
     ),
-    (_words(r"\btimed? ?out\b"), Kind.TIMEOUT),
+    (_any_of(r"\btimed? ?out\b"), Kind.TIMEOUT),
 )
 """Sentences in the order in which they are tried."""
 
@@ -220,7 +222,7 @@ CONTEXT: tuple[re.Pattern[str], ...] = tuple(
         r"exceeds? (?:the )?(?:maximum|max|available) context",
     )
 )
-"""Sentences of a conversation that is too long; the first ones tell how long."""
+"""Sentences for a conversation that is too long. The first ones contain its length."""
 
 RETRY = re.compile(
     r"(?:retry|try again)(?: again)? (?:in|after) (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?"

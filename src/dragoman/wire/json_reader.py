@@ -1,4 +1,4 @@
-"""JSON that knows its path: readers whose errors point at the fault, and the raw members of an object."""
+"""JSON parsing whose errors point at the place, and the raw members of objects and lists."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?$", re.DOTALL)
 _AT = re.compile(r"^(.*?) - at `(.*)`$", re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-# Halves that are left over, and escaped backslashes that only look like the beginning of an escape. Whole pairs, as
-# every emoji is one, are passed over at the speed of C; only where one of these is found is the text walked through.
+# Halves without a partner, and escaped backslashes that look like the start of an escape. Whole pairs (every emoji is
+# one) are skipped by the regular expression engine; only a text with one of these is searched in Python.
 _SUSPECTS = (
     re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"),
     re.compile(rb"\\u[dD][c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F])"),
     re.compile(rb"\\\\u[dD]"),
 )
 
-_FAULT = re.compile(r"^JSON is malformed: ")
+_MALFORMED = re.compile(r"^JSON is malformed: ")
 
 ABSENT = b""
 NULL = b"null"
 
 
 def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The body as JSON that can be decoded, and what had to be mended in it.
+    """The body as JSON that can be decoded, and the repairs that this needed.
 
-    Raises MalformedRequest where it is not UTF-8. Half of a surrogate pair becomes U+FFFD.
+    Raises MalformedRequest if the body is not UTF-8. Half of a surrogate pair becomes U+FFFD.
     """
     if body[:3] == b"\xef\xbb\xbf":
         body = body[3:]
@@ -47,21 +47,21 @@ def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
         _check_utf8(body)
     if _SURROGATE.search(body) is None or not any(suspect.search(body) for suspect in _SUSPECTS):
         return body, ()
-    mended = mend_surrogates(body)
-    return (body, ()) if mended == body else (mended, ("replaced half of a surrogate pair by U+FFFD",))
+    repaired = mend_surrogates(body)
+    return (body, ()) if repaired == body else (repaired, ("replaced half of a surrogate pair by U+FFFD",))
 
 
 def _check_utf8(body: bytes) -> None:
     try:
         body.decode()
-    except UnicodeDecodeError as fault:
+    except UnicodeDecodeError as error:
         raise MalformedRequest(
-            f"the body is not UTF-8: byte {fault.start} is 0x{body[fault.start]:02x}", hint="send JSON encoded as UTF-8"
+            f"the body is not UTF-8: byte {error.start} is 0x{body[error.start]:02x}", hint="send JSON encoded as UTF-8"
         ) from None
 
 
 def mend_surrogates(text: bytes) -> bytes:
-    r"""JSON text in which every `\ud800`-like escape that has no partner is U+FFFD."""
+    r"""The JSON text with U+FFFD for every `\ud800`-like escape without a partner."""
     out: list[bytes] = []
     position = 0
     while (found := text.find(b"\\", position)) >= 0:
@@ -92,8 +92,8 @@ def members(body: bytes | Raw, at: str = "") -> dict[str, Raw]:
     """The members of an object as raw JSON, in their order."""
     try:
         return _members(body)
-    except msgspec.DecodeError as fault:
-        raise malformed(fault, at) from None
+    except msgspec.DecodeError as error:
+        raise malformed(error, at) from None
     except RecursionError:
         raise too_deep(at) from None
 
@@ -102,14 +102,14 @@ def items(body: bytes | Raw, at: str = "") -> list[Raw]:
     """The items of a list as raw JSON."""
     try:
         return _items(body)
-    except msgspec.DecodeError as fault:
-        raise malformed(fault, at) from None
+    except msgspec.DecodeError as error:
+        raise malformed(error, at) from None
     except RecursionError:
         raise too_deep(at) from None
 
 
 def render_object(fields: Mapping[str, bytes | Raw]) -> bytes:
-    """An object of raw members, compact."""
+    """An object of raw members, without spaces."""
     out: list[bytes | Raw] = []
     for key, value in fields.items():
         out += (member_head(key), value)
@@ -122,7 +122,7 @@ def render_object(fields: Mapping[str, bytes | Raw]) -> bytes:
 
 @lru_cache(maxsize=512)
 def member_head(key: str) -> bytes:
-    """What stands before the value of a member that is not the first."""
+    """The bytes before the value of a member that is not the first."""
     return b"," + _encode(key) + b":"
 
 
@@ -130,22 +130,22 @@ def render_list(values: list[bytes]) -> bytes:
     return b"[" + b",".join(values) + b"]"
 
 
-def malformed(fault: msgspec.DecodeError, at: str = "") -> MalformedRequest:
-    """A decoder's complaint as our error, its path as a JSON pointer."""
-    text = str(fault)
+def malformed(error: msgspec.DecodeError, at: str = "") -> MalformedRequest:
+    """The error of a decoder as MalformedRequest, its path as a JSON pointer."""
+    text = str(error)
     match = _AT.match(text)
     if match is None:
-        if isinstance(fault, msgspec.ValidationError):
-            hint = "" if at else "the body is one JSON object"
+        if isinstance(error, msgspec.ValidationError):
+            hint = "" if at else "the body must be one JSON object"
             return MalformedRequest(text[:1].lower() + text[1:], at=at, hint=hint)
-        what = _FAULT.sub("", text).replace("Input data was truncated", "it ends too early")
+        what = _MALFORMED.sub("", text).replace("Input data was truncated", "the body ends in the middle of a value")
         return MalformedRequest(f"not JSON: {what}", at=at, hint="send one JSON object, without NaN")
     return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))
 
 
 def too_deep(at: str = "") -> MalformedRequest:
-    """What a decoder cannot follow any further down is no conversation."""
-    return MalformedRequest("nested too deeply", at=at, hint="no provider takes hundreds of levels")
+    """The error for JSON that is nested deeper than a decoder can follow."""
+    return MalformedRequest("the JSON is nested too deeply", at=at, hint="no provider accepts hundreds of levels")
 
 
 def pointer(path: str) -> str:
@@ -154,9 +154,9 @@ def pointer(path: str) -> str:
 
 
 def refuse_duplicates(body: bytes, found: Mapping[str, Any]) -> None:
-    """Raise DuplicateKey where a top-level key stands twice.
+    """Raise DuplicateKey if a top-level key is there twice.
 
-    Decoders keep the last one silently. A compact or `json.dumps`-like body is known to be clean by its length alone.
+    Decoders keep the last one silently. A compact body, or one of `json.dumps`, is checked by its length alone.
     """
     count = len(found)
     size = sum(map(len, found)) + sum(map(len, found.values())) + 4 * count
@@ -167,32 +167,32 @@ def refuse_duplicates(body: bytes, found: Mapping[str, Any]) -> None:
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
-            raise DuplicateKey(f'the key "{key}" stands twice', at=f"/{key}", hint="send each key once")
+            raise DuplicateKey(f'the key "{key}" is there twice', at=f"/{key}", hint="send each key once")
         seen.add(key)
 
 
 class Salvaged(msgspec.Struct):
-    """A value read in spite of fields we do not know, and those fields by the path they stood at (`$`, `$.a[0]`)."""
+    """A parsed value, and the unknown fields by their path (`$`, `$.a[0]`)."""
 
     value: Any
     extras: dict[str, dict[str, bytes]]
 
 
 def salvage(raw: bytes | Raw, decoder: msgspec.json.Decoder[T], at: str = "") -> Salvaged:
-    """Decode, putting unknown fields aside one by one. Other faults are MalformedRequest with a pointer."""
+    """Decode, and set unknown fields aside one by one. Other errors are MalformedRequest with a pointer."""
     extras: dict[str, dict[str, bytes]] = {}
     tree: Any = None
     text: bytes | Raw = raw
     while True:
         try:
             return Salvaged(decoder.decode(text), extras)
-        except msgspec.ValidationError as fault:
-            match = _UNKNOWN.match(str(fault))
+        except msgspec.ValidationError as error:
+            match = _UNKNOWN.match(str(error))
             if match is None:
-                raise malformed(fault, at) from None
+                raise malformed(error, at) from None
             field, path = match[1], match[2] or "$"
-        except msgspec.DecodeError as fault:
-            raise malformed(fault, at) from None
+        except msgspec.DecodeError as error:
+            raise malformed(error, at) from None
         except RecursionError:
             raise too_deep(at) from None
         if tree is None:

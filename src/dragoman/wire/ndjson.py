@@ -1,4 +1,4 @@
-"""One JSON value a line, as Ollama streams: bytes in any cut to lines."""
+"""One JSON value per line, as Ollama streams: lines from bytes in chunks of any size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dragoman.wire.sse import LIMIT
 
 
 class NdjsonDecoder:
-    """Turns bytes into lines that are not blank. `overflowed` is set when a line grows past the limit."""
+    """Decodes bytes into non-empty lines. It sets `overflowed` if a line exceeds the limit."""
 
     __slots__ = ("_tail", "limit", "overflowed")
 
@@ -30,7 +30,7 @@ class NdjsonDecoder:
         return [line for line in map(bytes.strip, lines) if line]
 
     def close(self) -> list[bytes]:
-        """The last line, where it had no end."""
+        """The last line, if it has no line end."""
         rest = bytes(self._tail).strip()
         self._tail.clear()
         return [rest] if rest else []

@@ -1,8 +1,8 @@
-"""Server-sent events: bytes in any cut to frames, and frames to bytes.
+"""Server-sent events: frames from bytes in chunks of any size, and bytes from frames.
 
-A stream is read line by line as its standard says, but whole frames that arrive in one chunk, which is how they nearly
-always arrive, are split at once. The end marker of the OpenAI family is a frame that says so (`Frame.done`), never an
-object that could be mistaken for an answer.
+The decoder parses line by line, as the standard says. Whole frames that arrive in one chunk, which is nearly always the
+case, are split at once. The end marker of the OpenAI family is a frame with `Frame.done`, so that nobody takes it for
+an answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 LIMIT = 32 * 1024 * 1024
-"""No frame may be longer. A picture in an answer is a few megabytes."""
+"""The size limit of one frame. A picture in an answer has a few megabytes."""
 
 DONE_FRAME = b"data: [DONE]\n\n"
 
@@ -20,34 +20,34 @@ _TO_BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """One event: its name, empty where none was given, and its data."""
+    """One event: its name (empty if it has none) and its data."""
 
     event: bytes
     data: bytes
 
     @property
     def done(self) -> bool:
-        """The end marker. Some servers put a space behind it."""
+        """Whether it is the end marker. Some servers add a space to it."""
         return self.data.startswith(b"[DONE]") and self.data.rstrip() == b"[DONE]"
 
 
 class SseDecoder:
-    """Turns bytes into frames, whatever the cut.
+    """Decodes bytes into frames, in chunks of any size.
 
-    Holds only the unfinished line and the unfinished frame. When these grow past the limit, `overflowed` is set, what
-    was held is let go, and nothing more is read. `stray` is text that came before any frame and is no event stream: a
-    server may answer a stream request with a plain body. `joint` stands between the lines of one frame's data: a blank
-    will do for JSON, and what is cut out of it can be put into a frame again.
+    It holds only the unfinished line and the unfinished frame. If these exceed the limit, it sets `overflowed`, drops
+    them, and ignores all further input. `stray` is text outside of any frame: a server may answer a stream request with
+    a plain body. `joint` separates the lines of one frame's data. A space is enough for JSON, and the result can be put
+    into a frame again.
     """
 
     __slots__ = (
         "_after_cr",
-        "_begun",
         "_event",
-        "_held",
+        "_held_size",
         "_idle",
-        "_joint",
         "_lines",
+        "_separator",
+        "_started",
         "_tail",
         "limit",
         "overflowed",
@@ -56,14 +56,14 @@ class SseDecoder:
 
     def __init__(self, limit: int = LIMIT, joint: bytes = b"\n") -> None:
         self.limit = limit
-        self._joint = joint
+        self._separator = joint
         self.overflowed = False
         self.stray = bytearray()
         self._tail = bytearray()
         self._lines: list[bytes] = []
-        self._held = 0
+        self._held_size = 0
         self._event = b""
-        self._begun = False
+        self._started = False
         self._idle = False
         self._after_cr = False
 
@@ -73,39 +73,41 @@ class SseDecoder:
             if chunk.find(b"\n") == len(chunk) - 2 and chunk[:6] == b"data: " and len(chunk) < self.limit:
                 return [Frame(b"", chunk[6:-2])]
             frames: list[Frame] = []
-            self._split(chunk, frames)
+            self._parse_whole_frames(chunk, frames)
             return frames
-        return self._feed_piece(chunk)
+        return self._feed_partial(chunk)
 
-    def _feed_piece(self, chunk: bytes) -> list[Frame]:
-        """A chunk that begins or ends inside a frame, or has other line ends."""
+    def _feed_partial(self, chunk: bytes) -> list[Frame]:
+        """Decode a chunk that begins or ends inside a frame, or has other line ends."""
         if self.overflowed or not chunk:
             return []
-        if not self._begun:
+        if not self._started:
             chunk = self._without_bom(chunk)
         if self._after_cr or b"\r" in chunk:
-            chunk = self._unified(chunk)
+            chunk = self._with_newlines(chunk)
         frames: list[Frame] = []
         if not self._lines and not self._event:
-            chunk = self._split(chunk, frames)
+            chunk = self._parse_whole_frames(chunk, frames)
         if chunk:
-            self._read_lines(chunk, frames)
-        self._idle = self._begun and not (self._tail or self._lines or self._event or self._after_cr or self.overflowed)
+            self._parse_lines(chunk, frames)
+        self._idle = self._started and not (
+            self._tail or self._lines or self._event or self._after_cr or self.overflowed
+        )
         return frames
 
     def close(self) -> list[Frame]:
-        """The last frame, where the stream ended without a blank line."""
+        """The last frame, if the stream ended without a blank line."""
         frames: list[Frame] = []
         if self.overflowed:
             return frames
         if self._tail:
-            self._take_line(bytes(self._tail), frames)
+            self._parse_line(bytes(self._tail), frames)
             self._tail.clear()
         self._dispatch(frames)
         return frames
 
-    def _split(self, chunk: bytes, frames: list[Frame]) -> bytes:
-        """Takes all whole frames off the front at once; the rest is left to the line reader."""
+    def _parse_whole_frames(self, chunk: bytes, frames: list[Frame]) -> bytes:
+        """Parse all whole frames at the start of the chunk at once. Returns the rest."""
         end = chunk.rfind(b"\n\n")
         if end < 0:
             return chunk
@@ -121,30 +123,30 @@ class SseDecoder:
             if block.startswith(b"data: ") and b"\n" not in block:
                 frames.append(Frame(b"", block[6:]))
             elif block:
-                self._take_block(block, frames)
+                self._parse_block(block, frames)
         return chunk[end + 2 :]
 
-    def _take_block(self, block: bytes, frames: list[Frame]) -> None:
+    def _parse_block(self, block: bytes, frames: list[Frame]) -> None:
         if block.startswith(b"event: "):
             name, _, rest = block[7:].partition(b"\n")
             if rest.startswith(b"data: ") and b"\n" not in rest:
                 frames.append(Frame(name, rest[6:]))
                 return
         for line in block.split(b"\n"):
-            self._take_line(line, frames)
+            self._parse_line(line, frames)
         self._dispatch(frames)
 
-    def _read_lines(self, chunk: bytes, frames: list[Frame]) -> None:
+    def _parse_lines(self, chunk: bytes, frames: list[Frame]) -> None:
         self._tail += chunk
         if b"\n" in chunk:
             *lines, rest = bytes(self._tail).split(b"\n")
             self._tail = bytearray(rest)
             for line in lines:
-                self._take_line(line, frames)
-        if len(self._tail) + self._held > self.limit:
+                self._parse_line(line, frames)
+        if len(self._tail) + self._held_size > self.limit:
             self._overflow()
 
-    def _take_line(self, line: bytes, frames: list[Frame]) -> None:
+    def _parse_line(self, line: bytes, frames: list[Frame]) -> None:
         if not line:
             self._dispatch(frames)
             return
@@ -155,7 +157,7 @@ class SseDecoder:
             value = value[1:]
         if name == b"data":
             self._lines.append(value)
-            self._held += len(value) + 1
+            self._held_size += len(value) + 1
         elif name == b"event":
             self._event = value
         elif name not in (b"id", b"retry") and len(self.stray) < _STRAY_LIMIT:
@@ -163,13 +165,13 @@ class SseDecoder:
 
     def _dispatch(self, frames: list[Frame]) -> None:
         if self._lines:
-            frames.append(Frame(self._event, self._joint.join(self._lines)))
+            frames.append(Frame(self._event, self._separator.join(self._lines)))
             self._lines.clear()
-            self._held = 0
+            self._held_size = 0
         self._event = b""
 
-    def _unified(self, chunk: bytes) -> bytes:
-        """All line ends as newlines; a pair that was cut in two counts once."""
+    def _with_newlines(self, chunk: bytes) -> bytes:
+        """The chunk with all line ends as newlines. A pair that is split across two chunks counts once."""
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
         self._after_cr = chunk.endswith(b"\r")
@@ -181,7 +183,7 @@ class SseDecoder:
         if len(start) < len(_BOM) and _BOM.startswith(start):
             self._tail += start
             return b""
-        self._begun = True
+        self._started = True
         return start[len(_BOM) :] if start.startswith(_BOM) else start
 
     def _overflow(self) -> None:
@@ -189,19 +191,19 @@ class SseDecoder:
         self._idle = False
         self._tail.clear()
         self._lines.clear()
-        self._held = 0
+        self._held_size = 0
 
 
 def one_line(json: bytes) -> bytes:
-    """JSON without line ends, which a frame cannot hold. They can stand between its tokens alone."""
+    """JSON without line ends, which a frame cannot contain. In JSON they occur only between tokens."""
     return json.translate(_TO_BLANKS) if b"\n" in json or b"\r" in json else json
 
 
 def data_frame(json: bytes) -> bytes:
-    """A frame without a name."""
+    """A frame without an event name."""
     return b"data: " + json + b"\n\n"
 
 
 def event_frame(name: bytes, json: bytes) -> bytes:
-    """A frame with a name."""
+    """A frame with an event name."""
     return b"event: " + name + b"\ndata: " + json + b"\n\n"

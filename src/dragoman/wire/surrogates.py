@@ -1,7 +1,7 @@
-r"""Surrogate pairs that a server tore apart: `\ud83d` at the end of one delta, `\ude00` at the start of the next.
+r"""Surrogate pairs that a server split: `\ud83d` at the end of one delta, `\ude00` at the start of the next.
 
-No JSON decoder takes half a pair. Such a frame is marked so that it can be decoded, and the halves are put together
-again as the deltas come by; a half that stays alone becomes U+FFFD.
+JSON decoders refuse half a pair. Such a frame is marked so that it can be decoded, and the halves of successive deltas
+are joined again. A half without its partner becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LAST_HIGH = re.compile(rb'(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})"\Z')
 
 
 def marked(frame: bytes) -> bytes:
-    """The frame with every surrogate escape hidden from the decoder behind a control character."""
+    """The frame with a control character in each surrogate escape, so that a decoder accepts it."""
     return _ESCAPE.sub(lambda found: b"\\u0001" + found[1] if found[1] else found[0], frame)
 
 
 class Torn(Generic[Key]):
-    """Halves that wait for their partner, by the text they belong to."""
+    """First halves that wait for their partner, by the text they belong to."""
 
     __slots__ = ("_waiting",)
 
@@ -35,7 +35,7 @@ class Torn(Generic[Key]):
         self._waiting: dict[Key, bytes] = {}
 
     def mend(self, key: Key, literal: bytes) -> bytes:
-        """The literal without marks; a last half is kept back for the next one."""
+        """The literal without marks. A first half at its end is kept for the next one."""
         literal = b'"' + self._waiting.pop(key, b"") + _MARKED.sub(rb"\\u\1", literal)[1:]
         last = _LAST_HIGH.search(literal)
         if last is not None:
@@ -44,5 +44,5 @@ class Torn(Generic[Key]):
         return mend_surrogates(literal)
 
     def leftovers(self) -> Iterator[Key]:
-        """The texts that end in half a pair."""
+        """The texts that end with half a pair."""
         yield from self._waiting

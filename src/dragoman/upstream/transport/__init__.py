@@ -5,7 +5,7 @@
         async for piece in answer:
             ...
 
-`docs/decisions/own-http-client.md` says why it is our own and what it leaves out.
+`docs/decisions/own-http-client.md` explains why Dragoman has its own client and what it leaves out.
 """
 
 from dragoman.upstream.transport.address_guard import public_only
@@ -25,7 +25,7 @@ from dragoman.upstream.transport.failures import (
     Unsendable,
 )
 from dragoman.upstream.transport.incoming import Incoming
-from dragoman.upstream.transport.limits import Limits, Stats, Timeouts
+from dragoman.upstream.transport.limits import Stats, Timeouts, TransportLimits
 from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.tls import Tls
@@ -36,7 +36,6 @@ __all__ = [
     "BrokenResponse",
     "ConnectFailed",
     "Incoming",
-    "Limits",
     "Outgoing",
     "Phase",
     "PoolFull",
@@ -51,6 +50,7 @@ __all__ = [
     "Transport",
     "TransportClosed",
     "TransportFailure",
+    "TransportLimits",
     "UnknownEncoding",
     "Unsendable",
     "public_only",

@@ -1,7 +1,7 @@
-"""Which addresses may be connected to.
+"""Which addresses the gateway may connect to.
 
-A URL that a client hands us can name a host that resolves into our own network. The name is therefore resolved first,
-every address it has is judged, and the connection goes to a judged address: a second look-up cannot change it.
+A URL from a client can name a host that resolves to an address of the gateway's own network. So the name is resolved
+first, every address is checked, and the connection goes to a checked address. A second lookup cannot change it.
 """
 
 import ipaddress
@@ -10,21 +10,21 @@ from collections.abc import Callable
 
 Guard = Callable[[str], bool]
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# NAT64 prefixes carry an IPv4 address that is reached on the far side of a gateway.
+# Addresses with a NAT64 prefix contain an IPv4 address, which a NAT gateway reaches.
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
 
 
 def public_only(address: str) -> bool:
-    """True for addresses of the public internet: not private, loopback, link-local, multicast or reserved."""
+    """Whether an address is public: not private, loopback, link-local, multicast or reserved."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return all(each.is_global and not each.is_multicast and not each.is_reserved for each in _meant(found))
+    return all(each.is_global and not each.is_multicast and not each.is_reserved for each in _reached_addresses(found))
 
 
 def is_address(host: str) -> bool:
-    """True where a host is no name but an address already, in whatever spelling: `0x7f000001` is one too."""
+    """Whether a host is an address and not a name, in any spelling: `0x7f000001` is one."""
     try:
         socket.inet_pton(socket.AF_INET6, host) if ":" in host else socket.inet_aton(host)
     except OSError:
@@ -32,8 +32,8 @@ def is_address(host: str) -> bool:
     return True
 
 
-def _meant(address: _Address) -> list[_Address]:
-    """The address and, where it wraps an IPv4 address, that one in its place."""
+def _reached_addresses(address: _Address) -> list[_Address]:
+    """The address, or the IPv4 addresses that it contains."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:

@@ -1,8 +1,8 @@
-"""One socket, one exchange at a time.
+"""One socket with one request at a time.
 
-There is no task and no stream object here: the parser's callbacks fill the `Exchange`, one future wakes its reader,
-and one lazy alarm per socket serves every timeout. The alarm is only looked at when it rings; moving a deadline
-further away, which is what every request does, costs nothing.
+There is no task and no stream object: the callbacks of the parser fill the `InFlight`, and one future wakes its reader.
+One timer per socket serves every timeout. The deadline is only checked when the timer fires, so moving it further away,
+as every request does, costs nothing.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut, TooLarge, TransportClosed
 from dragoman.upstream.transport.framing import Framing, lower_name
-from dragoman.upstream.transport.in_flight import Exchange
-from dragoman.upstream.transport.limits import Limits
+from dragoman.upstream.transport.in_flight import InFlight
+from dragoman.upstream.transport.limits import TransportLimits
 
-_JOINED = 65536
+_JOIN_LIMIT = 65536
 
 
-class Keeper(Protocol):
-    """Whom a connection belongs to: its pool."""
+class ConnectionOwner(Protocol):
+    """The owner of a connection: its pool."""
 
-    def take_back(self, connection: Connection) -> None:
-        """It is free for the next request."""
+    def release(self, connection: Connection) -> None:
+        """The connection is free for the next request."""
 
-    def lose(self, connection: Connection) -> None:
-        """It will serve no more, and its place can be given away."""
+    def remove(self, connection: Connection) -> None:
+        """The connection takes no more requests. Its slot is free."""
 
     def opened(self, connection: Connection) -> None:
-        """Its socket is open."""
+        """The socket is open."""
 
     def closed(self, connection: Connection) -> None:
-        """Its socket is closed."""
+        """The socket is closed."""
 
 
 class Connection(asyncio.Protocol):
@@ -43,145 +43,145 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, origin: str, limits: Limits, keeper: Keeper) -> None:
+    def __init__(self, origin: str, limits: TransportLimits, owner: ConnectionOwner) -> None:
         self.origin = origin
         self.loop = asyncio.get_running_loop()
         self.paused = False
         self.used = False
         self._limits = limits
-        self._keeper = keeper
-        self._counted = False
-        self._exchange: Exchange | None = None
-        self._pump: asyncio.Task[None] | None = None
+        self._owner = owner
+        self._in_pool = False
+        self._in_flight: InFlight | None = None
+        self._sender: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at = self._due = inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = self._deadline = inf
         self._phase = Phase.IDLE
-        self._patience = limits.idle_seconds
+        self._idle_seconds = limits.idle_seconds
         self._parser = HttpResponseParser(self)
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
-        """Be ready for the next answer."""
+    def _reset(self) -> None:
+        """Prepare for the next answer."""
         self._headers: list[tuple[str, str]] | None = []
-        self._heard = self._overhead = 0
-        self._interim = self._complete = self._until_eof = self._poisoned = False
-        self._keep = True
+        self._received_bytes = self._overhead = 0
+        self._interim = self._complete = self._until_eof = self._tainted = False
+        self._keep_alive = True
         self._refusal: Exception | None = None
 
-    # What the pool and the transport ask for
+    # Called by the pool and the transport
 
     @property
     def usable(self) -> bool:
-        """Open, as far as this side can tell."""
-        return self._counted and not self._transport.is_closing()
+        """Whether it is open, as far as this side knows."""
+        return self._in_pool and not self._transport.is_closing()
 
-    def join(self) -> bool:
-        """Begin to count as one of the pool's; False if the socket has died on the way there."""
-        self._counted = not self._transport.is_closing()
-        return self._counted
+    def enter_pool(self) -> bool:
+        """Enter the pool. False if the socket has closed in the meantime."""
+        self._in_pool = not self._transport.is_closing()
+        return self._in_pool
 
-    def begin(self, exchange: Exchange, head: bytes, body: bytes | AsyncIterator[bytes]) -> asyncio.Future[None]:
-        """Send a request; the future is done when its answer has a head, or has failed."""
-        waiter = exchange.waiter = self.loop.create_future()
-        exchange.reused = self.used
+    def begin(self, in_flight: InFlight, head: bytes, body: bytes | AsyncIterator[bytes]) -> asyncio.Future[None]:
+        """Send a request. The future is done when the head of the answer is here, or on failure."""
+        waiter = in_flight.waiter = self.loop.create_future()
+        in_flight.reused = self.used
         if not self.usable:
-            self._exchange = exchange
-            self._lose(None)
+            self._in_flight = in_flight
+            self._on_lost(None)
             return waiter
-        exchange.connection = self
-        self._exchange = exchange
+        in_flight.connection = self
+        self._in_flight = in_flight
         self.used = True
         if isinstance(body, bytes):
             self._write(head, body)
-            self.watch(exchange, Phase.FIRST_BYTE, exchange.timeouts.first_byte)
+            self.set_deadline(in_flight, Phase.FIRST_BYTE, in_flight.timeouts.first_byte)
         else:
             self._transport.write(head)
-            self.watch(exchange, Phase.SEND, None)
-            self._pump = self.loop.create_task(self._send_body(exchange, body))
+            self.set_deadline(in_flight, Phase.SEND, None)
+            self._sender = self.loop.create_task(self._send_body(in_flight, body))
         return waiter
 
-    def watch(self, exchange: Exchange, phase: Phase, seconds: float | None) -> None:
-        """From now on `phase` may take `seconds`, within what the whole exchange may take."""
-        due = inf if seconds is None else self.loop.time() + seconds
-        if due >= exchange.ends_at:
-            phase, due = Phase.TOTAL, exchange.ends_at
-        self._phase, self._due = phase, due
-        if due < self._alarm_at:
-            self._set_alarm(due)
+    def set_deadline(self, in_flight: InFlight, phase: Phase, seconds: float | None) -> None:
+        """Give `phase` this many seconds from now, within the total time of the request."""
+        deadline = inf if seconds is None else self.loop.time() + seconds
+        if deadline >= in_flight.ends_at:
+            phase, deadline = Phase.TOTAL, in_flight.ends_at
+        self._phase, self._deadline = phase, deadline
+        if deadline < self._timer_at:
+            self._set_timer(deadline)
 
-    def park(self) -> None:
-        """Wait in the pool, for as long as both ends want to."""
-        self._due = self.loop.time() + self._patience
-        if self._due < self._alarm_at:
-            self._set_alarm(self._due)
+    def start_idle(self) -> None:
+        """Wait in the pool, as long as both sides allow."""
+        self._deadline = self.loop.time() + self._idle_seconds
+        if self._deadline < self._timer_at:
+            self._set_timer(self._deadline)
 
-    def drop(self, failure: Exception | None = None) -> None:
-        """Cut the connection at once, and with it an exchange that is under way."""
-        reason = failure or TransportClosed(self.origin, "the exchange was given up", "Send the request again")
-        self._part(reason)
-        self._leave()
+    def abort(self, failure: Exception | None = None) -> None:
+        """Abort the connection at once, together with its request."""
+        reason = failure or TransportClosed(self.origin, "the request was aborted", "Send it again")
+        self._end(reason)
+        self._leave_pool()
         self._transport.abort()
 
-    def retire(self) -> None:
-        """Close an idle connection in good order."""
-        self._leave()
+    def close(self) -> None:
+        """Close an idle connection properly."""
+        self._leave_pool()
         self._transport.close()
 
     def resume(self) -> None:
-        """The reader has caught up: read on."""
+        """Continue to read from the socket: the reader has caught up."""
         self.paused = False
         if not self._transport.is_closing():
             self._transport.resume_reading()
 
-    # What asyncio tells us
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass
-        self._keeper.opened(self)
+        self._transport = cast(asyncio.Transport, transport)  # those of uvloop are not a subclass
+        self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        exchange = self._exchange
-        if exchange is None:  # nobody asked: whatever this is, it must not become somebody's answer
-            self.drop()
+        in_flight = self._in_flight
+        if in_flight is None:  # there is no request: these bytes must not become the answer of the next one
+            self.abort()
             return
-        self._heard += len(data)
-        size = exchange.size
+        self._received_bytes += len(data)
+        size = in_flight.size
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             if not self._complete:
-                self.drop(self._refusal or self._malformed(error))
+                self.abort(self._refusal or self._malformed(error))
                 return
-            self._poisoned = True
+            self._tainted = True
         if self._complete:
-            self._finish(exchange)
-        elif exchange.size == size:
-            self._grow(len(data))
+            self._finish(in_flight)
+        elif in_flight.size == size:
+            self._count_overhead(len(data))
         else:
             self._overhead = 0
-            if exchange.size > self._limits.buffer and not self.paused:
+            if in_flight.size > self._limits.buffer and not self.paused:
                 self.paused = True
                 self._transport.pause_reading()
-        if exchange.status == 0:
+        if in_flight.status == 0:
             return
-        if exchange.waiter is not None and (exchange.chunks or exchange.complete or not exchange.headed):
-            exchange.headed = True
-            exchange.wake()
+        if in_flight.waiter is not None and (in_flight.chunks or in_flight.complete or not in_flight.headed):
+            in_flight.headed = True
+            in_flight.wake()
 
     def eof_received(self) -> None:
-        exchange = self._exchange
-        if exchange is not None and self._until_eof:
+        in_flight = self._in_flight
+        if in_flight is not None and self._until_eof:
             self._complete = True
-            self._finish(exchange)
-            exchange.wake()
+            self._finish(in_flight)
+            in_flight.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lose(exc)
-        self._leave()
-        self._quiet_alarm()
+        self._on_lost(exc)
+        self._leave_pool()
+        self._cancel_timer()
         self.resume_writing()
-        self._keeper.closed(self)
+        self._owner.closed(self)
 
     def pause_writing(self) -> None:
         self._writable = self.loop.create_future()
@@ -191,42 +191,44 @@ class Connection(asyncio.Protocol):
         if writable is not None and not writable.done():
             writable.set_result(None)
 
-    # What the parser tells us
+    # Called by the parser
 
     def on_message_begin(self) -> None:
-        if self._complete:  # a second answer that nobody asked for, glued to the first
-            self._poisoned = True
+        if self._complete:  # a second answer directly after the first, without a request
+            self._tainted = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._headers is not None:  # trailers are not kept
             self._headers.append((lower_name(name), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        exchange, headers = self._exchange, self._headers
-        if self._complete or exchange is None or headers is None:
+        in_flight, headers = self._in_flight, self._headers
+        if self._complete or in_flight is None or headers is None:
             return
         status = self._parser.get_status_code()
         if status < 200:
             self._interim = True
             headers.clear()
             if status == 101:
-                raise self._refuse(self._broken("the server switches to another protocol unasked"))
+                raise self._remember_refusal(
+                    self._broken("the server switches to another protocol without being asked")
+                )
             return
-        # Only what came in one piece with its body has to be counted here; `_grow` sees the others.
-        if self._heard > self._limits.max_headers and _size(headers) > self._limits.max_headers:
-            raise self._refuse(self._head_too_large())
-        framing = Framing.of(headers, self._parser.get_http_version())
-        if framing.fault:
-            raise self._refuse(self._broken(framing.fault))
-        self._accept(exchange, status, headers, framing)
+        # This only concerns heads that arrive in one piece with the body; `_count_overhead` counts the others.
+        if self._received_bytes > self._limits.max_headers and _size(headers) > self._limits.max_headers:
+            raise self._remember_refusal(self._head_too_large())
+        framing = Framing.parse(headers, self._parser.get_http_version())
+        if framing.error:
+            raise self._remember_refusal(self._broken(framing.error))
+        self._accept_head(in_flight, status, headers, framing)
 
     def on_body(self, chunk: bytes) -> None:
-        exchange = self._exchange
-        if self._complete or exchange is None:
-            self._poisoned = True
+        in_flight = self._in_flight
+        if self._complete or in_flight is None:
+            self._tainted = True
             return
-        exchange.chunks.append(chunk)
-        exchange.size += len(chunk)
+        in_flight.chunks.append(chunk)
+        in_flight.size += len(chunk)
 
     def on_message_complete(self) -> None:
         if self._interim:
@@ -234,133 +236,135 @@ class Connection(asyncio.Protocol):
             return
         self._complete = True
 
-    # The pieces of the above
+    # Parts of the above
 
-    def _accept(self, exchange: Exchange, status: int, headers: list[tuple[str, str]], framing: Framing) -> None:
-        exchange.status, exchange.headers = status, headers
-        exchange.encoding, exchange.length = framing.encoding, framing.length
+    def _accept_head(self, in_flight: InFlight, status: int, headers: list[tuple[str, str]], framing: Framing) -> None:
+        in_flight.status, in_flight.headers = status, headers
+        in_flight.encoding, in_flight.length = framing.encoding, framing.length
         self._headers = None
-        self._keep = self._parser.should_keep_alive()
-        if framing.patience is not None:
-            self._patience = min(self._limits.idle_seconds, framing.patience)
-        if exchange.bodiless or status in (204, 304):
+        self._keep_alive = self._parser.should_keep_alive()
+        if framing.keep_alive_seconds is not None:
+            self._idle_seconds = min(self._limits.idle_seconds, framing.keep_alive_seconds)
+        if in_flight.bodiless or status in (204, 304):
             self._complete = True
-            # The parser cannot be told that no body follows; it is replaced, as it now waits for one.
-            exchange.bodiless = True
+            # The parser waits for a body and cannot be told that there is none, so `_finish` replaces it.
+            in_flight.bodiless = True
         else:
             self._until_eof = framing.until_eof
 
-    def _finish(self, exchange: Exchange) -> None:
-        """The answer is whole: the connection goes back to its pool, unless something speaks against that."""
-        exchange.complete = True
-        exchange.connection = self._exchange = None
+    def _finish(self, in_flight: InFlight) -> None:
+        """The answer is complete: the connection returns to its pool, if it can be used again."""
+        in_flight.complete = True
+        in_flight.connection = self._in_flight = None
         transport = self._transport
-        clean = self._keep and not self._poisoned and not self._until_eof and self._pump is None
+        clean = self._keep_alive and not self._tainted and not self._until_eof and self._sender is None
         if not clean or transport.is_closing() or transport.get_write_buffer_size():
-            self.drop()
+            self.abort()
             return
-        if exchange.bodiless:
+        if in_flight.bodiless:
             self._parser = HttpResponseParser(self)
         if self.paused:
             self.resume()
-        self._forget()
-        self._keeper.take_back(self)
+        self._reset()
+        self._owner.release(self)
 
-    def _grow(self, size: int) -> None:
-        """Bytes came that are no body. An endless header, trailer or chunk extension is made of these alone."""
+    def _count_overhead(self, size: int) -> None:
+        """Count bytes that are no body, to stop an endless header, trailer or chunk extension."""
         self._overhead += size
         if self._overhead > self._limits.max_headers:
-            self.drop(self._head_too_large())
+            self.abort(self._head_too_large())
 
-    def _lose(self, exc: Exception | None) -> None:
-        exchange = self._exchange
-        if exchange is None:
+    def _on_lost(self, exc: Exception | None) -> None:
+        in_flight = self._in_flight
+        if in_flight is None:
             return
         if self._until_eof and exc is None:
-            exchange.complete = True
-            self._part(None)
+            in_flight.complete = True
+            self._end(None)
             return
-        exchange.stale = exchange.reused and not self._heard
-        how = "the connection was reset" if exc is not None else "the server hung up"
-        when = "before it answered" if exchange.status == 0 else "in the middle of its answer"
-        self._part(self._broken(f"{how} {when}"))
+        in_flight.stale = in_flight.reused and not self._received_bytes
+        how = "the connection was reset" if exc is not None else "the server closed the connection"
+        when = "before it answered" if in_flight.status == 0 else "in the middle of its answer"
+        self._end(self._broken(f"{how} {when}"))
 
-    def _part(self, failure: BaseException | None) -> None:
-        """Take leave of the exchange under way."""
-        exchange, self._exchange = self._exchange, None
-        if self._pump is not None:
-            self._pump.cancel()
-            self._pump = None
-        if exchange is None:
+    def _end(self, failure: BaseException | None) -> None:
+        """End the current request."""
+        in_flight, self._in_flight = self._in_flight, None
+        if self._sender is not None:
+            self._sender.cancel()
+            self._sender = None
+        if in_flight is None:
             return
-        exchange.connection = None
-        exchange.failure = failure
-        exchange.wake()
+        in_flight.connection = None
+        in_flight.failure = failure
+        in_flight.wake()
 
-    def _leave(self) -> None:
-        if self._counted:
-            self._counted = False
-            self._keeper.lose(self)
+    def _leave_pool(self) -> None:
+        if self._in_pool:
+            self._in_pool = False
+            self._owner.remove(self)
 
     def _write(self, head: bytes, body: bytes) -> None:
-        if len(body) <= _JOINED:
+        if len(body) <= _JOIN_LIMIT:
             self._transport.write(head + body)
         else:
             self._transport.write(head)
             self._transport.write(body)
 
-    async def _send_body(self, exchange: Exchange, body: AsyncIterator[bytes]) -> None:
+    async def _send_body(self, in_flight: InFlight, body: AsyncIterator[bytes]) -> None:
         try:
             async for piece in body:
                 if piece:
                     self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-                    await self._drained(exchange)
+                    await self._drained(in_flight)
             self._transport.write(b"0\r\n\r\n")
-            self._pump = None
-            if exchange.status == 0:
-                self.watch(exchange, Phase.FIRST_BYTE, exchange.timeouts.first_byte)
+            self._sender = None
+            if in_flight.status == 0:
+                self.set_deadline(in_flight, Phase.FIRST_BYTE, in_flight.timeouts.first_byte)
         except Exception as error:
-            self._pump = None
-            self.drop(error)
+            self._sender = None
+            self.abort(error)
         finally:
             await _closed(body)
 
-    async def _drained(self, exchange: Exchange) -> None:
+    async def _drained(self, in_flight: InFlight) -> None:
         if self._writable is None:
             return
-        answering = exchange.status != 0
+        answering = in_flight.status != 0
         if not answering:
-            self.watch(exchange, Phase.SEND, exchange.timeouts.idle)
+            self.set_deadline(in_flight, Phase.SEND, in_flight.timeouts.idle)
         await self._writable
-        if not answering and exchange.status == 0:
-            self.watch(exchange, Phase.SEND, None)
+        if not answering and in_flight.status == 0:
+            self.set_deadline(in_flight, Phase.SEND, None)
 
-    def _set_alarm(self, due: float) -> None:
-        self._quiet_alarm()
-        self._alarm_at = due
-        self._alarm = self.loop.call_at(due, self._ring)
+    def _set_timer(self, deadline: float) -> None:
+        self._cancel_timer()
+        self._timer_at = deadline
+        self._timer = self.loop.call_at(deadline, self._on_timer)
 
-    def _quiet_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm, self._alarm_at = None, inf
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_at = None, inf
 
-    def _ring(self) -> None:
-        self._alarm, self._alarm_at = None, inf
-        exchange = self._exchange
-        if exchange is not None and exchange.waiter is None:  # the reader is busy elsewhere: that is its own time
-            self._phase, self._due = Phase.TOTAL, exchange.ends_at
-        if self._due == inf:
+    def _on_timer(self) -> None:
+        self._timer, self._timer_at = None, inf
+        in_flight = self._in_flight
+        if (
+            in_flight is not None and in_flight.waiter is None
+        ):  # nobody is waiting: the reader's own time does not count
+            self._phase, self._deadline = Phase.TOTAL, in_flight.ends_at
+        if self._deadline == inf:
             return
-        if self.loop.time() < self._due - 0.001:
-            self._set_alarm(self._due)
-        elif exchange is None:
-            self.retire()
+        if self.loop.time() < self._deadline - 0.001:
+            self._set_timer(self._deadline)
+        elif in_flight is None:
+            self.close()
         else:
-            self.drop(TimedOut(self.origin, self._phase, exchange.timeouts.of(self._phase)))
+            self.abort(TimedOut(self.origin, self._phase, in_flight.timeouts.of(self._phase)))
 
-    def _refuse(self, failure: Exception) -> Exception:
-        """The parser swallows what its callbacks raise; the reason is kept here."""
+    def _remember_refusal(self, failure: Exception) -> Exception:
+        """Keep the failure, because the parser hides what its callbacks raise."""
         self._refusal = failure
         return failure
 
@@ -368,11 +372,13 @@ class Connection(asyncio.Protocol):
         return self._broken(f"the answer is not valid HTTP/1.1 ({error or type(error).__name__})")
 
     def _broken(self, what: str) -> BrokenResponse:
-        return BrokenResponse(self.origin, what, "Try again; if it lasts, look at the server or what stands before it")
+        return BrokenResponse(
+            self.origin, what, "Try again; if it persists, check the server and the proxies in front of it"
+        )
 
     def _head_too_large(self) -> TooLarge:
-        what = f"the answer's headers are longer than {self._limits.max_headers} bytes"
-        return TooLarge(self.origin, what, "Raise limits.max_headers if the server is to be trusted")
+        what = f"the headers of the answer are longer than {self._limits.max_headers} bytes"
+        return TooLarge(self.origin, what, "Raise limits.max_headers if you trust the server")
 
 
 def _size(headers: list[tuple[str, str]]) -> int:

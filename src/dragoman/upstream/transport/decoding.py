@@ -1,4 +1,4 @@
-"""Compressed bodies, opened a bounded piece at a time."""
+"""Decompress bodies in pieces of bounded size."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15
 
 
 class Inflater:
-    """Turns gzip or deflate back into plain bytes, never more than `PIECE` of them at once.
+    """Decompresses gzip or deflate, at most `PIECE` bytes at once.
 
-    A kilobyte can unfold into a gigabyte; a reader with a limit meets that limit long before.
+    A kilobyte can expand to a gigabyte. A reader with a size limit stops long before that.
     """
 
     def __init__(self, where: str, encoding: str) -> None:
@@ -23,30 +23,30 @@ class Inflater:
             raise UnknownEncoding(
                 where,
                 f"the answer is encoded as {self.encoding!r}",
-                "Only gzip and deflate are read; ask for identity in accept-encoding",
+                "Only gzip and deflate are supported; send accept-encoding: identity",
             )
         self._stream: zlib._Decompress | None = None
         self._pending = b""
-        self._full = False
+        self._has_more_output = False
 
     def feed(self, data: bytes) -> None:
         """Add compressed bytes."""
         self._pending = self._pending + data if self._pending else data
 
     def piece(self) -> bytes:
-        """The next plain bytes; empty when more input is needed."""
-        while self._pending or self._full:
-            plain = self._unfold()
+        """The next decompressed bytes; empty if more input is needed."""
+        while self._pending or self._has_more_output:
+            plain = self._decompress()
             if plain:
                 return plain
         return b""
 
     def finish(self) -> None:
-        """Complain if the input stopped in the middle."""
+        """Raise if the input is incomplete."""
         if self._stream is not None and not self._stream.eof:
-            raise self._broken("the compressed body ends too early")
+            raise self._broken("the compressed body is incomplete")
 
-    def _unfold(self) -> bytes:
+    def _decompress(self) -> bytes:
         stream = self._stream
         if stream is None or stream.eof:  # a body may be several gzip members in a row
             stream = self._stream = zlib.decompressobj(self._window())
@@ -55,15 +55,15 @@ class Inflater:
         except zlib.error as error:
             raise self._broken(f"the {self.encoding} body is damaged ({error})") from None
         self._pending = stream.unused_data if stream.eof else stream.unconsumed_tail
-        # A full piece may have left output inside zlib although all its input is used up.
-        self._full = len(plain) == PIECE and not stream.eof
+        # After a full piece zlib may hold more output although it has consumed all input.
+        self._has_more_output = len(plain) == PIECE and not stream.eof
         return plain
 
     def _window(self) -> int:
-        """Servers send "deflate" with and without its zlib envelope; the first byte tells them apart."""
+        """Servers send "deflate" with and without a zlib header; the first byte shows which."""
         if self.encoding != "deflate":
             return _GZIP
         return _ZLIB if self._pending[0] & 0x0F == 8 else _RAW
 
     def _broken(self, what: str) -> BrokenResponse:
-        return BrokenResponse(self.where, what, "Try again, or ask for identity in accept-encoding")
+        return BrokenResponse(self.where, what, "Try again, or send accept-encoding: identity")

@@ -1,20 +1,20 @@
-"""What can go wrong between us and an upstream server.
+"""Failures between Dragoman and an upstream server.
 
     TransportFailure
-    ├── Unsendable          the request itself cannot be written as HTTP/1.1
-    ├── PoolFull            too many requests wait for this origin already
+    ├── Unsendable          the request cannot be sent as HTTP/1.1
+    ├── PoolFull            too many requests already wait for this origin
     ├── TransportClosed     the transport was shut down
-    ├── ConnectFailed       no connection: name, route, refusal
-    │   ├── AddressRefused  the host leads to an address that our guard does not allow
-    │   ├── TlsFailed       a connection, but no trust
-    │   └── ProxyFailed     the proxy did not let us through
-    ├── TimedOut            `phase` says which patience ran out
-    ├── BrokenResponse      the answer is cut, malformed or contradicts itself
-    │   └── UnknownEncoding the answer is compressed in a way we did not ask for and cannot read
-    └── TooLarge            headers or body beyond the limit that was set
+    ├── ConnectFailed       no connection: name not found, no route, refused
+    │   ├── AddressRefused  the host resolves to an address that is not allowed
+    │   ├── TlsFailed       no TLS, or no trusted certificate
+    │   └── ProxyFailed     the proxy refused or failed
+    ├── TimedOut            `phase` names the timeout
+    ├── BrokenResponse      the answer is incomplete, malformed or contradictory
+    │   └── UnknownEncoding the answer is compressed in an unsupported way
+    └── TooLarge            headers or body exceed the limit
 
-Each names the place (an origin, never a path or a query, which may hold a key), what happened and what to do.
-`sent` tells whether the server may have seen the request: where it is False, sending again is always safe.
+Each names the place (an origin, never a path or query, which may contain a key), what happened, and what to do. `sent`
+tells whether the server may have received the request: if it is False, sending it again is always safe.
 """
 
 from enum import StrEnum
@@ -24,7 +24,7 @@ from dragoman.errors import UpstreamError
 
 
 class Phase(StrEnum):
-    """The stretches of an exchange that have a patience of their own."""
+    """The phases of a request, each with its own timeout."""
 
     QUEUE = "queue"
     CONNECT = "connect"
@@ -35,7 +35,7 @@ class Phase(StrEnum):
 
 
 class TransportFailure(UpstreamError):
-    """An exchange that gave no usable answer."""
+    """A request without a usable answer."""
 
     sent: bool = True
 
@@ -50,62 +50,64 @@ class TransportFailure(UpstreamError):
 
 
 class Unsendable(TransportFailure):
-    """The request cannot be written without breaking HTTP, or without letting a value pose as a header."""
+    """The request is not valid HTTP, or one of its values could inject a header."""
 
     sent = False
 
 
 class PoolFull(TransportFailure):
-    """The queue for this origin is as long as it may get."""
+    """The queue for this origin is full."""
 
     sent = False
 
 
 class TransportClosed(TransportFailure):
-    """The transport was shut down before the exchange was over."""
+    """The transport was closed before the request was complete."""
 
 
 class ConnectFailed(TransportFailure):
-    """No connection came about."""
+    """The connection could not be opened."""
 
     sent = False
 
 
 class AddressRefused(ConnectFailed):
-    """The host leads somewhere it may not: into a private network, most likely."""
+    """The host resolves to an address that is not allowed, most likely in a private network."""
 
 
 class TlsFailed(ConnectFailed):
-    """The server answered, but did not prove who it is, or spoke no TLS."""
+    """The server has no trusted certificate, or does not use TLS."""
 
 
 class ProxyFailed(ConnectFailed):
-    """The proxy on the way refused, or cannot be used."""
+    """The proxy refused, or cannot be used."""
 
 
 class TimedOut(TransportFailure):
-    """A patience ran out; `phase` names it, and with it the setting to raise."""
+    """A timeout. `phase` names it, and the setting to raise."""
 
-    _SAYS: ClassVar[dict[Phase, str]] = {
+    _MESSAGES: ClassVar[dict[Phase, str]] = {
         Phase.QUEUE: "no connection became free within {} s",
         Phase.CONNECT: "no connection within {} s",
-        Phase.SEND: "the server took no more of the request for {} s",
-        Phase.FIRST_BYTE: "no answer began within {} s",
-        Phase.IDLE: "the answer stood still for {} s",
-        Phase.TOTAL: "the exchange was not over within {} s",
+        Phase.SEND: "the server accepted no more of the request for {} s",
+        Phase.FIRST_BYTE: "no answer within {} s",
+        Phase.IDLE: "no more of the answer for {} s",
+        Phase.TOTAL: "the answer was not complete within {} s",
     }
 
     def __init__(self, where: str, phase: Phase, seconds: float | None) -> None:
         setting = Phase.IDLE if phase is Phase.SEND else phase
         shown = "its" if seconds is None else f"{seconds:g}"
-        super().__init__(where, self._SAYS[phase].format(shown), f"Raise the {setting} timeout if that was too short")
+        super().__init__(
+            where, self._MESSAGES[phase].format(shown), f"Raise the {setting} timeout if this is too short"
+        )
         self.phase = phase
         self.seconds = seconds
         self.sent = phase not in (Phase.QUEUE, Phase.CONNECT)
 
 
 class BrokenResponse(TransportFailure):
-    """The answer ended too early or is not the HTTP it claims to be."""
+    """The answer is incomplete or not valid HTTP."""
 
 
 class UnknownEncoding(BrokenResponse):
@@ -113,4 +115,4 @@ class UnknownEncoding(BrokenResponse):
 
 
 class TooLarge(TransportFailure):
-    """The answer went over a limit."""
+    """The answer exceeds a limit."""

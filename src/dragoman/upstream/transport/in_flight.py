@@ -1,7 +1,7 @@
-"""One request under way: what has been heard so far, and who waits for more.
+"""A request in flight: what has been received of its answer, and who waits for more.
 
-The connection writes here and the reader takes from here; neither calls the other for every chunk, and once the
-answer is complete the connection is free for others even while chunks still lie here.
+The connection adds chunks and the reader takes them; neither calls the other for every chunk. Once the answer is
+complete, the connection is free for other requests, even if chunks are still unread.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dragoman.upstream.transport.connection import Connection
 
 
-class Exchange:
-    """The meeting point of a connection and a reader."""
+class InFlight:
+    """The shared state of a connection and a reader."""
 
-    # What most exchanges never change stands on the class: an instance is made for every request.
+    # Defaults are on the class, because an instance is made for every request and most never change them.
     reused = False
     stale = False
     status = 0
@@ -40,7 +40,7 @@ class Exchange:
         self.chunks: list[bytes] = []
 
     def wake(self) -> None:
-        """Let the reader look again."""
+        """Wake the reader."""
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
@@ -48,6 +48,6 @@ class Exchange:
                 waiter.set_result(None)
 
     def abandon(self) -> None:
-        """Nobody will read on: a connection that still serves this exchange is dropped with it."""
+        """Stop reading. A connection that still receives this answer is aborted."""
         if self.connection is not None:
-            self.connection.drop()
+            self.connection.abort()

@@ -1,4 +1,4 @@
-"""An answer: its head at once, its body as it comes."""
+"""An answer: its head at once, its body as it arrives."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Self
 
 from dragoman.upstream.transport.decoding import Inflater
 from dragoman.upstream.transport.failures import Phase, TooLarge
-from dragoman.upstream.transport.in_flight import Exchange
+from dragoman.upstream.transport.in_flight import InFlight
 
 
-class Incoming(Exchange):
+class Incoming(InFlight):
     """The answer to an `Outgoing`.
 
-    Read it whole with `read`, or piece by piece with `async for`; reading to the end gives the connection back.
-    Whoever stops earlier calls `close` (or uses `async with`), which drops it. A reader that is cancelled while it
-    waits drops it too, so a pause must be awaited beside the reader (`asyncio.wait`), not by cancelling it.
+    Read it whole with `read`, or piece by piece with `async for`. Reading to the end releases the connection. If you
+    stop earlier, call `close` (or use `async with`), which aborts it. Cancelling a reader also aborts it, so to wait
+    with a timeout use `asyncio.wait` instead of cancelling.
     """
 
     _inflater: Inflater | None = None
@@ -27,11 +27,11 @@ class Incoming(Exchange):
         return None
 
     async def read(self, limit: int) -> bytes:
-        """The whole body, or `TooLarge` as soon as it is known to be longer than `limit` bytes."""
+        """The whole body. Raises `TooLarge` once it is known to be longer than `limit` bytes."""
         if self.length is not None and self.length > limit and not self.bodiless:
             raise self._too_large(limit)
         if self.complete and self.encoding is None and self.size <= limit:
-            return self._taken() if self.chunks else b""
+            return self._take_chunks() if self.chunks else b""
         pieces: list[bytes] = []
         size = 0
         while piece := await self._piece():
@@ -51,7 +51,7 @@ class Incoming(Exchange):
         return piece
 
     async def close(self) -> None:
-        """Let go. A connection in the middle of this answer is dropped; calling twice does no harm."""
+        """Stop reading. A connection in the middle of this answer is aborted. Calling it twice is allowed."""
         self.abandon()
         self.chunks.clear()
         self.size = 0
@@ -63,37 +63,37 @@ class Incoming(Exchange):
         await self.close()
 
     async def _piece(self) -> bytes:
-        """The next bytes of the body, decompressed if need be; empty at its end."""
+        """The next bytes of the body, decompressed if necessary; empty at its end."""
         if self.encoding is None:
-            return self._taken() if self.chunks else await self._raw()
+            return self._take_chunks() if self.chunks else await self._next_chunks()
         try:
-            return await self._plain(self.encoding)
+            return await self._next_decompressed(self.encoding)
         except BaseException:
             self.abandon()
             raise
 
-    async def _plain(self, encoding: str) -> bytes:
+    async def _next_decompressed(self, encoding: str) -> bytes:
         if self._inflater is None:
             self._inflater = Inflater(self.origin, encoding)
         while not (piece := self._inflater.piece()):
-            raw = await self._raw()
+            raw = await self._next_chunks()
             if not raw:
                 self._inflater.finish()
                 return b""
             self._inflater.feed(raw)
         return piece
 
-    async def _raw(self) -> bytes:
+    async def _next_chunks(self) -> bytes:
         while not self.chunks:
             if self.failure is not None:
                 raise self.failure
             if self.complete:
                 return b""
-            await self._more()
-        return self._taken()
+            await self._wait()
+        return self._take_chunks()
 
-    def _taken(self) -> bytes:
-        """All that has arrived, as one piece: what came in one read from the socket goes on in one write."""
+    def _take_chunks(self) -> bytes:
+        """All bytes that have arrived, as one piece, so that one read from a socket leads to one write."""
         chunks = self.chunks
         piece = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         chunks.clear()
@@ -103,12 +103,12 @@ class Incoming(Exchange):
             connection.resume()
         return piece
 
-    async def _more(self) -> None:
+    async def _wait(self) -> None:
         connection = self.connection
         if connection is None or self.waiter is not None:
-            raise RuntimeError("an answer has one reader at a time")
+            raise RuntimeError("an answer can have only one reader at a time")
         self.waiter = connection.loop.create_future()
-        connection.watch(self, Phase.IDLE, self.timeouts.idle)
+        connection.set_deadline(self, Phase.IDLE, self.timeouts.idle)
         try:
             await self.waiter
         except BaseException:
@@ -118,4 +118,6 @@ class Incoming(Exchange):
 
     def _too_large(self, limit: int) -> TooLarge:
         self.abandon()
-        return TooLarge(self.origin, f"the answer's body is longer than {limit} bytes", "Raise the limit, or stream it")
+        return TooLarge(
+            self.origin, f"the body of the answer is longer than {limit} bytes", "Raise the limit, or stream it"
+        )

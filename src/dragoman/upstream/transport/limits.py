@@ -1,4 +1,4 @@
-"""How much, and how long: the bounds of the transport."""
+"""Limits and timeouts of the transport."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from dragoman.upstream.transport.failures import Phase
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """Patience in seconds; None waits for ever. `total` runs from `send` to the last byte, the others per wait."""
+    """Timeouts in seconds; None waits forever. `total` covers a request from `send` to the last byte."""
 
     connect: float | None = 10
     first_byte: float | None = 600
@@ -15,7 +15,7 @@ class Timeouts(msgspec.Struct, frozen=True):
     queue: float | None = 60
 
     def of(self, phase: Phase) -> float | None:
-        """The patience for a phase; sending and receiving share `idle`."""
+        """The timeout of a phase. Sending and receiving share `idle`."""
         match phase:
             case Phase.QUEUE:
                 return self.queue
@@ -29,11 +29,11 @@ class Timeouts(msgspec.Struct, frozen=True):
                 return self.idle
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """Bounds per origin and per answer.
+class TransportLimits(msgspec.Struct, frozen=True):
+    """Limits per origin and per answer.
 
-    `buffer` is how much of a body may wait for a slow reader before the socket is left alone; the kernel then slows
-    the server down.
+    `buffer` is how many bytes may wait for a slow reader before the transport stops reading from the socket. TCP then
+    slows the server down.
     """
 
     per_origin: int = 2048
@@ -44,7 +44,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """Sockets open (or being opened), those of them idle, and requests that wait for one."""
+    """Open sockets (also those being opened), idle ones among them, and requests that wait for one."""
 
     open: int
     idle: int

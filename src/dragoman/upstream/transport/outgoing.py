@@ -1,4 +1,4 @@
-"""A request as the caller means it, and the bytes it becomes."""
+"""A request, and its head as bytes."""
 
 from collections.abc import AsyncIterator
 from functools import lru_cache
@@ -9,8 +9,8 @@ from dragoman.upstream.transport.address import Address
 from dragoman.upstream.transport.failures import Unsendable
 
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-# Who may set these decides where a message ends, or what a connection becomes; that has to be us.
-_OURS = frozenset(
+# These decide where a message ends or what a connection becomes, so only the transport may set them.
+_RESERVED = frozenset(
     {
         "connection",
         "content-length",
@@ -27,11 +27,11 @@ _OURS = frozenset(
 _HOST, _ENCODING = 1, 2
 _KINDS = {"host": _HOST, "accept-encoding": _ENCODING}
 _SAFE = bytes([9, *range(32, 127), *range(128, 256)])
-_BODIED = frozenset({"POST", "PUT", "PATCH"})
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 class Outgoing(msgspec.Struct, frozen=True):
-    """One request. A body of bytes goes out at once; an iterator is sent in chunks, as fast as the server takes it."""
+    """One request. A body of bytes is sent at once, an iterator in chunks as fast as the server accepts them."""
 
     method: str
     url: str
@@ -39,21 +39,23 @@ class Outgoing(msgspec.Struct, frozen=True):
     body: bytes | AsyncIterator[bytes] = b""
 
 
-def compose(outgoing: Outgoing, address: Address, relay: str | None = None) -> bytes:
-    """The head of a request. `relay` is the header block of a proxy that wants the whole URL in the request line."""
+def render_head(outgoing: Outgoing, address: Address, proxy_header: str | None = None) -> bytes:
+    """The head of a request. `proxy_header` is set for a proxy, which needs the whole URL in the request line."""
     body = outgoing.body
-    head = _head(outgoing.method, address, outgoing.headers, relay)
+    head = _render_lines(outgoing.method, address, outgoing.headers, proxy_header)
     if not isinstance(body, bytes):
         return head + b"transfer-encoding: chunked\r\n\r\n"
-    if body or outgoing.method in _BODIED:
+    if body or outgoing.method in _WITH_BODY:
         return b"%bcontent-length: %d\r\n\r\n" % (head, len(body))
     return head + b"\r\n"
 
 
 @lru_cache(maxsize=256)
-def _head(method: str, address: Address, headers: tuple[tuple[str, str], ...], relay: str | None) -> bytes:
-    """All of the head but its last line. The same for every request to one place with one key, so written once."""
-    target = address.target if relay is None else f"{address.origin}{address.target}"
+def _render_lines(
+    method: str, address: Address, headers: tuple[tuple[str, str], ...], proxy_header: str | None
+) -> bytes:
+    """The head without its last line. Cached, because it is the same for all requests to one address with one key."""
+    target = address.target if proxy_header is None else f"{address.origin}{address.target}"
     _check_method(method)
     lines = [f"{method} {target} HTTP/1.1"]
     seen = 0
@@ -68,36 +70,36 @@ def _head(method: str, address: Address, headers: tuple[tuple[str, str], ...], r
         lines.append(f"host: {address.host}")
     if not seen & _ENCODING:
         lines.append("accept-encoding: identity")
-    if relay:
-        lines.append(relay)
-    return _written(lines)
+    if proxy_header:
+        lines.append(proxy_header)
+    return _encode_lines(lines)
 
 
-def _written(lines: list[str]) -> bytes:
-    """Join the lines, and prove that the only line ends are our own: nothing in them can start another header."""
+def _encode_lines(lines: list[str]) -> bytes:
+    """Join the lines. Refuses any other line end, so that no value can start another header."""
     lines.append("")
     try:
         head = "\r\n".join(lines).encode("latin-1")
     except UnicodeEncodeError:
-        raise _refusal("a header value holds a letter beyond latin-1", "Percent-encode it") from None
+        raise _refusal("a header value contains a character outside latin-1", "Percent-encode it") from None
     if head.translate(None, _SAFE) != b"\r\n" * (len(lines) - 1):
-        raise _refusal("a header holds a line end or another control character", "Remove it")
+        raise _refusal("a header contains a line end or another control character", "Remove it")
     return head
 
 
 def _kind(name: str) -> int:
-    """Check a header's name and say whether it takes the place of one of our own."""
+    """Check the name of a header. Returns which default header it replaces, or 0."""
     lower = name.lower()
     if not name or not _TOKEN.issuperset(name):
         raise _refusal(f"{name!r} is not a header name", "Use letters, digits and hyphens")
-    if lower in _OURS:
+    if lower in _RESERVED:
         raise _refusal(f"the header {lower} is set by the transport", "Leave it out")
     return _KINDS.get(lower, 0)
 
 
 def _check_method(method: str) -> None:
     if not method or not _TOKEN.issuperset(method) or method.upper() == "CONNECT":
-        raise _refusal(f"{method!r} is not a method that can be sent", "Use GET, POST or another plain method")
+        raise _refusal(f"{method!r} is not a supported method", "Use GET, POST or another plain method")
 
 
 def _refusal(what: str, advice: str) -> Unsendable:

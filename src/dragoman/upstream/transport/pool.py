@@ -10,29 +10,34 @@ from typing import TypeVar
 
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.failures import ConnectFailed, Phase, PoolFull, TimedOut, TransportClosed
-from dragoman.upstream.transport.limits import Limits, Timeouts
+from dragoman.upstream.transport.limits import Timeouts, TransportLimits
 
 Dial = Callable[["Pool"], Awaitable[Connection]]
 _T = TypeVar("_T")
-_Place = asyncio.Future[Connection | None]
+_Slot = asyncio.Future[Connection | None]
 
 
 class Pool:
-    """Leases connections, the most recently used first, and queues requests in the order they came.
+    """Leases connections, the most recently used first, and queues requests in order of arrival.
 
-    `places` counts connections open or being opened. What becomes free goes to the head of the queue: a connection
-    as it is, or a place (None) for which the waiter opens a connection of its own. So somebody waits only while every
-    place is taken and nothing is idle, and whoever finds a connection or a place at once has overtaken nobody.
+    `slots` counts connections that are open or being opened. A free connection or slot goes to the first waiter; with a
+    slot (None) the waiter opens its own connection. So a request waits only while all slots are in use and none is
+    idle, and a request that does not wait overtakes nobody.
     """
 
     def __init__(
-        self, origin: str, limits: Limits, dial: Dial, relay: str | None, on_empty: Callable[[Pool], None]
+        self,
+        origin: str,
+        limits: TransportLimits,
+        dial: Dial,
+        proxy_header: str | None,
+        on_empty: Callable[[Pool], None],
     ) -> None:
         self.origin = origin
-        self.relay = relay
-        self.places = 0
+        self.proxy_header = proxy_header
+        self.slots = 0
         self.idle: list[Connection] = []
-        self.waiting: deque[_Place] = deque()
+        self.waiting: deque[_Slot] = deque()
         self._limits = limits
         self.live: set[Connection] = set()
         self._dial = dial
@@ -41,10 +46,10 @@ class Pool:
 
     @property
     def empty(self) -> bool:
-        return not self.places and not self.waiting and not self.live
+        return not self.slots and not self.waiting and not self.live
 
-    def spare(self) -> Connection | None:
-        """An idle connection, if one can be had on the spot."""
+    def idle_connection(self) -> Connection | None:
+        """An idle connection, or None."""
         while self.idle:
             connection = self.idle.pop()
             if connection.usable:
@@ -54,36 +59,36 @@ class Pool:
     async def lease(
         self, timeouts: Timeouts, ends_at: float, *, fresh: bool = False, first: bool = False
     ) -> Connection:
-        """A connection, waiting for it if need be. `fresh` wants a new one, `first` goes to the head of the queue."""
-        if not fresh and (connection := self.spare()) is not None:
+        """A connection, after waiting if necessary. `fresh`: a new one; `first`: at the head of the queue."""
+        if not fresh and (connection := self.idle_connection()) is not None:
             return connection
-        if fresh and self.idle and self.places >= self._limits.per_origin:
-            self.idle[0].retire()
-        if self.places >= self._limits.per_origin:
-            given = await self._turn(timeouts, ends_at, first)
-            if given is not None and not (fresh and given.used):
-                return given
-            if given is not None:
-                self.places += 1  # before the other is gone, so that its place is not passed on
-                given.retire()
+        if fresh and self.idle and self.slots >= self._limits.per_origin:
+            self.idle[0].close()
+        if self.slots >= self._limits.per_origin:
+            offered = await self._wait_turn(timeouts, ends_at, first)
+            if offered is not None and not (fresh and offered.used):
+                return offered
+            if offered is not None:
+                self.slots += 1  # before the other one closes, so that its slot is not passed on
+                offered.close()
         else:
-            self.places += 1
-        return await self._opened(timeouts, ends_at)
+            self.slots += 1
+        return await self._open(timeouts, ends_at)
 
-    def take_back(self, connection: Connection) -> None:
-        """A connection has done its work."""
+    def release(self, connection: Connection) -> None:
+        """A connection is free again."""
         waiter = self._next()
         if waiter is not None:
             waiter.set_result(connection)
         else:
             self.idle.append(connection)
-            connection.park()
+            connection.start_idle()
 
-    def lose(self, connection: Connection) -> None:
-        """A connection is no more."""
+    def remove(self, connection: Connection) -> None:
+        """A connection is gone."""
         if connection in self.idle:
             self.idle.remove(connection)
-        self._free_place()
+        self._free_slot()
 
     def opened(self, connection: Connection) -> None:
         """A socket is open."""
@@ -96,35 +101,35 @@ class Pool:
             self._on_empty(self)
 
     def close(self) -> None:
-        """Drop what is open and send the queue away."""
+        """Abort all connections and fail all waiting requests."""
         self._closed = True
         for connection in tuple(self.live):
-            connection.drop(self._shut())
+            connection.abort(self._closed_failure())
         while (waiter := self._next()) is not None:
-            waiter.set_exception(self._shut())
+            waiter.set_exception(self._closed_failure())
 
-    def _next(self) -> _Place | None:
+    def _next(self) -> _Slot | None:
         while self.waiting:
             waiter = self.waiting.popleft()
             if not waiter.done():
                 return waiter
         return None
 
-    def _free_place(self) -> None:
-        """Pass the place on, if somebody waits for one."""
-        self.places -= 1
-        if self.places >= self._limits.per_origin:
+    def _free_slot(self) -> None:
+        """Free a slot, or pass it to the next waiter."""
+        self.slots -= 1
+        if self.slots >= self._limits.per_origin:
             return
         waiter = self._next()
         if waiter is not None:
-            self.places += 1
+            self.slots += 1
             waiter.set_result(None)
 
-    async def _turn(self, timeouts: Timeouts, ends_at: float, first: bool) -> Connection | None:
+    async def _wait_turn(self, timeouts: Timeouts, ends_at: float, first: bool) -> Connection | None:
         if len(self.waiting) >= self._limits.queued and not first:
-            what = f"{len(self.waiting)} requests wait for a connection already"
+            what = f"{len(self.waiting)} requests already wait for a connection"
             raise PoolFull(self.origin, what, "Try later, or raise limits.per_origin or limits.queued")
-        waiter: _Place = asyncio.get_running_loop().create_future()
+        waiter: _Slot = asyncio.get_running_loop().create_future()
         if first:
             self.waiting.appendleft(waiter)
         else:
@@ -132,27 +137,27 @@ class Pool:
         try:
             return await _within(waiter, self.origin, Phase.QUEUE, timeouts, ends_at)
         except BaseException:
-            self._give_up(waiter)
+            self._leave_queue(waiter)
             raise
 
-    def _give_up(self, waiter: _Place) -> None:
-        """A waiter that leaves may have been given something in the same moment; it must not be lost."""
+    def _leave_queue(self, waiter: _Slot) -> None:
+        """Remove a waiter. If it got a connection or slot at the same moment, pass that on."""
         if waiter in self.waiting:
             self.waiting.remove(waiter)
         if waiter.cancelled() or not waiter.done() or waiter.exception() is not None:
             return
-        given = waiter.result()
-        if given is None:
-            self._free_place()
-        elif given.usable:
-            self.take_back(given)
+        offered = waiter.result()
+        if offered is None:
+            self._free_slot()
+        elif offered.usable:
+            self.release(offered)
 
-    async def _opened(self, timeouts: Timeouts, ends_at: float) -> Connection:
+    async def _open(self, timeouts: Timeouts, ends_at: float) -> Connection:
         try:
             connection = await _within(self._dial(self), self.origin, Phase.CONNECT, timeouts, ends_at)
             self._admit(connection)
         except BaseException:
-            self._free_place()
+            self._free_slot()
             if self.empty:
                 self._on_empty(self)
             raise
@@ -160,22 +165,22 @@ class Pool:
 
     def _admit(self, connection: Connection) -> None:
         if self._closed:
-            connection.drop()
-            raise self._shut()
-        if not connection.join():
-            raise ConnectFailed(self.origin, "it hung up as soon as we were connected", "Check what listens there")
+            connection.abort()
+            raise self._closed_failure()
+        if not connection.enter_pool():
+            raise ConnectFailed(self.origin, "it closed the connection at once", "Check which server listens there")
 
-    def _shut(self) -> TransportClosed:
-        return TransportClosed(self.origin, "the transport was closed", "Use one that is open")
+    def _closed_failure(self) -> TransportClosed:
+        return TransportClosed(self.origin, "the transport is closed", "Use an open one")
 
 
 async def _within(work: Awaitable[_T], origin: str, phase: Phase, timeouts: Timeouts, ends_at: float) -> _T:
-    """Await with the patience of a phase; only requests that queue or connect pay for this."""
+    """Await with the timeout of a phase. Only requests that queue or connect need this."""
     seconds = timeouts.of(phase)
-    due = inf if seconds is None else asyncio.get_running_loop().time() + seconds
-    if due >= ends_at:
-        phase, due = Phase.TOTAL, ends_at
-    scope = asyncio.timeout_at(None if due == inf else due)
+    deadline = inf if seconds is None else asyncio.get_running_loop().time() + seconds
+    if deadline >= ends_at:
+        phase, deadline = Phase.TOTAL, ends_at
+    scope = asyncio.timeout_at(None if deadline == inf else deadline)
     try:
         async with scope:
             return await work

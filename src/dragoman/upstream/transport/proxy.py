@@ -1,4 +1,4 @@
-"""Proxies: which one, if any, stands before an origin, and how a tunnel through it is opened."""
+"""Proxies: which one to use for an origin, and how to open a tunnel through it."""
 
 import asyncio
 import ipaddress
@@ -9,34 +9,34 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from dragoman.upstream.transport.address import PORTS, Origin
+from dragoman.upstream.transport.address import PORTS, HttpOrigin
 from dragoman.upstream.transport.failures import ProxyFailed
 
-_ANSWER = 16384
+_MAX_ANSWER = 16384
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """One proxy, with its credentials already in the form of a header (empty without)."""
+    """One proxy. `credentials` is a header line, or empty."""
 
-    origin: Origin
+    origin: HttpOrigin
     credentials: str = ""
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read `http://user:password@host:port`; a bare `host:port` counts as http."""
+        """Parse `http://user:password@host:port`. A bare `host:port` counts as http."""
         split = urlsplit(url if "://" in url else f"http://{url}")
         if split.scheme not in PORTS or not split.hostname:
-            what = f"a {split.scheme or 'nameless'} proxy cannot be used"
+            what = f"a proxy with scheme {split.scheme!r} is not supported"
             raise ProxyFailed("proxy", what, "Give an http:// or https:// proxy, or list the host in NO_PROXY")
         try:
             port = split.port or PORTS[split.scheme]
         except ValueError as error:
-            raise ProxyFailed("proxy", f"its port cannot be read ({error})", "Correct the proxy's URL") from None
-        return cls(Origin(split.scheme, split.hostname, port), _credentials(split.username, split.password))
+            raise ProxyFailed("proxy", f"its port cannot be parsed ({error})", "Correct the URL of the proxy") from None
+        return cls(HttpOrigin(split.scheme, split.hostname, port), _credentials(split.username, split.password))
 
 
 class Proxies(msgspec.Struct, frozen=True):
-    """The proxy per scheme, and the hosts that are reached without one. This machine itself never is."""
+    """The proxy for each scheme, and the hosts to reach without one. Loopback never uses a proxy."""
 
     http: str | None = None
     https: str | None = None
@@ -44,19 +44,19 @@ class Proxies(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
-        """Read HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; the lower-case spelling wins."""
+        """Proxies from HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY. The lower-case spelling wins."""
 
         def setting(name: str) -> str | None:
             return environ.get(name.lower()) or environ.get(name) or None
 
         everything = setting("ALL_PROXY")
-        # Under CGI a client's "Proxy:" header arrives as HTTP_PROXY (CVE-2016-5385): only lower case is ours there.
+        # Under CGI a client's "Proxy:" header becomes HTTP_PROXY (CVE-2016-5385), so only lower case is trusted.
         plain = environ.get("http_proxy") if "REQUEST_METHOD" in environ else setting("HTTP_PROXY")
         bypass = tuple(entry.strip().lower() for entry in (setting("NO_PROXY") or "").split(",") if entry.strip())
         return cls(plain or everything, setting("HTTPS_PROXY") or everything, bypass)
 
-    def before(self, origin: Origin) -> Proxy | None:
-        """The proxy for an origin, or None for the direct way."""
+    def for_origin(self, origin: HttpOrigin) -> Proxy | None:
+        """The proxy for an origin; None for a direct connection."""
         url = self.https if origin.secure else self.http
         if url is None or _is_loopback(origin.host) or any(_covers(entry, origin) for entry in self.bypass):
             return None
@@ -64,9 +64,9 @@ class Proxies(msgspec.Struct, frozen=True):
 
 
 class Tunnel(asyncio.Protocol):
-    """The CONNECT handshake: ask, and wait for a 200 with nothing behind it."""
+    """The CONNECT handshake: send the request, and wait for a 200 without further bytes."""
 
-    def __init__(self, proxy: Proxy, origin: Origin) -> None:
+    def __init__(self, proxy: Proxy, origin: HttpOrigin) -> None:
         self._proxy = proxy
         self._origin = origin
         self._answer = b""
@@ -82,26 +82,26 @@ class Tunnel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._answer += data
         head, end, rest = self._answer.partition(b"\r\n\r\n")
-        if not end and len(self._answer) <= _ANSWER:
+        if not end and len(self._answer) <= _MAX_ANSWER:
             return
         self._settle(self._judge(head, bool(end), rest))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._settle(self._failure("it hung up during CONNECT", "See the proxy's own log"))
+        self._settle(self._failure("it closed the connection during CONNECT", "See the log of the proxy"))
 
     def _judge(self, head: bytes, ended: bool, rest: bytes) -> ProxyFailed | None:
         version, _, status = head.split(b"\r\n", 1)[0].partition(b" ")
         if not ended or version not in (b"HTTP/1.1", b"HTTP/1.0"):
-            return self._failure("it does not answer CONNECT in HTTP/1.1", "Check the proxy's address")
+            return self._failure("it does not answer CONNECT with HTTP/1.1", "Check the address of the proxy")
         if status[:3] == b"407":
-            return self._failure("it wants other credentials (407)", "Put user:password into the proxy's URL")
+            return self._failure("it requires other credentials (407)", "Put user:password into the URL of the proxy")
         if status[:1] != b"2":
             shown = status.decode("latin-1")[:80]
             return self._failure(
                 f"it refused CONNECT ({shown})", "Allow this host on the proxy, or list it in NO_PROXY"
             )
-        # The server speaks second in TLS: bytes that came before our hello are the proxy's own invention.
-        return self._failure("it sent bytes ahead of the tunnel", "Check the proxy") if rest else None
+        # In TLS the client sends first, so bytes before that come from the proxy itself.
+        return self._failure("it sent bytes before the tunnel was open", "Check the proxy") if rest else None
 
     def _settle(self, failure: ProxyFailed | None) -> None:
         if self.opened.done():
@@ -129,8 +129,8 @@ def _is_loopback(host: str) -> bool:
     return address is not None and address.is_loopback
 
 
-def _covers(entry: str, origin: Origin) -> bool:
-    """NO_PROXY's unwritten grammar: `*`, a name (with its subdomains), `.suffix`, `*.suffix`, an address, a network."""
+def _covers(entry: str, origin: HttpOrigin) -> bool:
+    """Whether an entry of NO_PROXY covers an origin: `*`, a name with its subdomains, an address, a network."""
     if entry == "*":
         return True
     if "/" in entry:

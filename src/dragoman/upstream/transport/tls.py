@@ -1,4 +1,4 @@
-"""Trust: whose certificates we believe."""
+"""Which TLS certificates to trust."""
 
 import ssl
 
@@ -8,13 +8,13 @@ from dragoman.upstream.transport.failures import TlsFailed
 
 
 class Tls(msgspec.Struct, frozen=True):
-    """The system's authorities, and those of `ca_file` besides; `verify=False` believes everybody."""
+    """Trust the system's certificate authorities and those in `ca_file`. `verify=False` trusts everybody."""
 
     ca_file: str | None = None
     verify: bool = True
 
     def context(self) -> ssl.SSLContext:
-        """A client context that checks chain and host name and offers HTTP/1.1 only."""
+        """A client context that checks chain and host name, and offers HTTP/1.1 only."""
         context = ssl.create_default_context()
         context.set_alpn_protocols(["http/1.1"])
         if self.ca_file is not None:
@@ -29,5 +29,5 @@ class Tls(msgspec.Struct, frozen=True):
         try:
             context.load_verify_locations(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
-            advice = "Name a readable PEM file of certificates"
+            advice = "Give a readable PEM file of certificates"
             raise TlsFailed(f"tls.ca_file {ca_file}", f"cannot be read ({error})", advice) from error
