@@ -13,6 +13,7 @@ from dragoman.cli.compile_context import (
     Errand,
     chosen,
     config_option,
+    doubt_option,
     errand,
     lines_option,
     profile_options,
@@ -46,6 +47,7 @@ class Showing(msgspec.Struct, frozen=True):
 @click.option(
     "--max-loss", metavar="LOSS", help="nothing, order, metadata, authority or content: refuse what loses more."
 )
+@doubt_option
 @click.option("--stop-after", metavar="RULE", default="", help="Run the rules up to this one, to see what it does.")
 @click.option("--quiet", "-q", is_flag=True, help="No report.")
 @lines_option
@@ -57,6 +59,7 @@ def adapt(
     name: str,
     stream: bool | None,
     max_loss: str | None,
+    doubt: str | None,
     stop_after: str,
     lines: bool,
     rules: tuple[str, ...],
@@ -74,7 +77,8 @@ def adapt(
         raise click.UsageError("--json and --diff are two answers to one question; give one")
     if stop_after and stop_after not in BY_NAME:
         raise OptionError(f'no rule is called "{stop_after}"; {near_match(stop_after, BY_NAME)}', at="--stop-after")
-    work = errand(name, chosen(profiles, rules, config), max_loss=max_loss, stream=stream, stop_after=stop_after)
+    given = chosen(profiles, rules, config)
+    work = errand(name, given, max_loss=max_loss, stream=stream, stop_after=stop_after, doubt=doubt)
     return _adapt_all(file, lines, stream, work, how)
 
 

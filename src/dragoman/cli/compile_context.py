@@ -10,10 +10,14 @@ import click
 import msgspec
 
 from dragoman.cli.console import complain
-from dragoman.conversation.changes import Loss
-from dragoman.engine.adapt import Adapted, Options, check_choice, choose, compile_ask, loss_of, read
+from dragoman.dialects.answering import AnswerContext
+from dragoman.engine.adapt import Adapted, check_choice, choose, doubt_of, loss_of, read
+from dragoman.engine.compile_options import CallerOptions
+from dragoman.engine.destination import Destination, Route
+from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.plan import Doubt
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
-from dragoman.profiles.profile import Layer, Profiles, Target, patched, read_profiles_file
+from dragoman.profiles.profile import Layer, Profiles, patched, read_profiles_file
 from dragoman.wire.json_reader import too_deep
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,6 +31,11 @@ source_option = click.option(
     default="auto",
     show_default=True,
     help="The dialect of the request: openai-chat, openai-responses, anthropic, gemini, or auto.",
+)
+doubt_option = click.option(
+    "--doubt",
+    type=click.Choice(list(Doubt)),
+    help="What the target may refuse, and nobody knows: leave it (faithful) or repair it (careful).",
 )
 lines_option = click.option("--lines", is_flag=True, help="One request a line (also known by the name *.jsonl).")
 
@@ -68,17 +77,19 @@ def _rule(text: str) -> tuple[str, str]:
 
 
 class Errand(msgspec.Struct, frozen=True):
-    """A target and how to compile for it; `finish` adds what a configuration sets for a model."""
+    """Where requests go, and what the user allows on the way."""
 
-    target: Target
-    name: str
-    options: Options
-    finish: Callable[[Adapted], Adapted] = lambda adapted: adapted
+    destination: Destination
+    options: CallerOptions
+
+    @property
+    def name(self) -> str:
+        return self.destination.name
 
     def run(self, body: bytes, source: str, stream: bool | None) -> Adapted:
         try:
             ask = read(body, source=source, stream=stream)
-            return self.finish(compile_ask(ask, self.target, self.options))
+            return compile_offline(Exchange(ask, Route((self.destination,)), AnswerContext(), self.options))
         except RecursionError:
             raise too_deep() from None
         except Unrepresentable as fault:
@@ -89,30 +100,40 @@ class Errand(msgspec.Struct, frozen=True):
 
 
 def errand(
-    name: str, given: Choices, *, max_loss: str | None = None, stream: bool | None = None, stop_after: str = ""
+    name: str,
+    given: Choices,
+    *,
+    max_loss: str | None = None,
+    stream: bool | None = None,
+    stop_after: str = "",
+    doubt: str | None = None,
 ) -> Errand:
     """Where a name leads: by the configuration, if there is one, else as PROFILE/MODEL."""
-    limit = Loss.CONTENT if max_loss is None else loss_of(max_loss)
-    if given.config is None:
-        target = choose(name, given.profiles, given.rules)
-        return Errand(target, target.name, Options(limit, stream=stream, stop_after=stop_after))
-    return _configured(name, given, None if max_loss is None else limit, stream, stop_after)
+    options = CallerOptions(
+        None if max_loss is None else loss_of(max_loss),
+        None if doubt is None else doubt_of(doubt),
+        loosen=True,
+        stream=stream,
+        stop_after=stop_after,
+    )
+    if given.config is not None:
+        return Errand(_configured(name, given, given.config), options)
+    target = choose(name, given.profiles, given.rules)
+    return Errand(Destination(name=target.name, provider=target.profile.name, target=target), options)
 
 
-def _configured(name: str, given: Choices, limit: Loss | None, stream: bool | None, stop_after: str) -> Errand:
+def _configured(name: str, given: Choices, config: Path) -> Destination:
     from dragoman.cli.known_names import known_names
     from dragoman.config import load
-    from dragoman.upstream.configured_options import configured
     from dragoman.upstream.destinations import Routes
 
-    loaded = load(given.config, known=known_names())
+    loaded = load(config, known=known_names())
     for warning in loaded.warnings:
         complain(f"warning: {warning}")
-    found = Routes(loaded.config, given.profiles).find(name)
-    if not found:
+    route = Routes(loaded.config, given.profiles).find(name)
+    if route is None:
         known = [*loaded.config.models, *(f"{provider}/MODEL" for provider in loaded.config.providers)]
-        raise TargetError(f'"{name}" leads nowhere in {given.config}; {near_match(name, known)}')
-    there = found[0]
-    target = patched(there.target, Layer("request", {}, given.rules)) if given.rules else there.target
-    options = Options(there.max_loss if limit is None else limit, there.synthetic, stream=stream, stop_after=stop_after)
-    return Errand(target, there.name, options, lambda adapted: configured(adapted, there))
+        raise TargetError(f'"{name}" leads nowhere in {config}; {near_match(name, known)}')
+    if not given.rules:
+        return route.first
+    return msgspec.structs.replace(route.first, target=patched(route.first.target, Layer("request", {}, given.rules)))

@@ -8,13 +8,21 @@ import click
 import msgspec
 
 from dragoman.cli.atomic_write import Rewritten, as_before
-from dragoman.cli.compile_context import Choices, chosen, lines_option, profile_options, source_option
+from dragoman.cli.compile_context import (
+    Choices,
+    chosen,
+    doubt_option,
+    lines_option,
+    profile_options,
+    source_option,
+)
 from dragoman.cli.console import clean, complain, remark
 from dragoman.cli.finding_formats import FORMATS, Found, Report
 from dragoman.cli.progress import watched
 from dragoman.cli.request_files import Item, opened
 from dragoman.engine import lint as linter
 from dragoman.engine.adapt import choose
+from dragoman.engine.plan import Doubt
 from dragoman.errors import MalformedRequest, RequestError
 
 ALL = "all"
@@ -26,16 +34,20 @@ class Work(msgspec.Struct, frozen=True):
     source: str
     targets: tuple[str, ...]
     given: Choices
+    doubt: str
 
     def findings(self, item: Item, body: bytes) -> list[Found]:
+        given = self.given
         found = linter.lint(
-            body, source=self.source, targets=self.targets, profiles=self.given.profiles, rules=self.given.rules
+            body, source=self.source, targets=self.targets, profiles=given.profiles, rules=given.rules, doubt=self.doubt
         )
         return [Found(item.file, item.line, finding) for finding in found]
 
     def fixed(self, body: bytes) -> bytes:
-        target = self.targets[0]
-        done = linter.fix(body, source=self.source, target=target, profiles=self.given.profiles, rules=self.given.rules)
+        given, target = self.given, self.targets[0]
+        done = linter.fix(
+            body, source=self.source, target=target, profiles=given.profiles, rules=given.rules, doubt=self.doubt
+        )
         return as_before(body, done.body)
 
 
@@ -45,6 +57,7 @@ class Work(msgspec.Struct, frozen=True):
 @click.option("--to", "names", metavar="TARGET,…|all", required=True, multiple=True, help="PROFILE/MODEL; or all.")
 @click.option("--format", "form", type=click.Choice(sorted(FORMATS)), default="text", show_default=True)
 @click.option("--fix", "fixing", is_flag=True, help="Rewrite the files in place, in their own dialect; one target.")
+@doubt_option
 @lines_option
 @profile_options
 def lint(
@@ -53,6 +66,7 @@ def lint(
     names: tuple[str, ...],
     form: str,
     fixing: bool,
+    doubt: str | None,
     lines: bool,
     rules: tuple[str, ...],
     profiles: Path | None,
@@ -63,7 +77,7 @@ def lint(
     found.
     """
     given = chosen(profiles, rules)
-    work = Work(source, _targets(names, given), given)
+    work = Work(source, _targets(names, given), given, doubt or Doubt.FAITHFUL)
     report = FORMATS[form](work.targets)
     if fixing:
         _check_fixable(files, names, work.targets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -12,8 +13,19 @@ from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
 from dragoman.rules.rule import KEEP, Rule
 
-Step = tuple[int, Rule, int]
+RuleStep = tuple[int, Rule, int]
 """The traits that a rule seeks, the rule, and its bit among those that look at the top level alone (else 0)."""
+
+
+class Doubt(StrEnum):
+    """How a fact that nobody knows is taken in the client's own dialect.
+
+    `faithful`: in the client's favour, what it wrote stays. `careful`: as a refusal, what may be refused is repaired.
+    Where a request is written anew, in another dialect, it is always done with care.
+    """
+
+    FAITHFUL = "faithful"
+    CAREFUL = "careful"
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -21,10 +33,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     facts: Facts
     rules: tuple[Rule, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RuleStep, ...]
     tops: TopLevelCache
 
-    def until(self, name: str) -> tuple[Step, ...]:
+    def until(self, name: str) -> tuple[RuleStep, ...]:
         """The steps up to a rule, whether that one is among them or not."""
         names = [rule.name for rule in ORDER]
         last = names.index(name) if name in names else len(names)

@@ -1,6 +1,6 @@
 """One socket, one exchange at a time.
 
-There is no task and no stream object here: the parser's callbacks fill the `Exchange`, one future wakes its reader,
+There is no task and no stream object here: the parser's callbacks fill the `InFlight`, one future wakes its reader,
 and one lazy alarm per socket serves every timeout. The alarm is only looked at when it rings; moving a deadline
 further away, which is what every request does, costs nothing.
 """
@@ -16,7 +16,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut, TooLarge, TransportClosed
 from dragoman.upstream.transport.framing import Framing, lower_name
-from dragoman.upstream.transport.in_flight import Exchange
+from dragoman.upstream.transport.in_flight import InFlight
 from dragoman.upstream.transport.limits import Limits
 
 _JOINED = 65536
@@ -51,7 +51,7 @@ class Connection(asyncio.Protocol):
         self._limits = limits
         self._keeper = keeper
         self._counted = False
-        self._exchange: Exchange | None = None
+        self._exchange: InFlight | None = None
         self._pump: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
         self._counted = not self._transport.is_closing()
         return self._counted
 
-    def begin(self, exchange: Exchange, head: bytes, body: bytes | AsyncIterator[bytes]) -> asyncio.Future[None]:
+    def begin(self, exchange: InFlight, head: bytes, body: bytes | AsyncIterator[bytes]) -> asyncio.Future[None]:
         """Send a request; the future is done when its answer has a head, or has failed."""
         waiter = exchange.waiter = self.loop.create_future()
         exchange.reused = self.used
@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
             self._pump = self.loop.create_task(self._send_body(exchange, body))
         return waiter
 
-    def watch(self, exchange: Exchange, phase: Phase, seconds: float | None) -> None:
+    def watch(self, exchange: InFlight, phase: Phase, seconds: float | None) -> None:
         """From now on `phase` may take `seconds`, within what the whole exchange may take."""
         due = inf if seconds is None else self.loop.time() + seconds
         if due >= exchange.ends_at:
@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
 
     # The pieces of the above
 
-    def _accept(self, exchange: Exchange, status: int, headers: list[tuple[str, str]], framing: Framing) -> None:
+    def _accept(self, exchange: InFlight, status: int, headers: list[tuple[str, str]], framing: Framing) -> None:
         exchange.status, exchange.headers = status, headers
         exchange.encoding, exchange.length = framing.encoding, framing.length
         self._headers = None
@@ -250,7 +250,7 @@ class Connection(asyncio.Protocol):
         else:
             self._until_eof = framing.until_eof
 
-    def _finish(self, exchange: Exchange) -> None:
+    def _finish(self, exchange: InFlight) -> None:
         """The answer is whole: the connection goes back to its pool, unless something speaks against that."""
         exchange.complete = True
         exchange.connection = self._exchange = None
@@ -309,7 +309,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(head)
             self._transport.write(body)
 
-    async def _send_body(self, exchange: Exchange, body: AsyncIterator[bytes]) -> None:
+    async def _send_body(self, exchange: InFlight, body: AsyncIterator[bytes]) -> None:
         try:
             async for piece in body:
                 if piece:
@@ -325,7 +325,7 @@ class Connection(asyncio.Protocol):
         finally:
             await _closed(body)
 
-    async def _drained(self, exchange: Exchange) -> None:
+    async def _drained(self, exchange: InFlight) -> None:
         if self._writable is None:
             return
         answering = exchange.status != 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dragoman.upstream.transport.connection import Connection
 
 
-class Exchange:
+class InFlight:
     """The meeting point of a connection and a reader."""
 
     # What most exchanges never change stands on the class: an instance is made for every request.

@@ -6,10 +6,10 @@ from typing import Self
 
 from dragoman.upstream.transport.decoding import Inflater
 from dragoman.upstream.transport.failures import Phase, TooLarge
-from dragoman.upstream.transport.in_flight import Exchange
+from dragoman.upstream.transport.in_flight import InFlight
 
 
-class Incoming(Exchange):
+class Incoming(InFlight):
     """The answer to an `Outgoing`.
 
     Read it whole with `read`, or piece by piece with `async for`; reading to the end gives the connection back.
