@@ -15,8 +15,8 @@ from dragoman.engine.adapt import Adapted, check_choice, choose, doubt_of, loss_
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import Destination, Route
 from dragoman.engine.exchange import Exchange, compile_offline
-from dragoman.engine.plan import Doubt
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
+from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Profiles, patched, read_profiles_file
 from dragoman.wire.json_reader import too_deep
 

@@ -22,8 +22,8 @@ from dragoman.cli.progress import watched
 from dragoman.cli.request_files import Item, opened
 from dragoman.engine import lint as linter
 from dragoman.engine.adapt import choose
-from dragoman.engine.plan import Doubt
 from dragoman.errors import MalformedRequest, RequestError
+from dragoman.profiles.facts import Doubt
 
 ALL = "all"
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from dragoman.config.secret import Secret
+from dragoman.profiles.facts import Doubt
 
 RuleChoice = str | dict[str, str]
 Positive = Annotated[int, Meta(ge=1)]
@@ -245,6 +246,13 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = field(default_factory=dict)
     max_loss: Annotated[MaxLoss | None, Meta(description="Overrides the provider's and the file's.")] = None
     synthetic: Annotated[Synthetic | None, Meta(description="Overrides the provider's and the file's.")] = None
+    doubt: Annotated[
+        Doubt,
+        Meta(
+            description="What the target may refuse, and nobody knows: `faithful` leaves it as the client wrote it, "
+            "`careful` repairs it."
+        ),
+    ] = Doubt.FAITHFUL
     passthrough_fields: Annotated[
         tuple[str, ...], Meta(description="Unknown message fields that are left in place.")
     ] = ()

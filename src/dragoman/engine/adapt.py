@@ -18,11 +18,11 @@ from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait, observe_messages
 from dragoman.dialects.registry import PACKAGES, recognise, requests
 from dragoman.dialects.rendering import RenderOptions
-from dragoman.engine.plan import Doubt, Plan, plan
+from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import entries, loss, mended, told, usage_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
 from dragoman.rules.refused_setting import STATEFUL

@@ -9,8 +9,8 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.engine.adapt import PLAIN, Options, doubt_of, loss_of
 from dragoman.engine.destination import Destination
-from dragoman.engine.plan import Doubt
 from dragoman.engine.reasoning_restore import Kept
+from dragoman.profiles.facts import Doubt
 
 
 class CallerOptions(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.engine.attempts import Policy
-from dragoman.engine.plan import Doubt
+from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Target
 
 

@@ -62,8 +62,8 @@ __all__ = ["Exchange", "compile_offline"]
 class _Visit(msgspec.Struct, Generic[D]):
     """One destination being asked: what it is taken to accept, and what was tried on it.
 
-    `tries` counts sends of the same body. `refused` is the refusal over which care was taken, while the careful body
-    is under way.
+    `tries` counts sends of the same body. `refused` is the refusal over which care is taken, while the careful body is
+    under way; `cared`: care was taken, or would change nothing.
     """
 
     destination: D
@@ -77,6 +77,7 @@ class _Visit(msgspec.Struct, Generic[D]):
     media: Mapping[str, bytes] = {}
     urls: tuple[str, ...] = ()
     refused: AttemptFailed[D] | None = None
+    cared: bool = False
 
 
 class Exchange(Generic[D]):
@@ -266,7 +267,7 @@ class Exchange(Generic[D]):
             total=self.attempts,
             reserved=bool(self._reserved(failure)),
             careful=visit.refused is not None,
-            cared=self._cared,
+            cared=self._cared or visit.cared,
         )
 
     def _correct(self, learnt: Learnt) -> Step[D]:
@@ -280,7 +281,7 @@ class Exchange(Generic[D]):
     def _take_care(self, failure: Failure) -> Step[D]:
         visit = self._visit
         assert self.request is not None
-        self._cared = True
+        visit.cared = True
         visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
         visit.tries = 0
         return self._prepare()
@@ -335,8 +336,11 @@ class Exchange(Generic[D]):
             return FetchMedia(missing)
         if self.destination is visit.destination and self.request is not None and request.body == self.request.body:
             return self._same_again()
-        if visit.refused is not None or visit.learnt:
-            self.lessons = (*self.lessons, care.LESSON if visit.refused is not None else visit.learnt[-1].lesson)
+        if visit.refused is not None:
+            self._cared = True
+            self.lessons = (*self.lessons, care.LESSON)
+        elif visit.learnt:
+            self.lessons = (*self.lessons, visit.learnt[-1].lesson)
         return self._send(request)
 
     def _compile(self, visit: _Visit[D]) -> Adapted:
@@ -348,6 +352,7 @@ class Exchange(Generic[D]):
         return request
 
     def _same_again(self) -> Step[D]:
+        """What was corrected changes nothing here: it is not sent, and proves nothing."""
         visit = self._visit
         if visit.refused is not None:
             return self._take_back()
@@ -402,16 +407,17 @@ class Exchange(Generic[D]):
 
 def compile_offline(exchange: Exchange[D]) -> Adapted:
     """What would be sent first where nothing is kept and nothing can be fetched. Raises RequestError."""
-    step = exchange.start()
-    following: Step[D] = exchange.chosen(step.candidates[0])
-    while not isinstance(following, Send):
-        match following:
+    step: Step[D] = exchange.start()
+    while not isinstance(step, Send):
+        match step:
+            case Choose(candidates):
+                step = exchange.chosen(candidates[0])
             case Recall():
-                following = exchange.recalled({})
+                step = exchange.recalled({})
             case FetchMedia():
-                following = exchange.fetched({})
+                step = exchange.fetched({})
             case GaveUp(failure, fault):
                 raise fault or RequestError(failure.message)
             case _:
-                raise AssertionError(f"{type(following).__name__} before anything was sent")
-    return following.request
+                raise AssertionError(f"{type(step).__name__} before anything was sent")
+    return step.request

@@ -20,10 +20,10 @@ from dragoman.dialects.registry import requests
 from dragoman.dialects.rendering import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, compile_ask, doubt_of, read
 from dragoman.engine.evidence import evidence, reasons, watched
-from dragoman.engine.plan import Doubt, Plan, plan
+from dragoman.engine.plan import Plan, plan
 from dragoman.engine.report import entries, mended, told
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Doubt, Facts
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules.rule import Rule
 from dragoman.wire.duplicate_keys import duplicates

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -15,17 +14,6 @@ from dragoman.rules.rule import KEEP, Rule
 
 RuleStep = tuple[int, Rule, int]
 """The traits that a rule seeks, the rule, and its bit among those that look at the top level alone (else 0)."""
-
-
-class Doubt(StrEnum):
-    """How a fact that nobody knows is taken in the client's own dialect.
-
-    `faithful`: in the client's favour, what it wrote stays. `careful`: as a refusal, what may be refused is repaired.
-    Where a request is written anew, in another dialect, it is always done with care.
-    """
-
-    FAITHFUL = "faithful"
-    CAREFUL = "careful"
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -147,6 +147,7 @@ def destination(config: Config, found: Place, profiles: Profiles, policy: Policy
         omit=treated.omit,
         max_loss=Loss[treated.max_loss.value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
+        doubt=treated.doubt,
         ask_usage=provider.usage is Counting.ASK,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
