@@ -14,13 +14,15 @@
     └── UpstreamError           the provider refused, failed or could not be reached
         └── TransportFailure    no answer, or half of one (`dragoman.upstream.transport`)
 
-Each says what is wrong, where (`at`: a JSON pointer, or file and key) and what to do (`hint`).
+Each says what is wrong, where (`at`: a JSON pointer, or file and key) and what to do (`hint`). `status` is the HTTP
+status that tells a client of it.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import ClassVar
 
 __all__ = [
     "ConfigError",
@@ -41,6 +43,8 @@ __all__ = [
 class DragomanError(Exception):
     """The root of the tree."""
 
+    status: ClassVar[int] = 500
+
     def __init__(self, message: str, *, at: str = "", hint: str = "") -> None:
         super().__init__(message)
         self.message = message
@@ -56,6 +60,8 @@ class DragomanError(Exception):
 class RequestError(DragomanError):
     """What the client sent cannot be used as it is."""
 
+    status = 400
+
 
 class MalformedRequest(RequestError):
     """Not JSON, or a value of the wrong type."""
@@ -68,9 +74,13 @@ class DuplicateKey(RequestError):
 class Unrepresentable(RequestError):
     """The target's dialect has no words for this."""
 
+    status = 422
+
 
 class RepairRefused(RequestError):
     """The conversation needs a repair that the caller does not allow."""
+
+    status = 422
 
     def __init__(self, message: str, *, rule: str, at: str = "", hint: str = "") -> None:
         super().__init__(message, at=at, hint=hint)
@@ -80,9 +90,13 @@ class RepairRefused(RequestError):
 class TargetError(DragomanError):
     """No such profile, dialect or target."""
 
+    status = 400
+
 
 class OptionError(DragomanError):
     """An option, or the value given for it, is not known."""
+
+    status = 400
 
 
 class ProfileError(DragomanError):

@@ -6,16 +6,16 @@ import pytest
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.attempts import (
-    MAX_LESSONS,
+    MAX_CORRECTIONS,
     MAX_TOTAL,
     Correct,
+    Decision,
     FallBack,
     GiveUp,
     History,
     NextKey,
     Policy,
     Retry,
-    Step,
     next_step,
 )
 from dragoman.engine.lessons import Learnt
@@ -29,7 +29,7 @@ def failed(kind: FailureKind, **more: float | str) -> Failure:
     return Failure(kind, "it failed", **more)  # type: ignore[arg-type]
 
 
-DECISIONS: list[tuple[str, History, Failure, Learnt | None, Step]] = [
+DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("the first passing failure waits the base", History(tries=1), failed(Kind.SERVER), None, Retry(1.0)),
     ("the second twice as long", History(tries=2), failed(Kind.SERVER), None, Retry(2.0)),
     ("the third is the last", History(tries=3), failed(Kind.SERVER), None, GiveUp()),
@@ -79,7 +79,7 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Step]] = [
     ),
     ("a lesson is tried at once", History(tries=1), failed(Kind.BAD_REQUEST), LEARNT, Correct(LEARNT)),
     ("before another key", History(tries=1, keys_left=1), failed(Kind.AUTH), LEARNT, Correct(LEARNT)),
-    ("but not for ever", History(tries=1, lessons=MAX_LESSONS), failed(Kind.BAD_REQUEST), LEARNT, GiveUp()),
+    ("but not for ever", History(tries=1, corrections=MAX_CORRECTIONS), failed(Kind.BAD_REQUEST), LEARNT, GiveUp()),
     ("and nothing is", History(tries=1, total=MAX_TOTAL), failed(Kind.SERVER), LEARNT, GiveUp()),
 ]
 
@@ -87,7 +87,7 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Step]] = [
 @pytest.mark.parametrize(
     ("history", "failure", "learnt", "step"), [row[1:] for row in DECISIONS], ids=[r[0] for r in DECISIONS]
 )
-def test_the_next_step(history: History, failure: Failure, learnt: Learnt | None, step: Step) -> None:
+def test_the_next_step(history: History, failure: Failure, learnt: Learnt | None, step: Decision) -> None:
     assert next_step(history, failure, PLAIN, 0.5, learnt) == step
 
 

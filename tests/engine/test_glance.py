@@ -61,6 +61,6 @@ def test_what_is_odd_is_read(body: bytes) -> None:
 @pytest.mark.parametrize("body", [*READ.values(), *UNREAD.values()], ids=[*READ, *UNREAD])
 def test_a_relayed_answer_is_judged_as_a_read_one(body: bytes) -> None:
     relayed = Translation("openai-chat", "openai-chat")
-    read = Translation("openai-chat", "openai-chat", keep=lambda key, parts: None)
+    read = Translation("openai-chat", "openai-chat", keep=True)
     assert relayed.whole(body) == read.whole(body)
     assert (relayed.usage, relayed.stop, relayed.failure) == (read.usage, read.stop, read.failure)

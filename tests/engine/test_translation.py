@@ -19,7 +19,7 @@ from tests.sdk_readers import Loopback, Seen, loopback
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.parts import Part, Reasoning
+from dragoman.conversation.parts import Reasoning
 from dragoman.conversation.replies import Stop
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
@@ -83,7 +83,7 @@ data: {"type":"message_stop"}
 @pytest.mark.parametrize("size", [1, 50, 1 << 20])
 def test_equal_dialects_relay_the_bytes_and_still_see_usage_and_stop(dialect: str, size: int) -> None:
     wire = sample(dialect)
-    translation = Translation(dialect, dialect, answering=ANSWERING)
+    translation = Translation(dialect, dialect, context=ANSWERING)
     assert translation.relays
     out = [translation.feed(chunk) for chunk in cut(wire, size)]
     assert out == cut(wire, size)
@@ -98,7 +98,7 @@ def test_equal_dialects_relay_the_bytes_and_still_see_usage_and_stop(dialect: st
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_X11_a_relayed_stream_that_breaks_off_ends_with_an_error(dialect: str, share: float) -> None:
     wire = sample(dialect)
-    translation = Translation(dialect, dialect, answering=ANSWERING)
+    translation = Translation(dialect, dialect, context=ANSWERING)
     part = wire[: int(len(wire) * share)]
     out = b"".join(map(translation.feed, cut(part, 70))) if part else b""
     out += translation.close()
@@ -120,7 +120,7 @@ def test_an_error_in_place_of_an_answer_is_seen_with_the_first_chunk() -> None:
 @pytest.mark.parametrize("body", [b"<html>bad gateway</html>", b'{"error":{"message":"Down","code":503}}'])
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic"])
 def test_a_plain_body_in_place_of_a_stream_gets_the_error_it_lacks(dialect: str, body: bytes) -> None:
-    translation = Translation(dialect, dialect, answering=ANSWERING)
+    translation = Translation(dialect, dialect, context=ANSWERING)
     out = translation.feed(body) + translation.close()
     assert translation.failure is not None
     assert b"data: " in out
@@ -135,8 +135,8 @@ def test_a_long_relay_holds_little(dialect: str) -> None:
     for _ in range(50):
         for frame in frames[3:200]:
             translation.feed(frame)
-    assert translation._watch is not None
-    assert sum(map(len, translation._watch._tail)) < 32 * 1024
+    assert translation._observer is not None
+    assert sum(map(len, translation._observer._tail)) < 32 * 1024
 
 
 def test_a_whole_reply_of_the_same_dialect_is_the_same_bytes() -> None:
@@ -158,10 +158,9 @@ data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
 data: [DONE]
 
 """
-    kept: dict[str, tuple[Part, ...]] = {}
-    translation = Translation("openai-chat", "openai-chat", keep=kept.__setitem__)
+    translation = Translation("openai-chat", "openai-chat", keep=True)
     assert b"".join(map(translation.feed, cut(wire, 9))) + translation.close() == wire
-    (found,) = kept["t1"]
+    (found,) = translation.kept["t1"]
     assert isinstance(found, Reasoning)
     assert found.text is not None
     assert found.text.text == "Hm."

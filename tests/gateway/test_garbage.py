@@ -187,7 +187,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Services:
     )
     opened = open_services(file)
     opened.lines.stream = io.StringIO()
-    opened.dispatch._transport = lambda destination: Echo()  # type: ignore[assignment, return-value]
+    opened.transport = lambda destination: Echo()  # type: ignore[method-assign, assignment, return-value]
     return opened
 
 

@@ -57,7 +57,9 @@ def running(behind: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Itera
     config = {
         "providers": {"p": provider("openai-compatible-lenient", behind.url, api_key=SECRET)},
         "models": {name: {"target": f"p/{name}-model"} for name in ("cheap", "dear", "fast-1")}
-        | {"secret-model": {"target": "p/s", "hidden": True}},
+        | {"secret-model": {"target": "p/s", "hidden": True}}
+        | {"guarded": {"target": "p/g", "max_loss": "nothing"}}
+        | {"doubtful": {"target": "p/d", "facts": {"unknown_fields": "unknown"}}},
         "keys": {name: {"sha256": hashed(name), **more} for name, more in KEYS.items()},
         "server": {"max_body": 4096},
     }
@@ -171,11 +173,35 @@ def test_Q30_a_key_that_stands_twice_is_refused(running: Running, behind: Upstre
     assert len(behind.seen) == before
 
 
-def test_our_request_headers_are_for_admins(running: Running) -> None:
-    late = [{"role": "user", "content": "Hi", "nonsense_field": 1}]
-    for key, status in (("ann", 200), ("boss", 400)):
-        named = {"x_dragoman_max_loss": "no-such-loss"}
-        assert running.post(PATH, {"model": "cheap", "messages": late}, key=key, **named).status_code == status
+LOSING = {"model": "cheap", "max_tokens": 9, "top_k": 3, "messages": [{"role": "user", "content": "Hi"}]}
+"""Chat has no `top_k`: leaving it out loses metadata."""
+
+
+@pytest.mark.parametrize(
+    ("key", "model", "loss", "status"),
+    [
+        ("ann", "cheap", "metadata", 200),
+        ("ann", "cheap", "nothing", 422),
+        ("ann", "guarded", "content", 422),  # an ordinary key cannot allow more than the configuration does
+        ("boss", "guarded", "content", 200),
+        ("boss", "cheap", "nothing", 422),
+        ("ann", "cheap", "no-such-loss", 400),
+        ("boss", "cheap", "no-such-loss", 400),
+    ],
+)
+def test_K20_request_headers_only_tighten_for_ordinary_keys(
+    running: Running, key: str, model: str, loss: str, status: int
+) -> None:
+    asked = {**LOSING, "model": model}
+    assert running.post("/v1/messages", asked, key=key, x_dragoman_max_loss=loss).status_code == status
+
+
+@pytest.mark.parametrize(("doubt", "status"), [("careful", 200), ("faithful", 200), ("carefree", 400)])
+def test_K20_care_can_be_asked_for(running: Running, behind: Upstream, doubt: str, status: int) -> None:
+    asked = {"model": "doubtful", "messages": [{"role": "user", "content": "Hi", "mood": "good"}]}
+    assert running.post(PATH, asked, key="ann", x_dragoman_doubt=doubt).status_code == status
+    if status == 200:
+        assert ("mood" in behind.seen[-1].body["messages"][0]) is (doubt == "faithful")
 
 
 def test_reports_are_for_their_owner(running: Running) -> None:

@@ -89,11 +89,10 @@ def test_law_7_state_reaches_the_client_or_the_store(upstream: str, client: str,
     reply = data.draw(replies(upstream).filter(complete))
     wire = wire_of(upstream, reply)
     made = {state.json for state in states_of(read(upstream, wire).choices[0].parts)}
-    kept: list[tuple[str, tuple[Part, ...]]] = []
-    translation = Translation(upstream, client, Undo(ids={"\0": ""}), ANSWERING, lambda *told: kept.append(told))
+    translation = Translation(upstream, client, Undo(ids={"\0": ""}), ANSWERING, keep=True)
     out = translation.feed(wire) + translation.close()
     shown = {state.json for state in states_of(read(client, out).choices[0].parts)}
-    stored = {state.json for _, parts in kept for state in (*states_of(parts), *opaque(parts))}
+    stored = {state.json for parts in translation.kept.values() for state in (*states_of(parts), *opaque(parts))}
     assert made <= shown | stored
     if upstream != client:
         assert stored == made - unclaimed(reply)
@@ -129,11 +128,10 @@ data: {"type":"message_stop"}
 
 """
     for wire, key in ((thinking + end, text_key("Café")), (thinking + call + end, "t1")):
-        kept: dict[str, tuple[Part, ...]] = {}
-        translation = Translation("anthropic", "openai-chat", keep=kept.__setitem__)
+        translation = Translation("anthropic", "openai-chat", keep=True)
         translation.feed(wire)
         translation.close()
-        (found,) = kept[key]
+        (found,) = translation.kept[key]
         assert isinstance(found, Reasoning)
         assert found.state is not None
         assert (found.text.text if found.text else "", found.state.json) == ("Hm.", b'"c2ln"')

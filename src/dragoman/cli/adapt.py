@@ -13,6 +13,7 @@ from dragoman.cli.compile_context import (
     CompileContext,
     compile_context,
     config_option,
+    doubt_option,
     lines_option,
     parse_choices,
     profile_options,
@@ -46,6 +47,7 @@ class OutputFormat(msgspec.Struct, frozen=True):
 @click.option(
     "--max-loss", metavar="LOSS", help="Refuse repairs that lose more: nothing, order, metadata, authority or content."
 )
+@doubt_option
 @click.option("--stop-after", metavar="RULE", default="", help="Run the rules up to this one only.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no report.")
 @lines_option
@@ -57,6 +59,7 @@ def adapt(
     name: str,
     stream: bool | None,
     max_loss: str | None,
+    doubt: str | None,
     stop_after: str,
     lines: bool,
     rules: tuple[str, ...],
@@ -74,9 +77,8 @@ def adapt(
         raise click.UsageError("--json and --diff exclude each other; give one of them")
     if stop_after and stop_after not in BY_NAME:
         raise OptionError(f'no rule is called "{stop_after}"; {near_match(stop_after, BY_NAME)}', at="--stop-after")
-    context = compile_context(
-        name, parse_choices(profiles, rules, config), max_loss=max_loss, stream=stream, stop_after=stop_after
-    )
+    choices = parse_choices(profiles, rules, config)
+    context = compile_context(name, choices, max_loss=max_loss, stream=stream, stop_after=stop_after, doubt=doubt)
     return _adapt_all(file, lines, stream, context, output)
 
 

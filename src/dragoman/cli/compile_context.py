@@ -10,10 +10,14 @@ import click
 import msgspec
 
 from dragoman.cli.console import print_error
-from dragoman.conversation.changes import Loss
-from dragoman.engine.adapt import Adapted, Options, check_choice, choose, compile_ask, loss_of, read
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.adapt import Adapted, check_choice, choose, doubt_of, loss_of, read
+from dragoman.engine.compile_options import CallerOptions
+from dragoman.engine.destination import Destination, Route
+from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
-from dragoman.profiles.profile import Layer, Profiles, Target, patched, read_profiles_file
+from dragoman.profiles.facts import Doubt
+from dragoman.profiles.profile import Layer, Profiles, patched, read_profiles_file
 from dragoman.wire.json_reader import too_deep
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,6 +31,11 @@ source_option = click.option(
     default="auto",
     show_default=True,
     help="The dialect of the request: openai-chat, openai-responses, anthropic, gemini, or auto.",
+)
+doubt_option = click.option(
+    "--doubt",
+    type=click.Choice(list(Doubt)),
+    help="What the target may refuse, and nobody knows: leave it (faithful) or repair it (careful).",
 )
 lines_option = click.option(
     "--lines", is_flag=True, help="FILE has one request per line (implied by the name *.jsonl)."
@@ -72,17 +81,19 @@ def _parse_rule(text: str) -> tuple[str, str]:
 
 
 class CompileContext(msgspec.Struct, frozen=True):
-    """A target and the options to compile for it. `finish` adds what a configuration sets for a model."""
+    """Where requests go, and what the user allows on the way."""
 
-    target: Target
-    name: str
-    options: Options
-    finish: Callable[[Adapted], Adapted] = lambda adapted: adapted
+    destination: Destination
+    options: CallerOptions
+
+    @property
+    def name(self) -> str:
+        return self.destination.name
 
     def compile(self, body: bytes, source: str, stream: bool | None) -> Adapted:
         try:
             ask = read(body, source=source, stream=stream)
-            return self.finish(compile_ask(ask, self.target, self.options))
+            return compile_offline(Exchange(ask, Route((self.destination,)), AnswerContext(), self.options))
         except RecursionError:
             raise too_deep() from None
         except Unrepresentable as error:
@@ -93,34 +104,40 @@ class CompileContext(msgspec.Struct, frozen=True):
 
 
 def compile_context(
-    name: str, choices: UserChoices, *, max_loss: str | None = None, stream: bool | None = None, stop_after: str = ""
+    name: str,
+    choices: UserChoices,
+    *,
+    max_loss: str | None = None,
+    stream: bool | None = None,
+    stop_after: str = "",
+    doubt: str | None = None,
 ) -> CompileContext:
-    """The context for a target: a model of the configuration if there is one, else PROFILE/MODEL."""
-    limit = Loss.CONTENT if max_loss is None else loss_of(max_loss)
-    if choices.config is None:
-        target = choose(name, choices.profiles, choices.rules)
-        return CompileContext(target, target.name, Options(limit, stream=stream, stop_after=stop_after))
-    return _context_from_config(name, choices, None if max_loss is None else limit, stream, stop_after)
+    """Where a name leads: by the configuration, if there is one, else as PROFILE/MODEL."""
+    options = CallerOptions(
+        None if max_loss is None else loss_of(max_loss),
+        None if doubt is None else doubt_of(doubt),
+        loosen=True,
+        stream=stream,
+        stop_after=stop_after,
+    )
+    if choices.config is not None:
+        return CompileContext(_configured(name, choices, choices.config), options)
+    target = choose(name, choices.profiles, choices.rules)
+    return CompileContext(Destination(name=target.name, provider=target.profile.name, target=target), options)
 
 
-def _context_from_config(
-    name: str, choices: UserChoices, limit: Loss | None, stream: bool | None, stop_after: str
-) -> CompileContext:
+def _configured(name: str, choices: UserChoices, config: Path) -> Destination:
     from dragoman.cli.known_names import known_names
     from dragoman.config import load
-    from dragoman.upstream.configured_options import configured
     from dragoman.upstream.destinations import Routes
 
-    loaded = load(choices.config, known=known_names())
+    loaded = load(config, known=known_names())
     for warning in loaded.warnings:
         print_error(f"warning: {warning}")
-    found = Routes(loaded.config, choices.profiles).find(name)
-    if not found:
+    route = Routes(loaded.config, choices.profiles).find(name)
+    if route is None:
         known = [*loaded.config.models, *(f"{provider}/MODEL" for provider in loaded.config.providers)]
-        raise TargetError(f'{choices.config} has no model "{name}"; {near_match(name, known)}')
-    destination = found[0]
-    target = patched(destination.target, Layer("request", {}, choices.rules)) if choices.rules else destination.target
-    options = Options(
-        destination.max_loss if limit is None else limit, destination.synthetic, stream=stream, stop_after=stop_after
-    )
-    return CompileContext(target, destination.name, options, lambda adapted: configured(adapted, destination))
+        raise TargetError(f'"{name}" leads nowhere in {config}; {near_match(name, known)}')
+    if not choices.rules:
+        return route.first
+    return msgspec.structs.replace(route.first, target=patched(route.first.target, Layer("request", {}, choices.rules)))

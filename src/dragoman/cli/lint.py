@@ -8,7 +8,14 @@ import click
 import msgspec
 
 from dragoman.cli.atomic_write import AtomicWriter, keep_layout
-from dragoman.cli.compile_context import UserChoices, lines_option, parse_choices, profile_options, source_option
+from dragoman.cli.compile_context import (
+    UserChoices,
+    doubt_option,
+    lines_option,
+    parse_choices,
+    profile_options,
+    source_option,
+)
 from dragoman.cli.console import print_error, print_note, printable
 from dragoman.cli.finding_formats import FORMATS, PlacedFinding, Report
 from dragoman.cli.progress import with_progress
@@ -16,6 +23,7 @@ from dragoman.cli.request_files import RequestItem, open_requests
 from dragoman.engine import lint as linter
 from dragoman.engine.adapt import choose
 from dragoman.errors import MalformedRequest, RequestError
+from dragoman.profiles.facts import Doubt
 
 ALL = "all"
 
@@ -26,17 +34,29 @@ class LintContext(msgspec.Struct, frozen=True):
     source: str
     targets: tuple[str, ...]
     choices: UserChoices
+    doubt: str
 
     def findings(self, item: RequestItem, body: bytes) -> list[PlacedFinding]:
+        choices = self.choices
         found = linter.lint(
-            body, source=self.source, targets=self.targets, profiles=self.choices.profiles, rules=self.choices.rules
+            body,
+            source=self.source,
+            targets=self.targets,
+            profiles=choices.profiles,
+            rules=choices.rules,
+            doubt=self.doubt,
         )
         return [PlacedFinding(item.file, item.line, finding) for finding in found]
 
     def fix(self, body: bytes) -> bytes:
-        target = self.targets[0]
+        choices, target = self.choices, self.targets[0]
         done = linter.fix(
-            body, source=self.source, target=target, profiles=self.choices.profiles, rules=self.choices.rules
+            body,
+            source=self.source,
+            target=target,
+            profiles=choices.profiles,
+            rules=choices.rules,
+            doubt=self.doubt,
         )
         return keep_layout(body, done.body)
 
@@ -47,6 +67,7 @@ class LintContext(msgspec.Struct, frozen=True):
 @click.option("--to", "names", metavar="TARGET,…|all", required=True, multiple=True, help="PROFILE/MODEL, or all.")
 @click.option("--format", "output_format", type=click.Choice(sorted(FORMATS)), default="text", show_default=True)
 @click.option("--fix", "fixing", is_flag=True, help="Repair the files in place, in their own dialect, for one target.")
+@doubt_option
 @lines_option
 @profile_options
 def lint(
@@ -55,6 +76,7 @@ def lint(
     names: tuple[str, ...],
     output_format: str,
     fixing: bool,
+    doubt: str | None,
     lines: bool,
     rules: tuple[str, ...],
     profiles: Path | None,
@@ -65,7 +87,7 @@ def lint(
     findings.
     """
     choices = parse_choices(profiles, rules)
-    context = LintContext(source, _targets(names, choices), choices)
+    context = LintContext(source, _targets(names, choices), choices, doubt or Doubt.FAITHFUL)
     report = FORMATS[output_format](context.targets)
     if fixing:
         _check_fixable(files, names, context.targets)

@@ -14,24 +14,26 @@ from dragoman.config import Config, Provider, load
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure as Refusal
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import RenderOptions
-from dragoman.engine.adapt import Adapted, Options, compile_ask
+from dragoman.dialects.dialect import AnswerContext, RenderOptions
+from dragoman.engine.adapt import Adapted
+from dragoman.engine.destination import Route
+from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.steps import Answered
 from dragoman.errors import OptionError, TargetError
 from dragoman.profiles.profile import Profiles
 from dragoman.store import Failure
-from dragoman.upstream.configured_options import configured
-from dragoman.upstream.destinations import Destination, Routes
+from dragoman.upstream.destinations import HttpDestination, Routes
 
 _SHOWN = 24
 
 
 class Reproduction(msgspec.Struct, frozen=True):
-    """A request that was refused, and where it is to go."""
+    """A request that was refused, and where it goes now."""
 
     failure: Failure
     request: dict[str, Any]
     dialect: str
-    destination: Destination
+    destination: HttpDestination
     ask: Ask
     adapted: Adapted
 
@@ -85,20 +87,20 @@ class Reproduction(msgspec.Struct, frozen=True):
 
     async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Refusal | None, str]:
         """Ask the configured provider; its refusal, or what it answered."""
-        from dragoman.dialects.dialect import AnswerContext
         from dragoman.gateway.services import open_services
-        from dragoman.upstream.dispatch import Wish
+        from dragoman.upstream.dispatch import Dispatch
 
         services = open_services(file, env_files)
         try:
             route = services.routes.find(self.destination.name)
-            if not route:
+            if route is None:
                 hint = "configure it, or set its environment variable"
                 raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)
             ask = msgspec.structs.replace(self.ask, stream=False)
-            wish = Wish(ask, route[:1], AnswerContext(model=ask.model or "", id="replay"))
-            answer = await services.dispatch.send(wish)
-            return answer.failure, (answer.whole or b"").decode("utf-8", "replace")
+            context = AnswerContext(model=ask.model or "", id="replay")
+            exchange = Exchange(ask, Route((route.first,)), context, redaction=services.redaction)
+            end = await Dispatch(services, exchange, "").run()
+            return exchange.failure, end.body.decode("utf-8", "replace") if isinstance(end, Answered) else ""
         finally:
             await services.close()
 
@@ -141,30 +143,31 @@ def reproduction(
     return _compiled(failure, request, dialect, destination)
 
 
-def _compiled(failure: Failure, request: dict[str, Any], dialect: str, destination: Destination) -> Reproduction:
+def _compiled(failure: Failure, request: dict[str, Any], dialect: str, destination: HttpDestination) -> Reproduction:
     ask = registry.dialect(dialect).requests.parse(msgspec.json.encode(request))
     if registry.dialect(dialect).model_in_path:
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
-    adapted = compile_ask(ask, destination.target, Options(destination.max_loss, destination.synthetic))
-    if destination.options or destination.omit:
-        adapted = configured(adapted, destination)
+    adapted = compile_offline(Exchange(ask, Route((destination,)), AnswerContext()))
     return Reproduction(failure, request, dialect, destination, ask, adapted)
 
 
-def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> Destination:
+def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> HttpDestination:
     """The target by the user's file; by a profile's name where the file does not know it."""
     profiles = Profiles()
     config = load(file, process=os.environ, env_files=env_files).config if file is not None else Config()
-    found = Routes(config, profiles).find(name)
-    if found:
-        return found[0]
+    route = Routes(config, profiles).find(name)
+    if route is not None:
+        return route.first
     first, slash, _ = name.partition("/")
     if not slash:
         raise TargetError(f'"{name}" is not a target', hint="name one with --to PROFILE/MODEL")
     if first not in profiles.names():
         hint = "give the file that names it with --config, or another target with --to"
         raise TargetError(f'no profile is called "{first}"', hint=hint)
-    return Routes(Config(providers={first: Provider(profile=first)}), profiles).find(name)[0]
+    route = Routes(Config(providers={first: Provider(profile=first)}), profiles).find(name)
+    if route is None:
+        raise TargetError(f'"{name}" is not a target', hint="name one with --to PROFILE/MODEL")
+    return route.first
 
 
 def _cut(words: list[str], between: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from dragoman.config.schema import Config, MaxLoss, Model, Provider, RuleChoice, Synthetic
+from dragoman.profiles.facts import Doubt
 
 
 class FallbackReason(StrEnum):
@@ -41,6 +42,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     rules: dict[str, RuleChoice]
     max_loss: MaxLoss
     synthetic: Synthetic
+    doubt: Doubt
     passthrough_fields: tuple[str, ...]
     context_window: int | None
 
@@ -55,6 +57,7 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         rules=config.rules | provider.rules | (entry.rules if entry else {}),
         max_loss=(entry and entry.max_loss) or provider.max_loss or config.max_loss,
         synthetic=(entry and entry.synthetic) or provider.synthetic or config.synthetic,
+        doubt=entry.doubt if entry else Doubt.FAITHFUL,
         passthrough_fields=provider.passthrough_fields + (entry.passthrough_fields if entry else ()),
         context_window=entry.context_window if entry else None,
     )

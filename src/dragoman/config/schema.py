@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from dragoman.config.secret import Secret
+from dragoman.profiles.facts import Doubt
 
 RuleChoice = str | dict[str, str]
 Positive = Annotated[int, Meta(ge=1)]
@@ -251,6 +252,13 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = field(default_factory=dict)
     max_loss: Annotated[MaxLoss | None, Meta(description="Replaces the one of the provider and of the file.")] = None
     synthetic: Annotated[Synthetic | None, Meta(description="Replaces the one of the provider and of the file.")] = None
+    doubt: Annotated[
+        Doubt,
+        Meta(
+            description="What the target may refuse, and nobody knows: `faithful` leaves it as the client wrote it, "
+            "`careful` repairs it."
+        ),
+    ] = Doubt.FAITHFUL
     passthrough_fields: Annotated[
         tuple[str, ...], Meta(description="Unknown message fields that are sent unchanged.")
     ] = ()

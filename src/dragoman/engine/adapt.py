@@ -6,7 +6,7 @@ Pure: the same request, target, options and kept state give the same bytes and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +14,8 @@ from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
@@ -21,7 +23,7 @@ from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import entries, loss, mended, told, usage_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
 from dragoman.rules.context import Context
@@ -30,13 +32,17 @@ from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, KEEP, Rule
 from dragoman.wire.json_reader import members, readable
 
+if TYPE_CHECKING:
+    from dragoman.engine.answer import Answer, AnswerStream
+
 Request = bytes | str | Mapping[str, Any]
 
 
 class Adapted(msgspec.Struct, frozen=True, dict=True):
     """What to send, where, and what was changed on the way.
 
-    `wants` are URLs of media that the target cannot fetch: fetch them and adapt again with `media`.
+    `wants` are URLs of media that the target cannot fetch: fetch them and adapt again with `media`. `answer` and
+    `stream` translate what comes back. `ask` is the request that was read, `facts` what the target was known to accept.
     """
 
     body: bytes
@@ -48,6 +54,8 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
     target: str
     dialect: str
     conversation: Conversation
+    ask: Ask
+    facts: Facts
 
     @property
     def json(self) -> Any:
@@ -56,10 +64,37 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
             self.__dict__["_json"] = msgspec.json.decode(self.body)
         return self.__dict__["_json"]
 
+    def answer(
+        self,
+        body: bytes,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        *,
+        id: str = "",
+        created: int = 0,
+    ) -> Answer:
+        """The provider's whole answer, or its refusal, in the dialect of the request.
+
+        `id` and `created` (seconds since 1970) stand in where the provider gives none.
+        """
+        from dragoman.engine.answer import answer_to  # to compile a request, nothing of an answer need be loaded
+
+        return answer_to(self, body, status, headers or {}, id, created)
+
+    def stream(self, *, id: str = "", created: int = 0) -> AnswerStream:
+        """The provider's stream in the dialect of the request; one for each answer.
+
+        Where the provider answers with an error status there is no stream: give its body to `answer`.
+        """
+        from dragoman.engine.answer import stream_of
+
+        return stream_of(self, id, created)
+
 
 class Options(msgspec.Struct, frozen=True):
     """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name.
-    `ask_usage`: have Chat streams tell their usage, though the client did not ask for it."""
+    `ask_usage`: have Chat streams report their usage, though the client did not ask for it. `doubt`: how a fact that
+    nobody knows is taken."""
 
     max_loss: Loss = Loss.CONTENT
     synthetic: bool = True
@@ -68,10 +103,12 @@ class Options(msgspec.Struct, frozen=True):
     kept: Mapping[str, Kept] = {}
     media: Mapping[str, bytes] = {}
     stop_after: str = ""
+    doubt: Doubt = Doubt.FAITHFUL
 
 
 PLAIN = Options()
 BUILTIN = Profiles()
+_FAITHFUL = Doubt.FAITHFUL
 
 
 def adapt(
@@ -87,14 +124,15 @@ def adapt(
     rules: Mapping[str, Any] | None = None,
     max_loss: str | None = None,
     synthetic: bool = True,
-    model: str | None = None,
     stop_after: str = "",
+    doubt: str = _FAITHFUL,
 ) -> Adapted:
     """Compile a request for a target.
 
     `request` is bytes, text or a dict; `source` its dialect, or `auto`; `target` is `PROFILE/MODEL` and its model wins
-    over the request's. `rules` chooses what rules do, `max_loss` is the heaviest loss that is allowed. Gemini's
-    body says neither model nor stream: give `stream` where it is to be one.
+    over the request's. `rules` chooses what rules do, `max_loss` is the heaviest loss that is allowed, `doubt` says
+    whether what may be refused is left alone (`faithful`) or repaired (`careful`). Gemini's body has neither model nor
+    stream: give `stream` to ask for one.
     """
     ask = read(request, source=source, headers=headers, stream=stream)
     found = choose(target, profiles, rules)
@@ -105,6 +143,7 @@ def adapt(
         kept=kept or {},
         media=media or {},
         stop_after=stop_after,
+        doubt=_FAITHFUL if doubt is _FAITHFUL else doubt_of(doubt),
     )
     return compile_ask(ask, found, limits)
 
@@ -164,13 +203,24 @@ def loss_of(name: str) -> Loss:
         raise OptionError(f'max_loss cannot be "{name}"; {near_match(name, [str(one) for one in Loss])}') from None
 
 
+def doubt_of(name: str) -> Doubt:
+    try:
+        return Doubt(name)
+    except ValueError:
+        raise OptionError(f'doubt cannot be "{name}"; {near_match(name, list(Doubt))}') from None
+
+
 def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
+    return compile_by(plan(target, ask.dialect == target.dialect and options.doubt is _FAITHFUL), ask, target, options)
+
+
+def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapted:
+    """The request by a plan for its target."""
     dialect = registry.dialect(target.dialect)
     same = ask.dialect == target.dialect
     if not ask.conversation.messages and not _is_held_elsewhere(ask):
-        raise MalformedRequest("the conversation is empty", hint="say something")
-    steps = plan(target, same)
+        raise _empty(ask)
     if options.media:
         steps = msgspec.structs.replace(steps, context=msgspec.structs.replace(steps.context, media=options.media))
     facts = steps.facts
@@ -199,7 +249,19 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
         target.name,
         target.dialect,
         conversation,
+        ask,
+        target.facts,
     )
+
+
+def _empty(ask: Ask) -> MalformedRequest:
+    """Which field has no message, and an example of one in the client's own dialect."""
+    codec = registry.dialect(ask.dialect).requests
+    message = Message(Role.USER, (Text(b'"Hello"'),), at=0)
+    example = codec.render(Conversation((message,)), RenderOptions(ask.model or "", False))
+    field = codec.locate(message, None).split("/")[1]
+    shown = bytes(members(example)[field]).decode()
+    return MalformedRequest(f'"{field}" has no message', at=f"/{field}", hint=f'send at least one: "{field}": {shown}')
 
 
 def _is_held_elsewhere(ask: Ask) -> bool:

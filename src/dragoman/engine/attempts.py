@@ -1,7 +1,7 @@
 """What to do after a failure: a pure function over what has happened.
 
-Retry, correct a fact, take the next key, fall back to the next target, or give up. Nothing here waits, sends or knows
-the time.
+Retry, correct a fact, compile with care, take the next key, fall back to the next target, or give up. Nothing here
+waits, sends or knows the time.
 """
 
 from __future__ import annotations
@@ -18,11 +18,18 @@ PASSING = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.TIMEOUT, Kind.NETWOR
 KEY_BOUND = frozenset({Kind.AUTH, Kind.RATE_LIMIT, Kind.QUOTA, Kind.PERMISSION})
 """Failures that another key may not have."""
 FINAL = frozenset({Kind.BAD_REQUEST, Kind.TOO_LARGE})
-"""Failures that lie in the request: another target would be asked the same thing in vain, unless it is told to."""
+"""Failures that lie in the request: another target would refuse it too."""
+
+MODEL_AT_FAULT = "tool_use_failed"
+"""Groq answers 400 with this code to a call that its own model got wrong: the request is good."""
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """How often and how long to wait, for one target. `linear`: each wait is one `base` longer than the one before."""
+    """How often the same body is sent to one target, and how long to wait in between.
+
+    `linear`: each wait is one `base` longer than the one before. `client_retries`: the client repeats what may pass
+    (429, 5xx) itself, so nothing is repeated here.
+    """
 
     attempts: int = 3
     base: float = 1.0
@@ -30,74 +37,108 @@ class Policy(msgspec.Struct, frozen=True):
     cap: float = 30.0
     jitter: bool = True
     linear: bool = False
+    client_retries: bool = False
 
 
 class History(msgspec.Struct):
-    """What has been tried on the current target, and what is left. `reserved`: other targets are named for just this
-    kind of failure."""
+    """What has been tried on the current target, and what is left.
+
+    `tries` counts sends of the same body, `corrections` the lessons applied, `total` every send of the request.
+    `careful`: the body that failed was compiled with care; `cared`: that was tried, here or on an earlier target.
+    `reserved`: other targets are named for just this kind of failure.
+    """
 
     tries: int = 0
-    lessons: int = 0
+    corrections: int = 0
     keys_left: int = 0
     targets_left: int = 0
     total: int = 0
     reserved: bool = False
+    careful: bool = False
+    cared: bool = False
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """The same again after `delay` seconds."""
+    """Send the same body again after `delay` seconds."""
 
     delay: float
 
 
 class Correct(msgspec.Struct, frozen=True):
-    """Compile again with a fact corrected, at once."""
+    """Compile again with a fact corrected, and send at once."""
 
     learnt: Learnt
 
 
+class TakeCare(msgspec.Struct, frozen=True):
+    """Compile again with every doubt taken as a refusal, and send at once if that changes the body."""
+
+
+class TakeBack(msgspec.Struct, frozen=True):
+    """The careful body failed too: decide about the refusal that led to it."""
+
+
 class NextKey(msgspec.Struct, frozen=True):
-    """The same with the next key of the pool, at once."""
+    """Send the same body with the next key of the pool, at once."""
 
 
 class FallBack(msgspec.Struct, frozen=True):
-    """The next target."""
+    """Take the next target."""
 
 
 class GiveUp(msgspec.Struct, frozen=True):
     """Tell the client."""
 
 
-Step = Retry | Correct | NextKey | FallBack | GiveUp
+Decision = Retry | Correct | TakeCare | TakeBack | NextKey | FallBack | GiveUp
 
-MAX_LESSONS = 6
+MAX_CORRECTIONS = 8
 MAX_TOTAL = 24
 
 
-def next_step(history: History, failure: Failure, policy: Policy, chance: float, learnt: Learnt | None) -> Step:
-    """Decide. `chance` is a number from 0 to 1 that the caller drew; `learnt` what the refusal teaches, if anything."""
+def next_step(
+    history: History,
+    failure: Failure,
+    policy: Policy,
+    chance: float,
+    learnt: Learnt | None,
+    recognised: bool = False,
+) -> Decision:
+    """Decide. `chance` is a number from 0 to 1 that the caller drew; `learnt` is what the refusal teaches, if anything;
+    `recognised`: its words are those of a lesson, even if there is nothing left to learn from them."""
     if history.total >= MAX_TOTAL:
-        return GiveUp()
-    if learnt is not None and history.lessons < MAX_LESSONS:
+        return TakeBack() if history.careful else GiveUp()
+    if learnt is not None and not history.careful and history.corrections < MAX_CORRECTIONS:
         return Correct(learnt)
     if failure.kind in KEY_BOUND and history.keys_left:
         return NextKey()
-    if history.reserved:
+    if history.reserved and not history.careful:
         return FallBack()
-    if _worth_retrying(failure) and history.tries < policy.attempts:
+    if _is_worth_retrying(failure) and history.tries < policy.attempts:
         delay = _delay(history.tries, failure, policy, chance)
         if delay <= policy.cap:
             return Retry(delay)
+    if history.careful:
+        return TakeBack()
+    if not history.cared and not recognised and _leaves_doubt(failure, policy):
+        return TakeCare()
     if history.targets_left and failure.kind not in FINAL:
         return FallBack()
     return GiveUp()
 
 
-def _worth_retrying(failure: Failure) -> bool:
-    if failure.kind in PASSING:
-        return True
-    # The model, not the request, was at fault: Groq answers 400 to a call its own model got wrong.
-    return failure.code == "tool_use_failed"
+def _is_worth_retrying(failure: Failure) -> bool:
+    return failure.kind in PASSING or failure.code == MODEL_AT_FAULT
+
+
+def _leaves_doubt(failure: Failure, policy: Policy) -> bool:
+    """Whether the request's form may be at fault: refused as such, or a server that broke on it every time.
+
+    A refusal over the key, a quota, the model, a policy or the length has a kind of its own.
+    """
+    if failure.kind is Kind.BAD_REQUEST:
+        return failure.status in (400, 422) and failure.code != MODEL_AT_FAULT
+    return failure.kind is Kind.SERVER and failure.status == 500 and not policy.client_retries
 
 
 def _delay(tries: int, failure: Failure, policy: Policy, chance: float) -> float:

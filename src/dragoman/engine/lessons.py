@@ -56,11 +56,13 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """A lesson taken from one refusal. What is not lasting is true of this conversation only."""
+    """A lesson taken from one refusal. What is not lasting is true of this conversation only; what is tentative was
+    inferred, not said, and waits for another request to confirm it."""
 
     lesson: str
     facts: Patch
     lasting: bool = True
+    tentative: bool = False
 
 
 def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt | None:
@@ -75,6 +77,11 @@ def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt 
         if patch:
             return Learnt(lesson.name, patch, lesson.lasting)
     return None
+
+
+def is_recognised(failure: Failure) -> bool:
+    """Whether a refusal is in the words of a lesson, even one that teaches nothing more."""
+    return any(failure.status in lesson.statuses and lesson.says.search(failure.message) for lesson in LESSONS)
 
 
 def _fixed(**patch: Any) -> Callable[[Said], Patch | None]:

@@ -19,12 +19,12 @@ from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, compile_ask, read
+from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, compile_ask, doubt_of, read
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import Plan, plan
 from dragoman.engine.report import entries, mended, told
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Doubt, Facts
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules.rule import Rule
 from dragoman.wire.duplicate_keys import find_duplicates
@@ -79,19 +79,21 @@ def lint(
     targets: str | Iterable[str],
     profiles: Profiles | None = None,
     rules: Mapping[str, Any] | None = None,
+    doubt: str = Doubt.FAITHFUL,
 ) -> list[Finding]:
     """What each target would refuse in this request.
 
-    `targets` are written `PROFILE/MODEL`. Raises MalformedRequest where there is no request to speak about.
+    `targets` are written `PROFILE/MODEL`. With `doubt="careful"`, what they may refuse is found too, as a warning.
+    Raises MalformedRequest where there is no request to speak about.
     """
-    known = profiles or BUILTIN
+    known, taken = profiles or BUILTIN, doubt_of(doubt)
     chosen = [choose(name, known, rules) for name in _listed(targets)]
     try:
         twice, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)
         found = [_doubled(at) for at in twice] + [_mended(change) for change in mended(ask)]
         for target in chosen:
-            found += _lint_target(ask, target, known)
+            found += _lint_target(ask, target, known, taken)
     except RecursionError:
         raise too_deep() from None
     return found
@@ -104,13 +106,14 @@ def fix(
     target: str,
     profiles: Profiles | None = None,
     rules: Mapping[str, Any] | None = None,
+    doubt: str = Doubt.FAITHFUL,
 ) -> Fixed:
     """The request with everything repaired that the target would refuse, written in its own dialect again."""
     chosen = choose(target, profiles, rules)
     try:
         _, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)
-        done = compile_ask(ask, chosen)
+        done = compile_ask(ask, chosen, Options(doubt=doubt_of(doubt)))
         if done.conversation is not ask.conversation:
             body = _rewritten(ask, done.conversation)
     except RecursionError:
@@ -138,12 +141,13 @@ def _listed(targets: str | Iterable[str]) -> Sequence[str]:
     return (targets,) if isinstance(targets, str) else tuple(targets)
 
 
-def _lint_target(ask: Ask, target: Target, profiles: Profiles) -> list[Finding]:
+def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> list[Finding]:
     same = ask.dialect == target.dialect
-    careful = plan(target, same)
-    conversation, steps, fault = _run(ask, careful, same)
-    refused = None if same else _refused(ask, target)
-    found = [_finding(step, target, refused, careful.facts, profiles) for step in steps]
+    faithful = same and doubt is Doubt.FAITHFUL
+    planned = plan(target, faithful)
+    conversation, steps, fault = _run(ask, planned, same)
+    refused = None if faithful else _refused(ask, target)
+    found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
     fault = fault or _unwritable(conversation, target)
     return found if fault is None else [*found, _unrepresentable(fault, target)]
 

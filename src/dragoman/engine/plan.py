@@ -13,7 +13,7 @@ from dragoman.rules import ORDER
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
-Step = tuple[int, Rule, int]
+RuleStep = tuple[int, Rule, int]
 """The traits that a rule seeks, the rule, and its bit among those that look at the top level alone (else 0)."""
 
 
@@ -22,14 +22,14 @@ class Plan(msgspec.Struct, frozen=True):
 
     context: Context
     rules: tuple[Rule, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RuleStep, ...]
     tops: TopLevelCache
 
     @property
     def facts(self) -> Facts:
         return self.context.facts
 
-    def until(self, name: str) -> tuple[Step, ...]:
+    def until(self, name: str) -> tuple[RuleStep, ...]:
         """The steps up to a rule, whether that one is among them or not."""
         names = [rule.name for rule in ORDER]
         last = names.index(name) if name in names else len(names)

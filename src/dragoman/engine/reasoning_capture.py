@@ -1,4 +1,4 @@
-"""Opaque state of an answer, gathered for the store: who speaks another dialect may not send it back.
+"""Opaque state of an answer, gathered for the next turn: a client of another dialect cannot send it back.
 
 State is found again by the call that follows it, or by the assistant's words where it called nothing. Thinking before a
 call is kept even without state: some providers want it back with the results.
@@ -6,18 +6,13 @@ call is kept even without state: some providers want it back with the results.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.events import CallStarted, Event, ReasoningDelta, Signed, TextDelta
 from dragoman.conversation.literals import joined, unquote
 from dragoman.conversation.parts import Part, Reasoning, Text
 
-Keep = Callable[[str, tuple[Part, ...]], None]
-"""Takes a key, and what belongs to it: thoughts with their state, and the state of the call or text itself."""
-
 _LIMIT = 4 * 1024 * 1024
-_HEARD = frozenset({TextDelta, ReasoningDelta, CallStarted, Signed})
+_RELEVANT = frozenset({TextDelta, ReasoningDelta, CallStarted, Signed})
 
 
 def text_key(text: str) -> str:
@@ -28,11 +23,10 @@ def text_key(text: str) -> str:
 class ReasoningCapture:
     """The state of the first choice, as its events go by. Only what another dialect than the client's made."""
 
-    __slots__ = ("_calls", "_client", "_keep", "_of_words", "_pending", "_size", "_texts", "_thoughts", "_words")
+    __slots__ = ("_calls", "_client", "_of_words", "_pending", "_size", "_texts", "_thoughts", "_words")
 
-    def __init__(self, client: str, keep: Keep) -> None:
+    def __init__(self, client: str) -> None:
         self._client = client
-        self._keep = keep
         self._texts: list[bytes] = []
         self._words: set[int] = set()
         self._thoughts: dict[int, list[bytes]] = {}
@@ -42,7 +36,7 @@ class ReasoningCapture:
         self._size = 0
 
     def add(self, event: Event) -> None:
-        if type(event) not in _HEARD:
+        if type(event) not in _RELEVANT:
             return
         if isinstance(event, TextDelta):
             if event.choice == 0:
@@ -57,20 +51,19 @@ class ReasoningCapture:
                 self._calls[event.part] = (event.id, [*self._pending, *plain])
                 self._pending, self._thoughts = [], {}
         elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._client:
-            self._signed(event)
+            self._sign(event)
 
-    def close(self) -> None:
-        """Hand over what each call claimed. Where nothing was called, all of it belongs to the words."""
+    def close(self) -> dict[str, tuple[Part, ...]]:
+        """What each call claimed, by its id. Where nothing was called, all of it belongs to the words."""
         if self._calls:
             *_, (_, last) = self._calls.values()
             last += self._pending
-            for key, parts in self._calls.values():
-                if parts:
-                    self._keep(key, tuple(parts))
-        elif self._pending or self._of_words:
-            self._keep(text_key(unquote(joined("", self._texts))), (*self._pending, *self._of_words))
+            return {key: tuple(parts) for key, parts in self._calls.values() if parts}
+        if self._pending or self._of_words:
+            return {text_key(unquote(joined("", self._texts))): (*self._pending, *self._of_words)}
+        return {}
 
-    def _signed(self, event: Signed) -> None:
+    def _sign(self, event: Signed) -> None:
         call = self._calls.get(event.part)
         if call is not None:
             call[1].append(event.state)

@@ -1,7 +1,7 @@
-"""A stream that is relayed as it is, watched for its end, its usage and its failure.
+"""A stream that is relayed as it is, observed for its end, its usage and its failure.
 
 Nothing is parsed while it runs. The beginning and the end of the stream are held, a few kilobytes, and read when it is
-over: a provider tells its usage and its stop in the first or in the last events. Only the very first bytes are looked
+over: a provider reports its usage and its stop in the first or in the last events. Only the very first bytes are looked
 at as they come, for an error that stands in place of an answer.
 """
 
@@ -19,12 +19,14 @@ _HEAD = 1024
 _TAIL = 3 * 1024
 _HELD = 8 * 1024
 _LIMIT = 32 * 1024 * 1024
+_OPENING = 4096
+"""A beginning this long goes out even if it holds no whole event: it is a picture, not an error."""
 
 
 class RelayObserver:
     """Holds the first and the last of a stream's bytes.
 
-    After the end: `framed` tells whether it was an event stream at all, `cut_short` whether it ends within a frame.
+    After the end, `framed` says whether it was an event stream at all, `cut_short` whether it ends within a frame.
     """
 
     __slots__ = (
@@ -125,3 +127,9 @@ def _split_head(held: bytes) -> tuple[bytes, bytes]:
     at = max(held.rfind(b"\n\n", 0, _HEAD), held.rfind(b"\r\n\r\n", 0, _HEAD))
     at = held.find(b"\n", at + 1) + 1 if at >= 0 else 0
     return held[:at], held[at:]
+
+
+def has_event(begun: bytes) -> bool:
+    """Whether a stream has begun with a whole event, not only with comments that keep it open or half an error."""
+    at = begun.find(b"data:")
+    return len(begun) > _OPENING or (at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.errors import DragomanError, OptionError, RepairRefused, RequestError, Unrepresentable
+from dragoman.engine.client_failures import failure_of
+from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Refused
 from dragoman.gateway.inbound import BodyPacked, BodyTooLarge, BodyTooSlow
 
@@ -21,8 +22,4 @@ def as_failure(fault: Refused | DragomanError | BodyTooLarge | BodyTooSlow | Bod
         return Failure(FailureKind.BAD_REQUEST, str(fault), 408)
     if isinstance(fault, BodyPacked):
         return Failure(FailureKind.BAD_REQUEST, str(fault), 415)
-    if not isinstance(fault, (RequestError, OptionError)):
-        return Failure(FailureKind.SERVER, str(fault), 500)
-    status = 422 if isinstance(fault, (RepairRefused, Unrepresentable)) else 400
-    code = fault.rule if isinstance(fault, RepairRefused) else ""
-    return Failure(FailureKind.BAD_REQUEST, str(fault), status, code, param=fault.at)
+    return failure_of(fault)

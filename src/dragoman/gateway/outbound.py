@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from dragoman.conversation.failures import Failure
-from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.client_failures import render_failure
 from dragoman.gateway.client_watch import Reading
 from dragoman.gateway.inbound import Send
 
@@ -37,14 +37,16 @@ class Outbound:
         await self._send({"type": "http.response.body", "body": body})
 
     async def refusal(
-        self, dialect: str, failure: Failure, headers: Headers | None = None, answering: AnswerContext | None = None
+        self, dialect: str, failure: Failure, headers: Headers | None = None, context: AnswerContext | None = None
     ) -> None:
         """An error in the words of the client's dialect."""
-        render = registry.dialect(dialect).answers.render_error
-        status, told, body = render(failure, answering or AnswerContext(id=self.id))
-        named = [(name.encode(), value.encode("latin-1", "replace")) for name, value in told.items()]
-        kept = [pair for pair in named if pair[0].decode() not in _OURS]
-        await self.whole(_status(failure, status), body, [*kept, *(headers or ())])
+        error = render_failure(dialect, failure, context or AnswerContext(id=self.id))
+        own = [
+            (name.encode(), value.encode("latin-1", "replace"))
+            for name, value in error.headers.items()
+            if name not in _OURS
+        ]
+        await self.whole(error.status, error.body, [*own, *(headers or ())])
 
     async def streamed(
         self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, patience: float
@@ -79,11 +81,3 @@ def header(name: bytes, value: str) -> tuple[bytes, bytes]:
     """A header whose value a stranger may have had a word in: nothing in it can end the line."""
     clean = value if value.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in value)
     return name, clean.encode("latin-1", "replace")
-
-
-def _status(failure: Failure, status: int) -> int:
-    """The dialect's status for a kind of failure; what is ours alone to say keeps its own."""
-    return failure.status if failure.status in _EXACT and status == 400 else status
-
-
-_EXACT = frozenset({405, 408, 415, 422})

@@ -12,138 +12,143 @@ from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
-from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.exchange import Exchange
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
 from dragoman.gateway.callers import Known
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
-from dragoman.upstream.dispatch import Answer
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.dispatch import Dispatch
 
 _encode = msgspec.json.Encoder().encode
 _NO_USAGE = Usage()
-KEPT = 1 << 20
+COPIED = 1 << 20
 """Bytes of a streamed answer that the ledger keeps where it keeps bodies."""
 LONGEST_NAME = 200
 """Of a model that a client made up, this much is written down."""
 GONE = 499
-"""What is noted where the client did not wait for its answer."""
+"""The status that is noted where the client did not wait for its answer."""
 
 
-class Question(msgspec.Struct):
-    """One request under way, and what is to be written down of it."""
+class RequestRecord(msgspec.Struct):
+    """One request, and what is written down of it in the end.
+
+    `model` is the name that was asked for. `answer` is the body of a whole answer, `copy` the beginning of a streamed
+    one, where bodies are kept; `pieces` counts what a streamed answer was sent in.
+    """
 
     id: str
     dialect: str
     known: Known
     started: float
-    asked: str = ""
+    context: AnswerContext
+    model: str = ""
     ask: Ask | None = None
-    answer: Answer | None = None
-    answering: AnswerContext = AnswerContext()
+    exchange: Exchange[HttpDestination] | None = None
+    dispatch: Dispatch | None = None
     status: int = 200
     first_byte: float = 0.0
     failure: Failure | None = None
-    framing: Framing = Framing.SSE
-    said: list[bytes] | None = None
+    answer: bytes | None = None
+    copy: list[bytes] | None = None
     pieces: int = 0
 
 
-async def held(pieces: AsyncGenerator[bytes], question: Question) -> AsyncGenerator[bytes]:
-    """The pieces of a streamed answer as they pass, the first of them held for the ledger."""
-    said = question.said = []
-    left = KEPT
+async def with_copy(pieces: AsyncGenerator[bytes], record: RequestRecord) -> AsyncGenerator[bytes]:
+    """The pieces of a streamed answer as they pass; the first of them are copied for the ledger."""
+    copy = record.copy = []
+    left = COPIED
     try:
         async for piece in pieces:
             if left > 0:
-                said.append(piece[:left])
+                copy.append(piece[:left])
                 left -= len(piece)
             yield piece
     finally:
         await pieces.aclose()
 
 
-def write_down(services: Services, question: Question) -> None:
-    """The request in the ledger, the counts and the log."""
-    entry = _entry(services, question)
+def record_request(services: Services, record: RequestRecord) -> None:
+    """Put the request into the ledger, the counts and the log."""
+    entry = _entry(services, record)
     services.store.record(entry)
     if services.spans is not None:
-        services.spans.add(entry, question.ask.headers if question.ask is not None else {})
-    _spend(services, question, entry)
-    changes = question.answer.changes if question.answer is not None else ()
+        services.spans.add(entry, record.ask.headers if record.ask is not None else {})
+    _spend(services, record, entry)
+    changes = record.exchange.changes if record.exchange is not None else ()
     _measure(services, entry, changes)
-    level = LogLevel.INFO if question.failure is None else LogLevel.WARNING
+    level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
         services.lines.put(_line(level, entry, changes))
 
 
-def _entry(services: Services, question: Question) -> Entry:
-    ask, answer, failure = question.ask, question.answer, question.failure
+def _entry(services: Services, record: RequestRecord) -> Entry:
+    ask, exchange, failure = record.ask, record.exchange, record.failure
     now = time.perf_counter()
-    destination = answer.destination if answer is not None else None
-    adapted = answer.adapted if answer is not None else None
-    usage, estimated = _usage(question)
+    destination = exchange.destination if exchange is not None else None
+    request = exchange.request if exchange is not None else None
+    usage, estimated = _usage(record)
     bodies = services.config.store.keep_bodies
     return Entry(
-        id=question.id,
+        id=record.id,
         time=time.time(),
-        caller=question.known.name,
-        client_dialect=question.dialect,
-        upstream_dialect=adapted.dialect if adapted is not None else "",
-        asked=question.asked[:LONGEST_NAME],
+        caller=record.known.name,
+        client_dialect=record.dialect,
+        upstream_dialect=request.dialect if request is not None else "",
+        asked=record.model[:LONGEST_NAME],
         target=destination.name if destination is not None else "",
         upstream_model=destination.target.model if destination is not None else "",
         stream=ask.stream if ask is not None else False,
-        attempts=answer.attempts if answer is not None else 0,
-        changes=_encode(adapted.changes) if adapted is not None and adapted.changes else b"[]",
-        lessons=tuple(answer.lessons) if answer is not None else (),
+        attempts=exchange.attempts if exchange is not None else 0,
+        changes=_encode(request.changes) if request is not None and request.changes else b"[]",
+        lessons=exchange.lessons if exchange is not None else (),
         input_tokens=usage.input,
         output_tokens=usage.output,
         cached_tokens=usage.cached,
         reasoning_tokens=usage.reasoning,
         estimated=estimated,
-        ttfb=question.first_byte or None,
-        duration=now - question.started,
-        overhead_us=_overhead(question, now),
-        status=question.status,
+        ttfb=record.first_byte or None,
+        duration=now - record.started,
+        overhead_us=_overhead(record, now),
+        status=record.status,
         error_kind=failure.kind.value if failure is not None else None,
         error=failure.message if failure is not None else None,
         request=ask.source if bodies and ask is not None else None,
-        sent=adapted.body if bodies and adapted is not None else None,
-        answer=_said(question) if bodies else None,
+        sent=request.body if bodies and request is not None else None,
+        answer=_answer(record) if bodies else None,
     )
 
 
-def _usage(question: Question) -> tuple[Usage, bool]:
-    """What the provider counted, or an estimate where it was not asked to, or not let finish.
+def _usage(record: RequestRecord) -> tuple[Usage, bool]:
+    """What the provider counted, or an estimate where it was not asked to, or could not finish.
 
-    A piece of a stream is a token at least: nobody escapes a limit by leaving before the count is told.
+    A piece of a stream is a token at least: nobody escapes a limit by leaving before the count arrives.
     """
-    answer, ask = question.answer, question.ask
-    told = answer.translation.usage if answer is not None and answer.translation is not None else None
-    if not question.pieces or ask is None or (told is not None and question.failure is None):
-        return told or _NO_USAGE, False
-    told = told or _NO_USAGE
-    counted = {"input": told.input or estimate(ask.source), "output": max(told.output, question.pieces)}
-    return msgspec.structs.replace(told, **counted), True
+    exchange, ask = record.exchange, record.ask
+    counted = exchange.usage if exchange is not None else None
+    if not record.pieces or ask is None or (counted is not None and record.failure is None):
+        return counted or _NO_USAGE, False
+    counted = counted or _NO_USAGE
+    least = {"input": counted.input or estimate(ask.source), "output": max(counted.output, record.pieces)}
+    return msgspec.structs.replace(counted, **least), True
 
 
-def _said(question: Question) -> bytes | None:
-    """The answer's body, of a stream its beginning."""
-    if question.said:
-        return b"".join(question.said)
-    return question.answer.whole if question.answer is not None else None
+def _answer(record: RequestRecord) -> bytes | None:
+    """The answer's body; of a stream, its beginning."""
+    return b"".join(record.copy) if record.copy else record.answer
 
 
-def _overhead(question: Question, now: float) -> int:
+def _overhead(record: RequestRecord, now: float) -> int:
     """Microseconds of ours before the provider was asked."""
-    asked_at = question.answer.asked_at if question.answer is not None else 0.0
-    return int(((asked_at or now) - question.started) * 1e6)
+    asked_at = record.dispatch.asked_at if record.dispatch is not None else 0.0
+    return int(((asked_at or now) - record.started) * 1e6)
 
 
-def _spend(services: Services, question: Question, entry: Entry) -> None:
+def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
     """Tokens were estimated when the request was let in; now they are known."""
-    client, ask = question.known.client, question.ask
+    client, ask = record.known.client, record.ask
     used = entry.input_tokens + entry.output_tokens
     if client is not None and client.key.tokens_per_minute and used and ask is not None:
         services.store.spend(client.name, used - estimate(ask.source), entry.time)

@@ -4,48 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import secrets
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
-from dragoman.config import Clients, Config, ConfigFile, FallbackReason, KnownNames, Loaded
+from dragoman.config import Clients, Config, ConfigFile, KnownNames, Loaded
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.parts import Part
-from dragoman.engine.adapt import Adapted
+from dragoman.engine.exchange import Exchange
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.reasoning_capture import Keep
-from dragoman.engine.reasoning_restore import Kept, keeps, keys, pack, scope, unpack
+from dragoman.engine.steps import AttemptFailed
+from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway.coarse_timer import CoarseTimer
 from dragoman.gateway.media_fetch import MediaFetcher
+from dragoman.gateway.memory import StoredMemory
 from dragoman.gateway.metrics import Metrics
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import pinned
 from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.facts import Facts
-from dragoman.profiles.profile import Layer, Profiles, Target, merge, patched
+from dragoman.profiles.profile import Profiles
 from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
 from dragoman.store import Failure as FailureLine
-from dragoman.store import Failures, Redactor, Shelf, Store, open_store, secrets_of, timestamp
-from dragoman.upstream.destinations import Destination, Routes
-from dragoman.upstream.dispatch import Dispatch, Hooks, Wish
+from dragoman.store import Failures, Redactor, Store, open_store, secrets_of, timestamp
+from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Tls, Transport, TransportLimits
-
-_REASONS = {
-    FailureKind.CONTEXT_LENGTH: FallbackReason.CONTEXT_LENGTH,
-    FailureKind.CONTENT_FILTER: FallbackReason.CONTENT_FILTER,
-    FailureKind.RATE_LIMIT: FallbackReason.RATE_LIMIT,
-}
 
 
 def known_names(profiles: Profiles) -> KnownNames:
@@ -86,11 +75,11 @@ class Services:
         self.ticker = CoarseTimer()
         self.spans = open_spans()
         self.health = Health()
-        self.lessons = Lessons(self.store)
+        self.redaction = Redaction(self.redactor.text, self.redactor.known)
+        self.memory = StoredMemory(self.store, self._note_lesson)
         self.media = MediaFetcher(self.config.media)
         self._retired: list[MediaFetcher] = []
         self.transports: dict[tuple[str | None, int], Transport] = {}
-        self.dispatch = Dispatch(self.transport, self.health, self._hooks())
         self.started = time.time()
         self._prefix = secrets.token_hex(5)
         self._count = 0
@@ -173,12 +162,12 @@ class Services:
         if self.spans is not None:
             self.spans.close()
 
-    def signed(self, destination: Destination) -> tuple[tuple[str, str], ...]:
+    def signed(self, destination: HttpDestination) -> tuple[tuple[str, str], ...]:
         """The headers for a destination, with a key of its pool that is not left alone."""
-        key = self.health.key(destination, time.perf_counter()) if len(destination.keys) > 1 else 0
+        key = self.health.key(destination, time.perf_counter()) if destination.key_count > 1 else 0
         return destination.signed(key)
 
-    def transport(self, destination: Destination) -> Transport:
+    def transport(self, destination: HttpDestination) -> Transport:
         """The connections for a destination: those of one trust and one bound are shared."""
         key = (destination.ca_file, destination.connections)
         found = self.transports.get(key)
@@ -186,60 +175,18 @@ class Services:
             found = self.transports[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
         return found
 
-    def _hooks(self) -> Hooks:
-        return Hooks(
-            clock=time.perf_counter,
-            chance=random.random,
-            media=self._fetch_media,
-            corrected=self.lessons.corrected,
-            learnt=self._learnt,
-            fetch=self._fetch,
-            keep=self._keep,
-            reserved=self._reserved,
-            failed=self._failed,
-            told=self.told,
-            hush=self.redactor.known,
-        )
+    def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
+        """Count a failed send, and write it down with what was asked and what was sent."""
+        self.metrics.failed(failed.destination.name, failed.failure.kind.value)
+        self.failures.write(_failure_line(exchange.context.id, exchange.ask, failed))
 
-    async def _fetch_media(self, urls: object) -> Mapping[str, bytes]:
-        return await self.media.fetch(urls)  # type: ignore[arg-type]
-
-    def told(self, failure: Failure) -> Failure:
-        """A provider's words as they may be shown: it may have repeated a key of ours."""
-        message = self.redactor.text(failure.message)
-        return failure if message == failure.message else msgspec.structs.replace(failure, message=message)
-
-    def _learnt(self, destination: Destination, learnt: Learnt) -> None:
-        self.lessons.learn(destination, learnt)
+    def _note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:
         line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
-        self.lines.add(LogLevel.WARNING, line)
-
-    def _fetch(self, destination: Destination, wish: Wish) -> Mapping[str, Kept]:
-        """What the vault holds for this caller and this destination."""
-        facts = destination.target.facts
-        if not keeps(facts, wish.ask.dialect) or not self.config.store.vault.enabled:
-            return {}
-        held = self.store.fetch(wish.caller, facts.provider, scope(facts), keys(wish.ask.conversation))
-        return {key: unpack(kept.value) for key, kept in held.items()}
-
-    def _keep(self, destination: Destination, wish: Wish) -> Keep:
-        facts = destination.target.facts
-
-        def put(key: str, parts: tuple[Part, ...]) -> None:
-            self.store.keep(wish.caller, facts.provider, scope(facts), key, pack(parts), "reasoning")
-
-        return put
-
-    def _reserved(self, wish: Wish, failure: Failure) -> tuple[Destination, ...]:
-        reason = _REASONS.get(failure.kind)
-        return self.routes.reserved(wish.answering.model, reason) if reason is not None else ()
-
-    def _failed(self, wish: Wish, destination: Destination, adapted: Adapted, failure: Failure) -> None:
-        self.metrics.failed(destination.name, failure.kind.value)
-        self.failures.write(_line(wish.answering.id, destination, wish.ask, adapted, failure))
+        self.lines.add(LogLevel.WARNING, {**line, "tentative": learnt.tentative})
 
 
-def _line(request_id: str, destination: Destination, ask: Ask, adapted: Adapted, failure: Failure) -> FailureLine:
+def _failure_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestination]) -> FailureLine:
+    destination, failure = failed.destination, failed.failure
     return FailureLine(
         timestamp=timestamp(time.time()),
         provider=destination.provider,
@@ -250,42 +197,10 @@ def _line(request_id: str, destination: Destination, ask: Ask, adapted: Adapted,
         request_id=request_id,
         target=destination.name,
         client_dialect=ask.dialect,
-        upstream_dialect=adapted.dialect,
+        upstream_dialect=failed.request.dialect,
         input_request=ask.source,
-        sent_request=adapted.body,
+        sent_request=failed.request.body,
     )
-
-
-class Lessons:
-    """Facts that refusals corrected, remembered per target."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._facts: dict[str, dict[str, object]] = {
-            name: msgspec.json.decode(value) for name, value in store.remembered(Shelf.LESSONS).items()
-        }
-        self._targets: dict[str, tuple[Target, Target]] = {}
-
-    def corrected(self, destination: Destination) -> Target:
-        """The destination's target as the lessons have it."""
-        facts = self._facts.get(destination.name)
-        if not facts:
-            return destination.target
-        known = self._targets.get(destination.name)
-        if known is None or known[0] is not destination.target:
-            made = patched(destination.target, Layer("lessons", facts))
-            known = self._targets[destination.name] = (destination.target, made)
-        return known[1]
-
-    def learn(self, destination: Destination, learnt: Learnt) -> None:
-        merged = merge(self._facts.get(destination.name, {}), learnt.facts)
-        self._facts[destination.name] = merged
-        self._targets.pop(destination.name, None)
-        self._store.remember(Shelf.LESSONS, destination.name, msgspec.json.encode(merged))
-
-    def patches(self) -> dict[str, dict[str, object]]:
-        """What was learnt, as facts for a profile."""
-        return dict(self._facts)
 
 
 def open_services(path: Path | None, env_files: tuple[Path, ...] = (), profiles: Profiles | None = None) -> Services:

@@ -1,6 +1,7 @@
-"""One request of an SDK and its answer, without a socket: which provider is asked what, and what the SDK is told.
+"""One request of an SDK and its answer, without a socket: which provider is asked what, and what the SDK gets.
 
-The transports of `httpx.py` do the sending; everything that is decided is decided here, once for sync and async.
+The transports of `sdk_transport.py` do the sending. What an exchange asks for besides is answered here, once for sync
+and async: there is one target, its memory is in this process, and media is not fetched. Retries are the SDK's own.
 """
 
 from __future__ import annotations
@@ -14,66 +15,46 @@ from typing import Any
 import msgspec
 
 from dragoman.config import Config, Provider, Secret
-from dragoman.config.schema import MaxLoss, StoreConfig, Synthetic
-from dragoman.conversation.changes import Change
+from dragoman.config.schema import MaxLoss, Synthetic
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.parts import Origin, Part
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Framing, Job
-from dragoman.engine.adapt import Adapted, Options, check_choice, compile_ask, loss_of
-from dragoman.engine.attempts import MAX_LESSONS
-from dragoman.engine.lessons import learn
-from dragoman.engine.reasoning_restore import Kept, keeps, keys, pack, scope, unpack
+from dragoman.engine.adapt import Adapted, check_choice, loss_of
+from dragoman.engine.attempts import Policy
+from dragoman.engine.client_failures import failure_of, render_failure
+from dragoman.engine.compile_options import caller_options
+from dragoman.engine.destination import Route
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.steps import (
+    Answered,
+    AttemptFailed,
+    Choose,
+    FetchMedia,
+    GaveUp,
+    Recall,
+    Send,
+    Step,
+    Streaming,
+    Wait,
+)
+from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.summary import summary
-from dragoman.engine.token_estimate import estimate
-from dragoman.engine.translation import Translation
+from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
 from dragoman.errors import DragomanError, RequestError
-from dragoman.profiles.facts import Facts
-from dragoman.profiles.profile import Layer, Profiles, Target, patched
-from dragoman.store import MemoryStore
-from dragoman.upstream.configured_options import configured
-from dragoman.upstream.destinations import Destination, Routes
-from dragoman.wire.error_bodies import read_failure
+from dragoman.integrations.sdk_memory import SdkMemory
+from dragoman.profiles.profile import Profiles
+from dragoman.store import Redactor
+from dragoman.upstream.destinations import HttpDestination, Routes
+from dragoman.upstream.transport import Outgoing
 
 _JSON = "application/json"
+_ONCE = Policy(attempts=1, client_retries=True)
 
 
-class Told(msgspec.Struct, frozen=True):
-    """An answer that is known: status, headers, body, and what was compiled for it, if anything was."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    adapted: Adapted | None = None
-
-
-class Sending(msgspec.Struct, frozen=True):
-    """A request that is to be sent, and how its answer is read."""
-
-    url: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    ask: Ask
-    answering: AnswerContext
-    destination: Destination
-    target: Target
-    adapted: Adapted
-    lessons: tuple[str, ...] = ()
-
-    @property
-    def streams(self) -> bool:
-        return self.ask.stream
-
-    def answer_headers(self) -> dict[str, str]:
-        """The headers of a stream."""
-        content_type = self.answering.framing.content_type
-        return {"content-type": content_type, **_report(self.answering.id, self.destination.name, self.adapted.changes)}
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """What the user of a transport says."""
+class TransportSettings(msgspec.Struct, frozen=True):
+    """What the user of a transport sets."""
 
     target: str
     api_key: str | None = None
@@ -86,130 +67,168 @@ class Settings(msgspec.Struct, frozen=True):
     profiles: Profiles | None = None
 
 
-class Interpreter:
-    """Compiles an SDK's requests for one provider, and remembers what it was taught and what must go back to it."""
+class SdkResponse(msgspec.Struct, frozen=True):
+    """A whole answer for the SDK, and what was compiled for it, if anything was."""
 
-    def __init__(self, settings: Settings) -> None:
-        name, _, self._model = settings.target.partition("/")
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    request: Adapted | None = None
+
+
+class SdkCount(msgspec.Struct, frozen=True):
+    """A count that the provider is asked for; where it gives none, the estimate stands in."""
+
+    outgoing: Outgoing
+    headers: Mapping[str, str]
+    estimate: SdkResponse
+
+    def counted(self, status: int, body: bytes) -> SdkResponse:
+        return SdkResponse(200, self.headers, body) if status == 200 else self.estimate
+
+
+class SdkExchange:
+    """An exchange for an SDK, with every part of its driver that needs no socket."""
+
+    __slots__ = ("_memory", "exchange")
+
+    def __init__(self, exchange: Exchange[HttpDestination], memory: SdkMemory) -> None:
+        self.exchange = exchange
+        self._memory = memory
+
+    def start(self) -> Send[HttpDestination] | Streaming | SdkResponse:
+        return self.after(self.exchange.start())
+
+    def after(self, step: Step[HttpDestination]) -> Send[HttpDestination] | Streaming | SdkResponse:
+        """Carry out all that needs no socket, up to the next send or the end."""
+        exchange, memory = self.exchange, self._memory
+        while not isinstance(step, Send):
+            match step:
+                case Choose(candidates):
+                    step = exchange.chosen(candidates[0], memory.corrected(candidates[0]))
+                case Recall():
+                    step = exchange.recalled(memory.recall(step))
+                case FetchMedia():
+                    step = exchange.fetched({})
+                case AttemptFailed():
+                    step = exchange.resume()
+                case Wait():
+                    step = exchange.waited()
+                case Answered(body):
+                    self._learn()
+                    self._keep()
+                    return SdkResponse(200, {"content-type": _JSON, **self._report()}, body, exchange.request)
+                case Streaming():
+                    self._learn()
+                    return step
+                case GaveUp(failure):
+                    return self._refusal(failure)
+        return step
+
+    def outgoing(self, send: Send[HttpDestination]) -> Outgoing:
+        """The request for the provider."""
+        destination, request = send.destination, send.request
+        headers = {**request.headers, **dict(destination.signed(send.key))}
+        return Outgoing("POST", destination.url(request.path), tuple(headers.items()), request.body)
+
+    def stream_headers(self) -> dict[str, str]:
+        return {"content-type": self.exchange.context.framing.content_type, **self._report()}
+
+    def stream_ended(self) -> None:
+        if self.exchange.stream_ended() is None:
+            self._keep()
+
+    def _learn(self) -> None:
+        exchange, destination = self.exchange, self.exchange.destination
+        assert destination is not None
+        for learnt in exchange.learnt:
+            self._memory.learn(destination, learnt, exchange.context.id)
+
+    def _keep(self) -> None:
+        state = self.exchange.to_keep()
+        if state is not None:
+            self._memory.keep(state)
+
+    def _refusal(self, failure: Failure) -> SdkResponse:
+        exchange = self.exchange
+        error = render_failure(exchange.ask.dialect, failure, exchange.context)
+        return SdkResponse(error.status, {**error.headers, **self._report()}, error.body, exchange.request)
+
+    def _report(self) -> dict[str, str]:
+        """Who was asked, and what was changed: the gateway's headers."""
+        exchange = self.exchange
+        headers = {"x-dragoman-request-id": exchange.context.id}
+        if exchange.destination is not None:
+            headers["x-dragoman-model"] = exchange.destination.name
+        return {**headers, "x-dragoman-changes": summary(exchange.changes).decode()} if exchange.changes else headers
+
+
+class SdkBridge:
+    """Between one SDK and one provider: reads what the SDK sends, and remembers what the provider taught."""
+
+    def __init__(self, settings: TransportSettings) -> None:
+        self._name, _, self._model = settings.target.partition("/")
         profiles = settings.profiles or Profiles()
-        self._name = name
-        self._routes = Routes(Config(providers={name: _provider(name, settings, profiles)}), profiles)
-        self._store = MemoryStore(StoreConfig(), time.time)
-        self._lessons: dict[str, Target] = {}
+        config = Config(providers={self._name: _provider(self._name, settings, profiles)})
+        redactor = Redactor.of(config)
+        self._redaction = Redaction(redactor.text, redactor.known)
+        self._routes = Routes(config, profiles, _ONCE)
+        self._memory = SdkMemory()
 
     def read(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
-    ) -> Sending | Told:
-        """What an SDK asks, as a Sending or, where nobody needs to be asked, as a Told."""
+    ) -> SdkExchange | SdkCount | SdkResponse:
+        """What an SDK sends, as an exchange; as a count; or, where nobody needs to be asked, as its answer."""
         route = registry.route(method, path, query, any_prefix=True)
         if route is None or route.job not in (Job.GENERATE, Job.COUNT_TOKENS):
-            return _lost(method, path)
-        answering = AnswerContext(id=f"req_{uuid.uuid4().hex}")
+            return _no_conversation(method, path)
+        id = f"req_{uuid.uuid4().hex}"
         try:
             if route.job is Job.COUNT_TOKENS:
-                return Told(200, _named(answering.id, "x-dragoman-estimate", "true"), _counted(route.dialect, body))
-            dialect = registry.dialect(route.dialect)
-            ask = dialect.requests.parse(body, headers=headers)
-            if dialect.model_in_path:
+                return self._count(parse_count_request(route.dialect, body, headers, route.model), id, headers)
+            ask = registry.dialect(route.dialect).requests.parse(body, headers=headers)
+            if route.model is not None:
                 ask = msgspec.structs.replace(ask, model=route.model, stream=bool(route.stream))
-            return self._sending(ask, _answering(ask, answering.id, route.framing))
+            return self._exchange(ask, _context(ask, id, route.framing), headers)
         except DragomanError as fault:
-            return _refusal(route.dialect, _own(fault), answering)
+            return _refusal(route.dialect, failure_of(fault), id)
 
-    def _sending(self, ask: Ask, answering: AnswerContext) -> Sending:
+    def _exchange(self, ask: Ask, context: AnswerContext, headers: Mapping[str, str]) -> SdkExchange:
         name = f"{self._name}/{self._model or ask.model or ''}"
         route = self._routes.find(name)
-        if not route:
+        if route is None:
             raise RequestError(f'"{name}" leads nowhere', hint="give the transport a target like PROFILE/MODEL")
-        destination = route[0]
-        return self._compiled(ask, answering, destination, self._lessons.get(name, destination.target))
+        options = caller_options(headers, loosen=True)
+        return SdkExchange(Exchange(ask, Route((route.first,)), context, options, self._redaction), self._memory)
 
-    def _compiled(
-        self,
-        ask: Ask,
-        answering: AnswerContext,
-        destination: Destination,
-        target: Target,
-        lessons: tuple[str, ...] = (),
-    ) -> Sending:
-        options = Options(destination.max_loss, destination.synthetic, kept=self._fetch(ask, target.facts))
-        adapted = compile_ask(ask, target, options)
-        if destination.options or destination.omit:
-            adapted = configured(adapted, destination)
-        headers = {**adapted.headers, **dict(destination.signed(0))}
-        return Sending(
-            destination.url(adapted.path),
-            tuple(headers.items()),
-            adapted.body,
-            ask,
-            answering,
-            destination,
-            target,
-            adapted,
-            lessons,
-        )
-
-    def refused(self, sending: Sending, status: int, headers: Mapping[str, str], body: bytes) -> Sending | Told:
-        """The provider said no: the same question with a fact corrected, or its words in the SDK's dialect."""
-        failure = read_failure(status, headers, body, sending.destination.provider)
-        learnt = learn(failure, sending.target.facts, sending.adapted.conversation)
-        if learnt is None or len(sending.lessons) >= MAX_LESSONS:
-            return _refusal(sending.ask.dialect, failure, sending.answering, sending)
-        target = patched(sending.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
-        if learnt.lasting:
-            self._lessons[sending.destination.name] = target
-        lessons = (*sending.lessons, learnt.lesson)
-        try:
-            return self._compiled(sending.ask, sending.answering, sending.destination, target, lessons)
-        except DragomanError:
-            return _refusal(sending.ask.dialect, failure, sending.answering, sending)
-
-    def whole(self, sending: Sending, body: bytes) -> Told:
-        """A whole answer, as the SDK reads it."""
-        translation = self.translation(sending)
-        answer = translation.whole(body)
-        if translation.failure is not None:
-            return _refusal(sending.ask.dialect, translation.failure, sending.answering, sending)
-        report = _report(sending.answering.id, sending.destination.name, sending.adapted.changes)
-        return Told(200, {"content-type": _JSON, **report}, answer, sending.adapted)
-
-    def translation(self, sending: Sending) -> Translation:
-        facts, adapted, dialect = sending.target.facts, sending.adapted, sending.ask.dialect
-        return Translation(
-            adapted.dialect,
-            dialect,
-            adapted.undo,
-            sending.answering,
-            keep=self._keep(facts) if keeps(facts, dialect) else None,
-            think_tags=facts.think_tags,
-            origin=Origin(adapted.dialect, facts.family or facts.provider, sending.target.model),
-        )
-
-    def _fetch(self, ask: Ask, facts: Facts) -> Mapping[str, Kept]:
-        if not keeps(facts, ask.dialect):
-            return {}
-        held = self._store.fetch("", facts.provider, scope(facts), keys(ask.conversation))
-        return {key: unpack(kept.value) for key, kept in held.items()}
-
-    def _keep(self, facts: Facts) -> Any:
-        def put(key: str, parts: tuple[Part, ...]) -> None:
-            self._store.keep("", facts.provider, scope(facts), key, pack(parts), "reasoning")
-
-        return put
+    def _count(self, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:
+        asking = self._exchange(ask, AnswerContext(model=ask.model or "", id=id), headers)
+        step = asking.start()
+        if not isinstance(step, Send):
+            assert isinstance(step, SdkResponse)
+            return step
+        named = {"content-type": _JSON, "x-dragoman-request-id": id, "x-dragoman-model": step.destination.name}
+        estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimated_count(ask))
+        asked = count_request(step.request)
+        if asked is None:
+            return estimate
+        signed = {**asked.headers, **dict(step.destination.signed(step.key))}
+        outgoing = Outgoing("POST", step.destination.url(asked.path), tuple(signed.items()), asked.body)
+        return SdkCount(outgoing, named, estimate)
 
 
-def _answering(ask: Ask, identity: str, framing: Framing) -> AnswerContext:
+def _context(ask: Ask, id: str, framing: Framing) -> AnswerContext:
     return AnswerContext(
         model=ask.model or "",
         created=int(time.time()),
-        id=identity,
+        id=id,
         include_usage=ask.include_usage,
         request=ask.members,
         framing=framing,
     )
 
 
-def _provider(name: str, settings: Settings, profiles: Profiles) -> Provider:
+def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Provider:
     for rule, choice in settings.rules.items():
         check_choice(rule, choice)
     if settings.max_loss is not None:
@@ -230,33 +249,13 @@ def _provider(name: str, settings: Settings, profiles: Profiles) -> Provider:
     )
 
 
-def _counted(dialect: str, body: bytes) -> bytes:
-    return msgspec.json.encode({registry.token_count(dialect).figure: estimate(body)})
+def _no_conversation(method: str, path: str) -> SdkResponse:
+    message = f"{method} {path} is no conversation; Dragoman's transport carries nothing else"
+    return _refusal(DEFAULT_DIALECT, Failure(FailureKind.NOT_FOUND, message, 404), "")
 
 
-def _own(fault: DragomanError) -> Failure:
-    status = 422 if isinstance(fault, RequestError) else 400
-    return Failure(FailureKind.BAD_REQUEST, str(fault), status, param=fault.at)
-
-
-def _lost(method: str, path: str) -> Told:
-    says = f"{method} {path} is no conversation; Dragoman's transport carries nothing else"
-    return _refusal(DEFAULT_DIALECT, Failure(FailureKind.NOT_FOUND, says, 404), AnswerContext())
-
-
-def _refusal(dialect: str, failure: Failure, answering: AnswerContext, sending: Sending | None = None) -> Told:
-    status, headers, body = registry.dialect(dialect).answers.render_error(failure, answering)
-    named = {"content-type": _JSON, **{name.lower(): value for name, value in headers.items()}}
-    if sending is not None:
-        named |= _report(answering.id, sending.destination.name, sending.adapted.changes)
-    return Told(status, named, body, sending.adapted if sending is not None else None)
-
-
-def _named(identity: str, name: str, value: str) -> dict[str, str]:
-    return {"content-type": _JSON, "x-dragoman-request-id": identity, name: value}
-
-
-def _report(identity: str, name: str, changes: tuple[Change, ...]) -> dict[str, str]:
-    """Who was asked, and what was changed: the gateway's headers."""
-    headers = {"x-dragoman-request-id": identity, "x-dragoman-model": name}
-    return {**headers, "x-dragoman-changes": summary(changes).decode()} if changes else headers
+def _refusal(dialect: str, failure: Failure, id: str) -> SdkResponse:
+    """A refusal of our own, before anybody was asked."""
+    error = render_failure(dialect, failure, AnswerContext(id=id))
+    named = {"x-dragoman-request-id": id} if id else {}
+    return SdkResponse(error.status, {"content-type": _JSON, **error.headers, **named}, error.body)

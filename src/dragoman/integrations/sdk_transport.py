@@ -18,11 +18,14 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.adapt import Adapted
-from dragoman.engine.translation import Translation
+from dragoman.engine.steps import Reading, Send, Step, Streaming
 from dragoman.integrations.http_libraries import ancestors, library_of
-from dragoman.integrations.sdk_exchange import Interpreter, Sending, Settings, Told
+from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
 from dragoman.profiles.profile import Profiles
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.transport import Outgoing
 
 if TYPE_CHECKING:
     from httpx import AsyncBaseTransport as AsyncFirst
@@ -37,7 +40,7 @@ __all__ = ["AsyncDragomanTransport", "DragomanTransport"]
 
 
 class _Transport:
-    """What both transports are told."""
+    """What both transports have in common."""
 
     def __init__(
         self,
@@ -55,32 +58,37 @@ class _Transport:
         on_adapted: Callable[[Adapted], None] | None = None,
     ) -> None:
         """
-        `target` is `PROFILE/MODEL`, or `PROFILE` alone where the SDK's own model names are meant. Without `api_key` the
-        vendor's environment variable is used, unless `base_url` leads elsewhere. `wrap` is the transport that sends;
-        `on_adapted` is told of every request that was compiled. `facts`, `rules`, `max_loss` and `synthetic` as in
-        `dragoman.yaml`.
+        `target` is `PROFILE/MODEL`, or `PROFILE` alone to use the SDK's own model names. Without `api_key` the vendor's
+        environment variable is used, unless `base_url` leads elsewhere. `wrap` is the transport that sends;
+        `on_adapted` is called with every request that is sent. `facts`, `rules`, `max_loss` and `synthetic` are those
+        of `dragoman.yaml`.
         """
-        self._interpreter = Interpreter(
-            Settings(target, api_key, base_url, headers or {}, facts or {}, rules or {}, max_loss, synthetic, profiles)
+        settings = TransportSettings(
+            target, api_key, base_url, headers or {}, facts or {}, rules or {}, max_loss, synthetic, profiles
         )
+        self._bridge = SdkBridge(settings)
         self._wrapped = wrap
         self._on_adapted = on_adapted
 
-    def _read(self, request: Any, body: bytes) -> Sending | Told:
+    def _read(self, request: Any, body: bytes) -> SdkExchange | SdkCount | SdkResponse:
         url = request.url
         query = dict(url.params.multi_items())
         headers = {name.lower(): value for name, value in request.headers.items()}
-        return self._interpreter.read(request.method, url.path, query, headers, body)
+        return self._bridge.read(request.method, url.path, query, headers, body)
 
-    def _outgoing(self, sending: Sending, request: Any) -> Any:
-        """The request for the provider, of the library that sends it. The SDK's timeouts go along."""
+    def _attempt(self, asking: SdkExchange, send: Send[HttpDestination], request: Any) -> Any:
         if self._on_adapted is not None:
-            self._on_adapted(sending.adapted)
-        library = library_of(self._wrapped)
-        headers = [*sending.headers, ("accept-encoding", "identity"), ("content-length", str(len(sending.body)))]
-        host = ("host", library.URL(sending.url).netloc.decode("ascii"))
+            self._on_adapted(send.request)
+        return self._outgoing(asking.outgoing(send), request)
+
+    def _outgoing(self, outgoing: Outgoing, request: Any) -> Any:
+        """The request for the provider, of the library that sends it. The SDK's timeouts go along."""
+        library, body = library_of(self._wrapped), outgoing.body
+        assert isinstance(body, bytes)
+        host = ("host", library.URL(outgoing.url).netloc.decode("ascii"))
+        headers = [host, *outgoing.headers, ("accept-encoding", "identity"), ("content-length", str(len(body)))]
         timeouts = {"timeout": request.extensions["timeout"]} if "timeout" in request.extensions else {}
-        return library.Request("POST", sending.url, headers=[host, *headers], content=sending.body, extensions=timeouts)
+        return library.Request("POST", outgoing.url, headers=headers, content=body, extensions=timeouts)
 
 
 class DragomanTransport(_Transport, First, Second):
@@ -90,18 +98,27 @@ class DragomanTransport(_Transport, First, Second):
         library = library_of(request)
         if self._wrapped is None:
             self._wrapped = library.HTTPTransport()
-        step = self._read(request, request.read())
-        while isinstance(step, Sending):
-            response = self._wrapped.handle_request(self._outgoing(step, request))
-            if response.status_code == 200 and step.streams:
-                translation = self._interpreter.translation(step)
-                return _streamed(library, step, _sync_stream(library)(response, translation))
-            try:
-                body = response.read()
-            finally:
-                response.close()
-            step = _heard(self._interpreter, step, response, body)
+        asking = self._read(request, request.read())
+        if isinstance(asking, SdkCount):
+            asking = self._count(asking, request)
+        if isinstance(asking, SdkResponse):
+            return _whole(library, asking)
+        step = asking.start()
+        while isinstance(step, Send):
+            response = self._wrapped.handle_request(self._attempt(asking, step, request))
+            chunks = response.iter_bytes()
+            step = asking.after(_received(asking, response, chunks))
+            if isinstance(step, Streaming):
+                return _streamed(library, asking, _sync_stream(library)(response, chunks, asking, step))
+        assert isinstance(step, SdkResponse)
         return _whole(library, step)
+
+    def _count(self, asking: SdkCount, request: Any) -> SdkResponse:
+        try:
+            response = self._wrapped.handle_request(self._outgoing(asking.outgoing, request))
+            return asking.counted(response.status_code, _body(response))
+        except library_of(self._wrapped).TransportError:
+            return asking.estimate
 
     def close(self) -> None:
         if self._wrapped is not None:
@@ -121,18 +138,27 @@ class AsyncDragomanTransport(_Transport, AsyncFirst, AsyncSecond):
         library = library_of(request)
         if self._wrapped is None:
             self._wrapped = library.AsyncHTTPTransport()
-        step = self._read(request, await request.aread())
-        while isinstance(step, Sending):
-            response = await self._wrapped.handle_async_request(self._outgoing(step, request))
-            if response.status_code == 200 and step.streams:
-                translation = self._interpreter.translation(step)
-                return _streamed(library, step, _async_stream(library)(response, translation))
-            try:
-                body = await response.aread()
-            finally:
-                await response.aclose()
-            step = _heard(self._interpreter, step, response, body)
+        asking = self._read(request, await request.aread())
+        if isinstance(asking, SdkCount):
+            asking = await self._count(asking, request)
+        if isinstance(asking, SdkResponse):
+            return _whole(library, asking)
+        step = asking.start()
+        while isinstance(step, Send):
+            response = await self._wrapped.handle_async_request(self._attempt(asking, step, request))
+            chunks = response.aiter_bytes()
+            step = asking.after(await _async_received(asking, response, chunks))
+            if isinstance(step, Streaming):
+                return _streamed(library, asking, _async_stream(library)(response, chunks, asking, step))
+        assert isinstance(step, SdkResponse)
         return _whole(library, step)
+
+    async def _count(self, asking: SdkCount, request: Any) -> SdkResponse:
+        try:
+            response = await self._wrapped.handle_async_request(self._outgoing(asking.outgoing, request))
+            return asking.counted(response.status_code, await _async_body(response))
+        except library_of(self._wrapped).TransportError:
+            return asking.estimate
 
     async def aclose(self) -> None:
         if self._wrapped is not None:
@@ -145,21 +171,69 @@ class AsyncDragomanTransport(_Transport, AsyncFirst, AsyncSecond):
         await self.aclose()
 
 
-def _heard(interpreter: Interpreter, sending: Sending, response: Any, body: bytes) -> Sending | Told:
-    if response.status_code == 200:
-        return interpreter.whole(sending, body)
-    return interpreter.refused(sending, response.status_code, dict(response.headers.items()), body)
+def _received(asking: SdkExchange, response: Any, chunks: Iterator[bytes]) -> Step[HttpDestination]:
+    """What an answer is, read as far as that takes; one that is not streamed on is closed."""
+    exchange = asking.exchange
+    if exchange.head(response.status_code, response.headers.multi_items()) is not Reading.PIECES:
+        return exchange.body(_body(response))
+    step: Step[HttpDestination] | None = None
+    try:
+        while step is None:
+            chunk = next(chunks, None)
+            step = exchange.ended() if chunk is None else exchange.opening(chunk)
+    finally:
+        if not isinstance(step, Streaming):
+            response.close()
+    return step
 
 
-def _whole(library: ModuleType, told: Told) -> Any:
-    extensions = {"dragoman": told.adapted} if told.adapted is not None else {}
-    headers = {**told.headers, "content-length": str(len(told.body))}
-    return library.Response(told.status, headers=headers, content=told.body, extensions=extensions)
+async def _async_received(asking: SdkExchange, response: Any, chunks: AsyncIterator[bytes]) -> Step[HttpDestination]:
+    exchange = asking.exchange
+    if exchange.head(response.status_code, response.headers.multi_items()) is not Reading.PIECES:
+        return exchange.body(await _async_body(response))
+    step: Step[HttpDestination] | None = None
+    try:
+        while step is None:
+            chunk = await anext(chunks, None)
+            step = exchange.ended() if chunk is None else exchange.opening(chunk)
+    finally:
+        if not isinstance(step, Streaming):
+            await response.aclose()
+    return step
 
 
-def _streamed(library: ModuleType, sending: Sending, stream: Any) -> Any:
-    extensions = {"dragoman": sending.adapted}
-    return library.Response(200, headers=sending.answer_headers(), stream=stream, extensions=extensions)
+def _body(response: Any) -> bytes:
+    try:
+        body: bytes = response.read()
+        return body
+    finally:
+        response.close()
+
+
+async def _async_body(response: Any) -> bytes:
+    try:
+        body: bytes = await response.aread()
+        return body
+    finally:
+        await response.aclose()
+
+
+def _whole(library: ModuleType, answer: SdkResponse) -> Any:
+    extensions = {"dragoman": answer.request} if answer.request is not None else {}
+    headers = {**answer.headers, "content-length": str(len(answer.body))}
+    return library.Response(answer.status, headers=headers, content=answer.body, extensions=extensions)
+
+
+def _streamed(library: ModuleType, asking: SdkExchange, stream: Any) -> Any:
+    extensions = {"dragoman": asking.exchange.request}
+    return library.Response(200, headers=asking.stream_headers(), stream=stream, extensions=extensions)
+
+
+def _broken(library: ModuleType, fault: Exception) -> Failure:
+    """The connection failed in the middle of a stream: the SDK gets an error of its own dialect."""
+    if isinstance(fault, library.TimeoutException):
+        return Failure(FailureKind.TIMEOUT, str(fault) or "the provider took too long", 504)
+    return Failure(FailureKind.NETWORK, str(fault) or "the connection to the provider broke", 502)
 
 
 @cache
@@ -167,18 +241,26 @@ def _sync_stream(library: ModuleType) -> Any:
     class Translated(library.SyncByteStream):  # type: ignore[misc, name-defined]
         """The provider's stream in the SDK's dialect."""
 
-        def __init__(self, response: Any, translation: Translation) -> None:
+        def __init__(self, response: Any, chunks: Iterator[bytes], asking: SdkExchange, opened: Streaming) -> None:
             self._response = response
-            self._translation = translation
+            self._chunks = chunks
+            self._asking = asking
+            self._opened = opened
 
         def __iter__(self) -> Iterator[bytes]:
-            for chunk in self._response.iter_bytes():
-                out = self._translation.feed(chunk)
-                if out:
-                    yield out
-                if self._translation.failure is not None:
-                    break
-            last = self._translation.close()
+            yield self._opened.first
+            translation, sender = self._opened.translation, library_of(self._response)
+            try:
+                for chunk in self._chunks:
+                    out = translation.feed(chunk)
+                    if out:
+                        yield out
+                    if translation.failure is not None:
+                        break
+                last = b"" if self._opened.over else translation.close()
+            except sender.TransportError as fault:
+                last = translation.fail(_broken(sender, fault))
+            self._asking.stream_ended()
             if last:
                 yield last
 
@@ -193,18 +275,26 @@ def _async_stream(library: ModuleType) -> Any:
     class Translated(library.AsyncByteStream):  # type: ignore[misc, name-defined]
         """The provider's stream in the SDK's dialect."""
 
-        def __init__(self, response: Any, translation: Translation) -> None:
+        def __init__(self, response: Any, chunks: AsyncIterator[bytes], asking: SdkExchange, opened: Streaming) -> None:
             self._response = response
-            self._translation = translation
+            self._chunks = chunks
+            self._asking = asking
+            self._opened = opened
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for chunk in self._response.aiter_bytes():
-                out = self._translation.feed(chunk)
-                if out:
-                    yield out
-                if self._translation.failure is not None:
-                    break
-            last = self._translation.close()
+            yield self._opened.first
+            translation, sender = self._opened.translation, library_of(self._response)
+            try:
+                async for chunk in self._chunks:
+                    out = translation.feed(chunk)
+                    if out:
+                        yield out
+                    if translation.failure is not None:
+                        break
+                last = b"" if self._opened.over else translation.close()
+            except sender.TransportError as fault:
+                last = translation.fail(_broken(sender, fault))
+            self._asking.stream_ended()
             if last:
                 yield last
 

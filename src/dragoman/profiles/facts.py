@@ -21,6 +21,17 @@ class Stance(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Doubt(StrEnum):
+    """How a fact that nobody knows is taken in the client's own dialect.
+
+    `faithful`: in the client's favour, what it wrote stays. `careful`: as a refusal, what may be refused is repaired.
+    Where a request is written anew, in another dialect, it is always done with care.
+    """
+
+    FAITHFUL = "faithful"
+    CAREFUL = "careful"
+
+
 ACCEPTS, REFUSES, UNKNOWN = Stance.ACCEPTS, Stance.REFUSES, Stance.UNKNOWN
 
 

@@ -1,18 +1,18 @@
-"""Where a request can be sent: a target of the configuration with its address, keys, patience and treatment."""
+"""Where a request can be sent: a target of the configuration with its address, keys, timeouts and limits."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
 from dragoman.config.schema import Auth, Growth, Jitter, Provider, Synthetic, UsageCounting
 from dragoman.conversation.changes import Loss
+from dragoman.conversation.failures import FailureKind
 from dragoman.engine.attempts import Policy
-from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
+from dragoman.engine.destination import Destination, Route
+from dragoman.profiles.profile import Layer, Profile, Profiles, patched
 from dragoman.upstream.transport import Timeouts
 
 _AUTH = {
@@ -23,23 +23,14 @@ _AUTH = {
 }
 
 
-class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True):
-    """One provider and model, ready to be sent to."""
+class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=True):
+    """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds."""
 
-    name: str
-    provider: str
-    target: Target
     base_url: str
     headers: tuple[tuple[str, str], ...]
     keys: tuple[str, ...]
     auth: tuple[str, str] | None
     timeouts: Timeouts
-    policy: Policy
-    options: Mapping[str, Any]
-    omit: tuple[str, ...]
-    max_loss: Loss
-    synthetic: bool
-    ask_usage: bool
     failures: int
     pause: float
     connections: int
@@ -56,27 +47,42 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return (*self.headers, (name, scheme + self.keys[key % len(self.keys)]))
 
 
+_REASONS = {
+    FallbackReason.CONTEXT_LENGTH: FailureKind.CONTEXT_LENGTH,
+    FallbackReason.CONTENT_FILTER: FailureKind.CONTENT_FILTER,
+    FallbackReason.RATE_LIMIT: FailureKind.RATE_LIMIT,
+}
+
+
 class Routes:
     """The destinations of each model name that clients ask for, made when first asked for."""
 
-    def __init__(self, config: Config, profiles: Profiles) -> None:
+    def __init__(self, config: Config, profiles: Profiles, policy: Policy | None = None) -> None:
+        """`policy` is used instead of what the configuration says about retries."""
         self.config = config
         self.profiles = profiles
-        self._known: dict[str, tuple[Destination, ...]] = {}
-        self._destinations: dict[tuple[str, int], Destination] = {}
+        self._policy = policy
+        self._known: dict[str, Route[HttpDestination]] = {}
+        self._destinations: dict[tuple[str, int], HttpDestination] = {}
 
-    def find(self, name: str) -> tuple[Destination, ...]:
-        """Where a name leads, the first choice first; nothing where it leads nowhere."""
+    def find(self, name: str) -> Route[HttpDestination] | None:
+        """Where a name leads; None where it leads nowhere."""
         found = self._known.get(name)
         if found is None:
-            first = find_target(self.config, name)
-            places = () if first is None else (first, *find_fallbacks(self.config, name))
-            found = () if first is None or not _clean(first.model) else tuple(map(self._destination, places))
-            if found:
+            found = self._route(name)
+            if found is not None:
                 self._remember(name, found)
         return found
 
-    def reserved(self, name: str, reason: FallbackReason) -> tuple[Destination, ...]:
+    def _route(self, name: str) -> Route[HttpDestination] | None:
+        first = find_target(self.config, name)
+        if first is None or not _clean(first.model):
+            return None
+        destinations = tuple(map(self._destination, (first, *find_fallbacks(self.config, name))))
+        reserved = {kind: self._reserved(name, reason) for reason, kind in _REASONS.items()}
+        return Route(destinations, {kind: others for kind, others in reserved.items() if others})
+
+    def _reserved(self, name: str, reason: FallbackReason) -> tuple[HttpDestination, ...]:
         """The destinations that the file names for one reason of failure."""
         entry = self.config.models.get(name)
         if entry is None:
@@ -85,19 +91,19 @@ class Routes:
         places = [find_target(self.config, other) for other in named]
         return tuple(self._destination(one) for one in places if one is not None and one.target != entry.target)
 
-    def _remember(self, name: str, found: tuple[Destination, ...]) -> None:
+    def _remember(self, name: str, found: Route[HttpDestination]) -> None:
         """Names of the file for good; what clients make up, only so many."""
         if len(self._known) > _MOST:
             self._known.clear()
             self._destinations = {key: one for key, one in self._destinations.items() if key[1] != id(None)}
         self._known[name] = found
 
-    def _destination(self, found: ConfiguredTarget) -> Destination:
+    def _destination(self, found: ConfiguredTarget) -> HttpDestination:
         """One object for one place: health and plans are remembered by it."""
         key = (found.target, id(found.entry))
         known = self._destinations.get(key)
         if known is None:
-            known = self._destinations[key] = destination(self.config, found, self.profiles)
+            known = self._destinations[key] = destination(self.config, found, self.profiles, self._policy)
         return known
 
 
@@ -112,7 +118,9 @@ def _clean(model: str) -> bool:
     return not any(step in ("", ".", "..") for step in model.split("/"))
 
 
-def destination(config: Config, found: ConfiguredTarget, profiles: Profiles) -> Destination:
+def destination(
+    config: Config, found: ConfiguredTarget, profiles: Profiles, policy: Policy | None = None
+) -> HttpDestination:
     """All that the file and the profile say of one place."""
     provider = found.provider
     profile = profiles.profile(provider.profile or found.provider_name)
@@ -125,20 +133,23 @@ def destination(config: Config, found: ConfiguredTarget, profiles: Profiles) -> 
     target = profiles.target(f"{profile.name}/{found.model}")
     if facts or treated.rules or config.texts:
         target = patched(target, Layer("configuration", facts, treated.rules, config.texts))
-    return Destination(
+    keys = tuple(key.reveal() for key in provider.key_pool())
+    return HttpDestination(
         name=found.target,
         provider=found.provider_name,
         target=target,
         base_url=(provider.base_url or profile.url).rstrip("/"),
         headers=tuple((name, value) for name, value in {**profile.headers, **provider.fixed_headers()}.items()),
-        keys=tuple(key.reveal() for key in provider.key_pool()),
+        keys=keys,
+        key_count=max(len(keys), 1),
         auth=_auth(provider, profile),
         timeouts=Timeouts(**msgspec.structs.asdict(provider.timeouts)),
-        policy=_policy(provider),
+        policy=policy or _policy(provider),
         options=treated.options,
         omit=treated.omit,
         max_loss=Loss[treated.max_loss.value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
+        doubt=treated.doubt,
         ask_usage=provider.usage is UsageCounting.ASK,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.upstream.transport import TimedOut, TooLarge, TransportFailure
 from dragoman.upstream.transport.incoming import Incoming
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import UNREADABLE
 
 ERROR_LIMIT = 1024 * 1024
-UNREADABLE = "Unable to read error response from provider"
 
 
 def transport_failure(fault: TransportFailure) -> Failure:
@@ -22,12 +19,10 @@ def transport_failure(fault: TransportFailure) -> Failure:
     return Failure(FailureKind.NETWORK, str(fault), 502)
 
 
-async def refusal(incoming: Incoming, provider: str) -> Failure:
-    """The provider's own words. An error's body is read even where a stream was asked for."""
-    headers: Mapping[str, str] = dict(incoming.headers)
+async def error_body(incoming: Incoming) -> bytes:
+    """The provider's own words. An error's body is read whole even where a stream was asked for."""
     try:
-        body = await incoming.read(ERROR_LIMIT)
+        return await incoming.read(ERROR_LIMIT)
     except TransportFailure:
         await incoming.close()
-        return read_failure(incoming.status, headers, UNREADABLE.encode(), provider)
-    return read_failure(incoming.status, headers, body, provider)
+        return UNREADABLE.encode()

@@ -1,25 +1,29 @@
 """Counting tokens before a request is sent.
 
-Where the target's own dialect is the client's, its provider counts. Otherwise we estimate, and say so in a header.
+Where the target speaks the client's dialect, its provider counts. Otherwise we estimate, and a header says so.
 """
 
 from __future__ import annotations
 
 import time
 
-import msgspec
-
-from dragoman.dialects import registry
-from dragoman.engine.adapt import compile_ask
-from dragoman.engine.token_estimate import estimate
-from dragoman.errors import RequestError
-from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
-from dragoman.gateway.endpoints.generate import unknown_model
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.compile_options import caller_options
+from dragoman.engine.destination import Route
+from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.steps import Send
+from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
+from dragoman.gateway.callers import Known, Refused, Slot, admit
+from dragoman.gateway.endpoints.generate import find_route
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound, header
 from dragoman.gateway.services import Services
-from dragoman.upstream.destinations import Destination
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.dispatch import Dispatch
 from dragoman.upstream.transport import Outgoing, TransportFailure
+
+LIMIT = 1 << 20
+ESTIMATED = (b"x-dragoman-estimate", b"true")
 
 
 async def count(
@@ -27,37 +31,38 @@ async def count(
 ) -> None:
     with Slot(services, known):
         body = await inbound.body(services.config.server.max_body)
-        counts = registry.token_count(dialect)
-        ask = registry.dialect(dialect).requests.parse(counts.parse_question(body), headers=inbound.headers)
-        name = model or ask.model or services.config.default_model or ""
-        may_ask(known, name)
-        route = services.routes.find(name)
-        if not route:
-            raise Refused(unknown_model(name))
+        ask = parse_count_request(dialect, body, inbound.headers, model)
+        name = ask.model or services.config.default_model or ""
+        first = find_route(services, known, name).first
         admit(services, known, 0, time.time())
-        named = header(b"x-dragoman-model", route[0].name)
-        if route[0].target.dialect == dialect and (counted := await _counted(services, route[0], body)) is not None:
+        options = caller_options(inbound.headers, loosen=known.admin)
+        exchange = Exchange(ask, Route((first,)), AnswerContext(model=name, id=outbound.id), options)
+        named = header(b"x-dragoman-model", first.name)
+        counted = await _counted(services, exchange, known, first)
+        if counted is not None:
             await outbound.whole(200, counted, [named])
-            return
-        shown = msgspec.json.encode({counts.figure: estimate(ask.source)})
-        await outbound.whole(200, shown, [named, (b"x-dragoman-estimate", b"true")])
+        else:
+            await outbound.whole(200, estimated_count(ask), [named, ESTIMATED])
 
 
-async def _counted(services: Services, destination: Destination, body: bytes) -> bytes | None:
-    """The provider's own figure, or None where it gives none."""
-    dialect, model = destination.target.dialect, destination.target.model
-    counts = registry.token_count(dialect)
+async def _counted(
+    services: Services, exchange: Exchange[HttpDestination], known: Known, first: HttpDestination
+) -> bytes | None:
+    """The provider's own figure, or None where it gives none. Raises where the request itself could not be sent."""
+    if first.target.dialect != exchange.ask.dialect:
+        compile_offline(exchange)
+        return None
+    step = await Dispatch(services, exchange, known.name).prepare()
+    if not isinstance(step, Send):
+        raise Refused(step.failure)
+    asked = count_request(step.request)
+    if asked is None:
+        return None
+    headers = (*asked.headers.items(), *first.signed(step.key))
+    outgoing = Outgoing("POST", first.url(asked.path), headers, asked.body)
     try:
-        asked = registry.dialect(dialect).requests.parse(counts.parse_question(body))
-        adapted = compile_ask(asked, services.lessons.corrected(destination))
-        outgoing = Outgoing(
-            "POST",
-            destination.url(counts.path.format(model=model)),
-            (*adapted.headers.items(), *services.signed(destination)),
-            counts.render_question(adapted.body, model),
-        )
-        incoming = await services.transport(destination).send(outgoing, destination.timeouts)
-        answer = await incoming.read(1 << 20)
-    except (TransportFailure, RequestError):
+        incoming = await services.transport(first).send(outgoing, first.timeouts)
+        answer = await incoming.read(LIMIT)
+    except TransportFailure:
         return None
     return answer if incoming.status == 200 else None

@@ -1,4 +1,4 @@
-"""Looking at the gateway itself: health, metrics, reports, and compiling without sending."""
+"""The gateway itself: health, metrics, reports, and what would be sent for a request."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.adapt import Options, compile_ask, loss_of, read
-from dragoman.errors import DragomanError
-from dragoman.gateway.callers import Known, Refused, may_ask, may_look
-from dragoman.gateway.endpoints.generate import unknown_model
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.adapt import doubt_of, loss_of, read
+from dragoman.engine.compile_options import CallerOptions
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.steps import Send
+from dragoman.gateway.callers import Known, Refused, may_look
+from dragoman.gateway.endpoints.generate import find_route
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
-from dragoman.upstream.configured_options import configured
+from dragoman.upstream.dispatch import Dispatch
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -25,11 +28,12 @@ async def hello(services: Services, inbound: Inbound, outbound: Outbound, known:
 
 
 async def health(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    """Alive. An admin also sees which targets are left alone, and what refusals have taught."""
+    """Alive. An admin also sees which targets are left alone, and what refusals have taught about them."""
     shown: dict[str, Any] = {"status": "ok", "uptime": round(time.time() - services.started, 1)}
     if known.admin:
         shown["resting"] = services.health.resting(time.perf_counter())
-        shown["lessons"] = services.lessons.patches()
+        shown["lessons"] = await services.memory.lessons()
+        shown["tentative_lessons"] = await services.memory.tentative_lessons()
     await outbound.whole(200, msgspec.json.encode(shown))
 
 
@@ -70,36 +74,42 @@ class _DryRun(msgspec.Struct, forbid_unknown_fields=True):
     source: str = msgspec.field(name="from", default="auto")
     stream: bool | None = None
     max_loss: str | None = None
+    doubt: str | None = None
+
+    def options(self) -> CallerOptions:
+        """Nothing is sent, so everybody may try what would be done."""
+        return CallerOptions(
+            None if self.max_loss is None else loss_of(self.max_loss),
+            None if self.doubt is None else doubt_of(self.doubt),
+            loosen=True,
+            stream=self.stream,
+        )
 
 
 async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """The exact body that would be sent, and why. `{"request": …, "from": DIALECT, "to": MODEL or TARGET}`."""
-    body = await inbound.body(services.config.server.max_body)
+    wanted = _dry_run(await inbound.body(services.config.server.max_body))
+    route = find_route(services, known, wanted.to)
+    ask = read(bytes(wanted.request), source=wanted.source, headers=inbound.headers, stream=wanted.stream)
+    context = AnswerContext(model=wanted.to, id=outbound.id)
+    exchange = Exchange(ask, route, context, wanted.options(), services.redaction)
+    step = await Dispatch(services, exchange, known.name).prepare()
+    if not isinstance(step, Send):
+        raise Refused(step.failure)
+    shown = {
+        "target": step.destination.name,
+        "path": step.request.path,
+        "headers": step.request.headers,
+        "body": msgspec.Raw(step.request.body),
+        "changes": step.request.changes,
+        "wants": step.request.wants,
+    }
+    await outbound.whole(200, msgspec.json.encode(shown))
+
+
+def _dry_run(body: bytes) -> _DryRun:
     try:
-        wanted = msgspec.json.decode(body, type=_DryRun)
+        return msgspec.json.decode(body, type=_DryRun)
     except msgspec.DecodeError as fault:
         hint = 'send {"request": {…}, "from": "openai-chat", "to": "MODEL"}'
         raise Refused(Failure(FailureKind.BAD_REQUEST, f"{fault} ({hint})", 400)) from None
-    may_ask(known, wanted.to)
-    route = services.routes.find(wanted.to)
-    if not route:
-        raise Refused(unknown_model(wanted.to))
-    destination = route[0]
-    try:
-        ask = read(bytes(wanted.request), source=wanted.source, stream=wanted.stream)
-        limit = destination.max_loss if wanted.max_loss is None else loss_of(wanted.max_loss)
-        options = Options(max_loss=limit, synthetic=destination.synthetic, stream=wanted.stream)
-        adapted = compile_ask(ask, services.lessons.corrected(destination), options)
-    except DragomanError as fault:
-        raise Refused(Failure(FailureKind.BAD_REQUEST, str(fault), 422, param=fault.at)) from None
-    if destination.options or destination.omit:
-        adapted = configured(adapted, destination)
-    shown = {
-        "target": destination.name,
-        "path": adapted.path,
-        "headers": adapted.headers,
-        "body": msgspec.Raw(adapted.body),
-        "changes": adapted.changes,
-        "wants": adapted.wants,
-    }
-    await outbound.whole(200, msgspec.json.encode(shown))

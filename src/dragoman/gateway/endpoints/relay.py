@@ -19,9 +19,10 @@ from dragoman.gateway.outbound import JSON, Outbound, header
 from dragoman.gateway.request_record import LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
-from dragoman.upstream.destinations import Destination
-from dragoman.upstream.refusals import refusal, transport_failure
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
+from dragoman.wire.error_bodies import read_failure
 from dragoman.wire.json_reader import members, readable, refuse_duplicates, render_object
 
 _FIELD = re.compile(
@@ -40,10 +41,10 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         name = (_form_model(body) if form else _json_model(body)) or services.config.default_model or ""
         may_ask(known, name)
         route = services.routes.find(name)
-        if not route:
+        if route is None:
             raise Refused(unknown_model(name))
         admit(services, known, 0 if form else estimate(body), time.time())
-        destination = route[0]
+        destination = route.first
         model = destination.target.model
         sent = _named_form(body, model) if form else _named(body, model)
         failure = await _passed(services, outbound, destination, path, (content_type, sent))
@@ -51,9 +52,9 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
 
 
 async def _passed(
-    services: Services, outbound: Outbound, destination: Destination, path: str, sent: tuple[str, bytes]
+    services: Services, outbound: Outbound, destination: HttpDestination, path: str, sent: tuple[str, bytes]
 ) -> Failure | None:
-    """The provider's answer as it is, or its refusal as it may be told."""
+    """The provider's answer as it is, or its refusal without our secrets."""
     named = [header(b"x-dragoman-model", destination.name)]
     headers = (("content-type", sent[0]), *services.signed(destination))
     outgoing = Outgoing("POST", destination.url(path), headers, sent[1])
@@ -64,10 +65,11 @@ async def _passed(
             shown = (incoming.header("content-type") or "").encode("latin-1", "replace")
             await outbound.whole(200, answer, named, shown or JSON)
             return None
-        failure = await refusal(incoming, destination.provider)
+        refused = await error_body(incoming)
+        failure = read_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
         failure = transport_failure(fault)
-    failure = services.told(failure)
+    failure = services.redaction.failure(failure)
     await outbound.refusal(DEFAULT_DIALECT, failure, named)
     return failure
 
@@ -76,7 +78,7 @@ def _write_down(
     services: Services,
     outbound: Outbound,
     known: Known,
-    asked: tuple[str, Destination],
+    asked: tuple[str, HttpDestination],
     started: float,
     failure: Failure | None,
 ) -> None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from dragoman.config import merge_options
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
 from dragoman.engine.adapt import Adapted
-from dragoman.upstream.destinations import Destination
+from dragoman.profiles.profile import merge
 
 OPTION = "option"
 
 
-def configured(adapted: Adapted, destination: Destination) -> Adapted:
+def configured(adapted: Adapted, options: Mapping[str, Any], omit: tuple[str, ...]) -> Adapted:
     """The body with a model's options merged in deeply and its omissions left out."""
     before: dict[str, Any] = msgspec.json.decode(adapted.body)
-    after = merge_options(before, dict(destination.options))
-    for name in destination.omit:
+    after = merge(before, options)
+    for name in omit:
         after.pop(name, None)
     changes = [
         Change(

@@ -1,0 +1,183 @@
+"""What comes back for a request that `adapt` compiled, in the dialect of the request: whole, streamed, or an error.
+
+    adapted = dragoman.adapt(request, target="anthropic/claude-sonnet-4-5")
+    response = httpx.post(url + adapted.path, content=adapted.body, headers=...)
+    answer = adapted.answer(response.content, response.status_code, response.headers)
+
+Sending is yours; everything here is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import Change
+from dragoman.conversation.collect import collect
+from dragoman.conversation.events import Event
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Origin
+from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.adapt import Adapted
+from dragoman.engine.client_failures import render_failure, with_numbers
+from dragoman.engine.reasoning_restore import Kept, keeps
+from dragoman.engine.stream_redaction import Redaction
+from dragoman.engine.translation import Translation
+from dragoman.wire.error_bodies import read_failure
+
+JSON = "application/json"
+
+
+class Answer(msgspec.Struct, frozen=True, dict=True):
+    """A provider's whole answer as the client of the request reads it: `status`, `headers` and `body`.
+
+    `failure` is set where the provider refused or broke down; the body is then an error of the client's dialect.
+    `kept` is state that this dialect cannot carry: add it to what you give `adapt` as `kept` on the next turn.
+    `received` is the provider's own body, `context` what the dialect repeats of the request.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    failure: Failure | None
+    usage: Usage | None
+    stop: Stop | None
+    kept: Mapping[str, Kept]
+    received: bytes
+    request: Adapted
+    context: AnswerContext
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What was changed in the request."""
+        return self.request.changes
+
+    @property
+    def json(self) -> Any:
+        """The body decoded, once."""
+        if "_json" not in self.__dict__:
+            self.__dict__["_json"] = msgspec.json.decode(self.body)
+        return self.__dict__["_json"]
+
+    @property
+    def reply(self) -> Reply | None:
+        """The answer as a value, with the client's names and ids; None where there was a failure."""
+        if "_reply" not in self.__dict__:
+            self.__dict__["_reply"] = None if self.failure is not None else self._read()
+        reply: Reply | None = self.__dict__["_reply"]
+        return reply
+
+    def _read(self) -> Reply | None:
+        reply = collect(translation_of(self.request, self.context).read_whole(self.received))
+        return None if isinstance(reply, Failure) else reply
+
+
+class AnswerStream:
+    """A provider's stream on its way to the client: `feed` it chunk by chunk, then `finish`.
+
+    Any cut of the bytes gives the same events. Afterwards it has `usage`, `stop`, `failure` and `kept`, as an `Answer`.
+    Where values are wanted instead of bytes, `events` reads the whole stream.
+    """
+
+    __slots__ = ("_translation", "changes")
+
+    def __init__(self, translation: Translation, changes: tuple[Change, ...]) -> None:
+        self._translation = translation
+        self.changes = changes
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Bytes of the provider in, bytes for the client out."""
+        return self._translation.feed(chunk)
+
+    def finish(self) -> bytes:
+        """The provider's stream is over: the last bytes for the client, an error where it broke off."""
+        return self._translation.close()
+
+    def fail(self, reason: str) -> bytes:
+        """The connection to the provider broke: the error with which the client's stream ends."""
+        return self._translation.fail(Failure(FailureKind.NETWORK, reason, 502))
+
+    def events(self, chunks: Iterable[bytes]) -> Iterator[Event]:
+        """The whole stream as typed events, with the client's names and ids; the last is `Ended` or `Failed`."""
+        for chunk in chunks:
+            yield from self._translation.read(chunk)
+        yield from self._translation.read_end()
+
+    async def async_events(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[Event]:
+        """The same from an asynchronous client."""
+        async for chunk in chunks:
+            for event in self._translation.read(chunk):
+                yield event
+        for event in self._translation.read_end():
+            yield event
+
+    @property
+    def failure(self) -> Failure | None:
+        return self._translation.failure
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._translation.usage
+
+    @property
+    def stop(self) -> Stop | None:
+        return self._translation.stop
+
+    @property
+    def kept(self) -> Mapping[str, Kept]:
+        return self._translation.kept
+
+
+def answer_to(adapted: Adapted, body: bytes, status: int, headers: Mapping[str, str], id: str, created: int) -> Answer:
+    """A provider's whole answer, read and written again in the client's dialect."""
+    context = context_of(adapted, id, created)
+    if not 200 <= status < 300:
+        return _refused(adapted, body, read_failure(status, headers, body, adapted.facts.provider), context)
+    translation = translation_of(adapted, context)
+    text = translation.whole(body)
+    if translation.failure is not None:
+        return _refused(adapted, body, translation.failure, context)
+    usage, stop = translation.usage, translation.stop
+    return Answer(200, {"content-type": JSON}, text, None, usage, stop, translation.kept, body, adapted, context)
+
+
+def _refused(adapted: Adapted, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
+    failure = with_numbers(failure, adapted.ask, adapted.facts.context_window)
+    error = render_failure(adapted.ask.dialect, failure, context)
+    return Answer(error.status, error.headers, error.body, failure, None, None, {}, body, adapted, context)
+
+
+def stream_of(adapted: Adapted, id: str, created: int) -> AnswerStream:
+    return AnswerStream(translation_of(adapted, context_of(adapted, id, created)), adapted.changes)
+
+
+def translation_of(adapted: Adapted, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
+    """The way back of one compiled request."""
+    facts, client = adapted.facts, adapted.ask.dialect
+    return Translation(
+        adapted.dialect,
+        client,
+        adapted.undo,
+        context,
+        keeps(facts, client),
+        facts.think_tags,
+        Origin(adapted.dialect, facts.family or facts.provider, facts.model),
+        redaction,
+    )
+
+
+def context_of(adapted: Adapted, id: str, created: int) -> AnswerContext:
+    """What the client's dialect repeats of the request. Without an id, one that the request alone decides: the ids of
+    calls are made from it where a provider gives none, and two turns must not share them."""
+    ask = adapted.ask
+    return AnswerContext(
+        model=ask.model or adapted.facts.model,
+        created=created,
+        id=id or "req_" + blake2b(ask.source, digest_size=12).hexdigest(),
+        include_usage=ask.include_usage,
+        request=ask.members,
+    )

@@ -1,0 +1,85 @@
+"""What bounds one compilation: the destination's limits, tightened or replaced by the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.conversation.changes import Loss
+from dragoman.engine.adapt import PLAIN, Options, doubt_of, loss_of
+from dragoman.engine.destination import Destination
+from dragoman.engine.reasoning_restore import Kept
+from dragoman.profiles.facts import Doubt
+
+
+class CallerOptions(msgspec.Struct, frozen=True):
+    """What the caller sets for one request.
+
+    `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `stream`
+    and `stop_after` are those of `adapt`.
+    """
+
+    max_loss: Loss | None = None
+    doubt: Doubt | None = None
+    loosen: bool = False
+    stream: bool | None = None
+    stop_after: str = ""
+
+
+NOTHING_SET = CallerOptions()
+MAX_LOSS = "x-dragoman-max-loss"
+DOUBT = "x-dragoman-doubt"
+
+
+def caller_options(headers: Mapping[str, str], loosen: bool) -> CallerOptions:
+    """What a request's headers set. Raises OptionError."""
+    max_loss, doubt = headers.get(MAX_LOSS), headers.get(DOUBT)
+    if max_loss is None and doubt is None:
+        return NOTHING_SET
+    return CallerOptions(
+        None if max_loss is None else loss_of(max_loss),
+        None if doubt is None else doubt_of(doubt),
+        loosen,
+    )
+
+
+def compile_options(
+    destination: Destination,
+    caller: CallerOptions,
+    kept: Mapping[str, Kept],
+    media: Mapping[str, bytes],
+    careful: bool,
+) -> Options:
+    """The options for one compilation. `careful`: whatever was chosen, every doubt is now taken as a refusal."""
+    if (
+        caller is NOTHING_SET
+        and not (kept or media or careful)
+        and destination.max_loss is Loss.CONTENT
+        and destination.synthetic
+        and not destination.ask_usage
+        and destination.doubt is Doubt.FAITHFUL
+    ):
+        return PLAIN
+    return Options(
+        max_loss=_max_loss(destination, caller),
+        synthetic=destination.synthetic,
+        stream=caller.stream,
+        ask_usage=destination.ask_usage,
+        kept=kept,
+        media=media,
+        stop_after=caller.stop_after,
+        doubt=Doubt.CAREFUL if careful else _doubt(destination, caller),
+    )
+
+
+def _max_loss(destination: Destination, caller: CallerOptions) -> Loss:
+    if caller.max_loss is None:
+        return destination.max_loss
+    return caller.max_loss if caller.loosen else min(caller.max_loss, destination.max_loss)
+
+
+def _doubt(destination: Destination, caller: CallerOptions) -> Doubt:
+    if caller.doubt is Doubt.CAREFUL or (caller.loosen and caller.doubt is not None):
+        return caller.doubt
+    return destination.doubt

@@ -1,0 +1,423 @@
+"""One request's life, from the client's question to its answer, without a socket, a clock or a store.
+
+An exchange hands out *steps* (`steps.py`). Its driver carries them out and gives back what the world answered, which
+gives the next step:
+
+    step = exchange.start()
+    step = exchange.chosen(step.candidates[0])     # a Send
+    exchange.head(200, headers)                    # Reading.WHOLE
+    step = exchange.body(data)                     # Answered: the client's bytes
+
+The exchange compiles every attempt from the client's original, decides what follows a failure (`attempts.py`),
+translates what comes back, and has what there is to report, to keep and to remember. `docs/theory/exchange.md` is its
+map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Generic
+
+import msgspec
+
+from dragoman.conversation.changes import Change
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine import care
+from dragoman.engine.adapt import Adapted, compile_ask
+from dragoman.engine.answer import translation_of
+from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey, Retry, TakeBack, TakeCare, next_step
+from dragoman.engine.client_failures import failure_of, with_numbers
+from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options
+from dragoman.engine.configured_options import configured
+from dragoman.engine.destination import D, Route
+from dragoman.engine.lessons import Learnt, is_recognised, learn
+from dragoman.engine.reasoning_restore import Kept, keeps, keys, scope
+from dragoman.engine.relay_observer import has_event
+from dragoman.engine.steps import (
+    Answered,
+    AttemptFailed,
+    Choose,
+    FetchMedia,
+    GaveUp,
+    Reading,
+    Recall,
+    Send,
+    Step,
+    Streaming,
+    ToKeep,
+    Wait,
+)
+from dragoman.engine.stream_redaction import Redaction
+from dragoman.engine.translation import Translation
+from dragoman.errors import RequestError
+from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.wire.error_bodies import read_failure
+
+__all__ = ["Exchange", "compile_offline"]
+
+
+class _Visit(msgspec.Struct, Generic[D]):
+    """One destination being asked: what it is taken to accept, and what was tried on it.
+
+    `tries` counts sends of the same body. `refused` is the refusal over which care is taken, while the careful body is
+    under way; `cared`: care was taken, or would change nothing.
+    """
+
+    destination: D
+    target: Target
+    key: int
+    keys_left: int
+    tries: int = 0
+    corrections: int = 0
+    learnt: tuple[Learnt, ...] = ()
+    kept: Mapping[str, Kept] = {}
+    media: Mapping[str, bytes] = {}
+    urls: tuple[str, ...] = ()
+    refused: AttemptFailed[D] | None = None
+    cared: bool = False
+
+
+class Exchange(Generic[D]):
+    """One request under way, and afterwards what became of it.
+
+    `destination` was asked last, and `request` is what it was sent. `attempts` counts every send; `lessons` names the
+    corrections that were tried, and `learnt` holds those that an accepted answer has proved and that last.
+    """
+
+    # What most exchanges never change stands on the class: an instance is made for every request.
+    destination: D | None = None
+    request: Adapted | None = None
+    failure: Failure | None = None
+    attempts = 0
+    lessons: tuple[str, ...] = ()
+    learnt: tuple[Learnt, ...] = ()
+    _visit: _Visit[D]
+    _translation: Translation | None = None
+    _status = 0
+    _headers: Iterable[tuple[str, str]] = ()
+    _opening = b""
+    _chance = 0.0
+    _cared = False
+    _earlier: Failure | None = None
+    _fault: RequestError | None = None
+
+    def __init__(
+        self,
+        ask: Ask,
+        route: Route[D],
+        context: AnswerContext,
+        options: CallerOptions = NOTHING_SET,
+        redaction: Redaction | None = None,
+    ) -> None:
+        self.ask = ask
+        self.context = context
+        self._route = route
+        self._left = route.destinations
+        self._options = options
+        self._redaction = redaction
+
+    # What there is to report.
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return self.request.changes if self.request is not None else ()
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._translation.usage if self._translation is not None else None
+
+    @property
+    def stop(self) -> Stop | None:
+        return self._translation.stop if self._translation is not None else None
+
+    def to_keep(self) -> ToKeep | None:
+        """What the next turn needs and the client cannot bring, once the answer is whole."""
+        states = self._translation.kept if self._translation is not None else None
+        if not states:
+            return None
+        facts = self._visit.target.facts
+        return ToKeep(facts.provider, scope(facts), states)
+
+    # Before a send.
+
+    def start(self) -> Choose[D]:
+        return Choose(self._left)
+
+    def chosen(self, destination: D, target: Target | None = None, key: int = 0) -> Step[D]:
+        """Ask this one. `target` is its own with what has been learnt about it, `key` the key to begin with."""
+        left = self._left
+        self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
+        found = destination.target if target is None else target
+        self._visit = _Visit(destination, found, key, destination.key_count - 1)
+        if keeps(found.facts, self.ask.dialect):
+            return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation))
+        return self._prepare()
+
+    def recalled(self, kept: Mapping[str, Kept]) -> Step[D]:
+        self._visit.kept = kept
+        return self._prepare()
+
+    def fetched(self, media: Mapping[str, bytes]) -> Step[D]:
+        visit = self._visit
+        visit.media = {**visit.media, **media}
+        return self._prepare()
+
+    def waited(self) -> Step[D]:
+        return self._send_again()
+
+    # After a send.
+
+    def head(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> Reading:
+        """The status and headers of the answer, by which its body is read."""
+        assert self.request is not None
+        if not 200 <= status < 300:
+            self._translation, self._status, self._headers = None, status, headers
+            return Reading.ERROR
+        self._translation, self._opening = translation_of(self.request, self.context, self._redaction), b""
+        return Reading.PIECES if self.ask.stream else Reading.WHOLE
+
+    def body(self, data: bytes) -> Step[D]:
+        """The whole body of the answer, or of a refusal."""
+        translation = self._translation
+        if translation is None:
+            return self._failed(read_failure(self._status, dict(self._headers), data, self._visit.destination.provider))
+        answer = translation.whole(data)
+        if translation.failure is not None:
+            return self._failed(translation.failure)
+        if self.attempts > 1:
+            self._accepted()
+        return Answered(answer)
+
+    def opening(self, chunk: bytes) -> Step[D] | None:
+        """A chunk of a stream of which the client has seen nothing yet; None: read on.
+
+        Only when there is something for the client can nothing be tried again.
+        """
+        translation = self._translation
+        assert translation is not None
+        self._opening += translation.feed(chunk)
+        if translation.failure is not None:
+            return self._failed(translation.failure)
+        if not self._opening or (translation.relays and not has_event(self._opening)):
+            return None
+        return self._streaming(translation, over=False)
+
+    def ended(self) -> Step[D]:
+        """The stream is over, and the client has seen nothing yet."""
+        translation = self._translation
+        assert translation is not None
+        self._opening += translation.close()
+        if translation.failure is not None:
+            return self._failed(translation.failure)
+        return self._streaming(translation, over=True)
+
+    def broken(self, failure: Failure) -> Step[D]:
+        """The connection failed, and the client has seen nothing yet."""
+        return self._failed(failure)
+
+    def stream_ended(self) -> AttemptFailed[D] | None:
+        """A stream that the client has seen is over; the failure that ended it, if one did."""
+        assert self._translation is not None
+        failure = self._translation.failure
+        return self._failed(failure) if failure is not None else None
+
+    def cut(self, failure: Failure) -> bytes:
+        """The driver itself ends a stream that the client has seen: the error that stands at its end."""
+        self.failure = failure
+        return self._translation.fail(failure) if self._translation is not None else b""
+
+    # After a failure.
+
+    def resume(self, chance: float = 0.0) -> Step[D]:
+        """Go on after a failure that was noted. `chance` is a number from 0 to 1 that the driver drew."""
+        self._chance = chance
+        return self._decide()
+
+    def _decide(self) -> Step[D]:
+        failure, visit = self.failure, self._visit
+        assert failure is not None
+        learnt = learn(failure, visit.target.facts, self.ask.conversation)
+        recognised = learnt is not None or is_recognised(failure)
+        match next_step(self._history(failure), failure, visit.destination.policy, self._chance, learnt, recognised):
+            case Retry(delay):
+                return Wait(delay)
+            case Correct(lesson):
+                return self._correct(lesson)
+            case TakeCare():
+                return self._take_care(failure)
+            case TakeBack():
+                return self._take_back()
+            case NextKey():
+                return self._take_next_key()
+            case FallBack():
+                return self._fall_back(failure)
+            case GiveUp():
+                return self._give_up(failure)
+
+    def _history(self, failure: Failure) -> History:
+        visit = self._visit
+        return History(
+            tries=visit.tries,
+            corrections=visit.corrections,
+            keys_left=visit.keys_left,
+            targets_left=len(self._left),
+            total=self.attempts,
+            reserved=bool(self._reserved(failure)),
+            careful=visit.refused is not None,
+            cared=self._cared or visit.cared,
+        )
+
+    def _correct(self, learnt: Learnt) -> Step[D]:
+        visit = self._visit
+        visit.tries = 0
+        visit.corrections += 1
+        visit.learnt = (*visit.learnt, learnt)
+        visit.target = patched(visit.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
+        return self._prepare()
+
+    def _take_care(self, failure: Failure) -> Step[D]:
+        visit = self._visit
+        assert self.request is not None
+        visit.cared = True
+        visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
+        visit.tries = 0
+        return self._prepare()
+
+    def _take_back(self) -> Step[D]:
+        """Care did not help, or changes nothing, or is not allowed: the refusal that led to it stands."""
+        visit = self._visit
+        refused = visit.refused
+        assert refused is not None
+        self.failure, self.request = refused.failure, refused.request
+        visit.refused = None
+        visit.tries = visit.destination.policy.attempts
+        return self._decide()
+
+    def _take_next_key(self) -> Step[D]:
+        visit = self._visit
+        visit.key = (visit.key + 1) % visit.destination.key_count
+        visit.keys_left -= 1
+        visit.tries -= 1
+        return self._send_again()
+
+    def _fall_back(self, failure: Failure) -> Step[D]:
+        reserved = self._reserved(failure)
+        self._earlier = failure
+        self._left = (*reserved, *[one for one in self._left if one not in reserved])
+        return Choose(self._left)
+
+    def _reserved(self, failure: Failure) -> tuple[D, ...]:
+        """Where the configuration sends just this kind of failure; only the first choice has such a say."""
+        tried = self._visit.destination
+        if not self._route.reserved or tried is not self._route.first:
+            return ()
+        return tuple([one for one in self._route.reserved.get(failure.kind, ()) if one is not tried])
+
+    def _give_up(self, failure: Failure) -> GaveUp:
+        assert self.destination is not None
+        self.failure = with_numbers(failure, self.ask, self.destination.target.facts.context_window)
+        return GaveUp(self.failure)
+
+    # Compiling and sending.
+
+    def _prepare(self) -> Step[D]:
+        """The next send, or what is needed for it. A body that was refused already is not sent again."""
+        visit = self._visit
+        try:
+            request = self._compile(visit)
+        except RequestError as fault:
+            return self._skip(fault) if visit.refused is None else self._take_back()
+        missing = tuple([url for url in request.wants if url not in visit.urls]) if request.wants else ()
+        if missing:
+            visit.urls += missing
+            return FetchMedia(missing)
+        if self.destination is visit.destination and self.request is not None and request.body == self.request.body:
+            return self._same_again()
+        if visit.refused is not None:
+            self._cared = True
+            self.lessons = (*self.lessons, care.LESSON)
+        elif visit.learnt:
+            self.lessons = (*self.lessons, visit.learnt[-1].lesson)
+        return self._send(request)
+
+    def _compile(self, visit: _Visit[D]) -> Adapted:
+        destination = visit.destination
+        options = compile_options(destination, self._options, visit.kept, visit.media, visit.refused is not None)
+        request = compile_ask(self.ask, visit.target, options)
+        if destination.options or destination.omit:
+            return configured(request, destination.options, destination.omit)
+        return request
+
+    def _same_again(self) -> Step[D]:
+        """What was corrected changes nothing here: it is not sent, and proves nothing."""
+        visit = self._visit
+        if visit.refused is not None:
+            return self._take_back()
+        visit.learnt = visit.learnt[:-1]
+        return self._decide()
+
+    def _skip(self, fault: RequestError) -> Step[D]:
+        """This target cannot be asked, or not without more loss than is allowed: the next one, or the end."""
+        self._fault = self._fault or fault
+        if self.destination is self._visit.destination:
+            self.failure = self._earlier
+        if self._left:
+            return Choose(self._left)
+        if self.failure is not None:
+            return self._give_up(self.failure)
+        self.failure = failure_of(self._fault)
+        return GaveUp(self.failure, self._fault)
+
+    def _send_again(self) -> Step[D]:
+        assert self.request is not None
+        return self._send(self.request)
+
+    def _send(self, request: Adapted) -> Send[D]:
+        visit = self._visit
+        self.destination, self.request = visit.destination, request
+        self.attempts += 1
+        visit.tries += 1
+        return Send(visit.destination, visit.key, request)
+
+    def _failed(self, failure: Failure) -> AttemptFailed[D]:
+        visit = self._visit
+        assert self.request is not None
+        self.failure = failure if self._redaction is None else self._redaction.failure(failure)
+        return AttemptFailed(visit.destination, visit.key, self.request, self.failure)
+
+    def _streaming(self, translation: Translation, over: bool) -> Streaming:
+        if self.attempts > 1:
+            self._accepted()
+        return Streaming(self._opening, translation, over)
+
+    def _accepted(self) -> None:
+        """The provider took it after all: what was corrected on the way is proved."""
+        self.failure = None
+        visit = self._visit
+        if visit.learnt or visit.refused is not None:
+            self.learnt = tuple([one for one in visit.learnt if one.lasting])
+        if visit.refused is not None:
+            options = compile_options(visit.destination, self._options, visit.kept, visit.media, careful=True)
+            proven = care.proven_by_care(self.ask, visit.target, options)
+            self.learnt = self.learnt if proven is None else (*self.learnt, proven)
+
+
+def compile_offline(exchange: Exchange[D]) -> Adapted:
+    """What would be sent first where nothing is kept and nothing can be fetched. Raises RequestError."""
+    step: Step[D] = exchange.start()
+    while not isinstance(step, Send):
+        match step:
+            case Choose(candidates):
+                step = exchange.chosen(candidates[0])
+            case Recall():
+                step = exchange.recalled({})
+            case FetchMedia():
+                step = exchange.fetched({})
+            case GaveUp(failure, fault):
+                raise fault or RequestError(failure.message)
+            case _:
+                raise AssertionError(f"{type(step).__name__} before anything was sent")
+    return step.request
