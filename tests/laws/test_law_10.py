@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 from tests.targets import FOUR
 
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Result, Text
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import Dialect, RenderOptions
+from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import adapt
 
+HI = Text(b'"Hi"')
 TARGETS = (
     *FOUR,
     "mistral/mistral-large-latest",
@@ -69,4 +77,78 @@ def test_the_work_grows_with_the_messages(made: Callable[[int], list[dict[str, A
     small, large = (msgspec.json.encode({"model": "m", "messages": made(count)}) for count in (100, 1000))
     adapt(small, target=target)
     few, many = (work(lambda body=body: adapt(body, target=target)) for body in (small, large))  # type: ignore[misc]
+    assert many < 12 * few, (few, many)
+
+
+class Counted(tuple[Message, ...]):
+    """Messages that count how often one of them is looked at, in a slice too."""
+
+    looked: int = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        type(self).looked += len(range(*key.indices(len(self)))) if isinstance(key, slice) else 1
+        return super().__getitem__(key)
+
+
+def late_systems(count: int) -> list[Message]:
+    """System messages all over the conversation, which stand where they are."""
+    turn = [Message(Role.USER, (HI,)), Message(Role.SYSTEM, (HI,), inline=True)]
+    return [message for _ in range(count // 2) for message in turn]
+
+
+def far_results(count: int) -> list[Message]:
+    """Results whose calls stand far before them."""
+    calls = [Message(Role.ASSISTANT, (Call(f"c{number}", "f", b"{}"),)) for number in range(count // 2)]
+    results = [Message(Role.TOOL, (Result(f"c{number}", (HI,)),)) for number in range(count // 2)]
+    return [*calls, Message(Role.USER, (HI,)), *results]
+
+
+@pytest.mark.parametrize("made", [late_systems, far_results])
+@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+def test_rendering_looks_at_every_message_a_few_times(dialect: Dialect, made: Callable[[int], list[Message]]) -> None:
+    for count in (100, 1000):
+        messages = Counted(made(count))
+        Counted.looked = 0
+        dialect.requests.render(Conversation(messages), RenderOptions("m", False))
+        assert Counted.looked <= 5 * count
+
+
+def many_calls(count: int) -> dict[str, bytes]:
+    """One turn with many calls, in every dialect."""
+    numbers = range(count)
+    call = [{"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in numbers]
+    used = [{"type": "tool_use", "id": f"c{n}", "name": "f", "input": {}} for n in numbers]
+    called = [{"functionCall": {"name": "f", "args": {}}} for _ in numbers]
+    answered = [{"functionResponse": {"name": "f", "response": {}}} for _ in numbers]
+    items = [{"type": "function_call", "call_id": f"c{n}", "name": "f", "arguments": "{}"} for n in numbers]
+    user = {"role": "user", "content": "Hi"}
+    bodies = {
+        "openai-chat": {"messages": [user, {"role": "assistant", "content": None, "tool_calls": call}]},
+        "openai-responses": {"input": [user, *items]},
+        "anthropic": {"messages": [user, {"role": "assistant", "content": used}]},
+        "gemini": {"contents": [{"role": "model", "parts": called}, {"role": "user", "parts": answered}]},
+    }
+    return {name: msgspec.json.encode({"model": "m", **body}) for name, body in bodies.items()}
+
+
+@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+def test_a_turn_of_many_calls_is_parsed_and_located_in_linear_work(dialect: Dialect) -> None:
+    def parse_and_locate(body: bytes) -> None:
+        turn = max(dialect.requests.parse(body).conversation.messages, key=lambda message: len(message.parts))
+        for index in range(len(turn.parts)):
+            dialect.requests.locate(turn, index)
+
+    small, large = (many_calls(count)[dialect.name] for count in (100, 1000))
+    parse_and_locate(small)
+    few, many = (work(partial(parse_and_locate, body)) for body in (small, large))
+    assert many < 12 * few, (few, many)
+
+
+def test_many_system_messages_of_an_anthropic_request_are_parsed_in_linear_work() -> None:
+    def body(count: int) -> bytes:
+        systems = [{"role": "system", "content": "Be brief."}] * count
+        return msgspec.json.encode({"model": "m", "messages": [*systems, {"role": "user", "content": "Hi"}]})
+
+    parse = registry.dialect("anthropic").requests.parse
+    few, many = (work(partial(parse, body(count))) for count in (100, 1000))
     assert many < 12 * few, (few, many)

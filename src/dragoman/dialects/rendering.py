@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import SYSTEM, Message
 from dragoman.conversation.parts import Json
 from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import RenderOptions
@@ -142,6 +142,14 @@ def _groups(messages: tuple[Message, ...]) -> Mapping[int, list[Message]]:
 def _untouched(group: list[Message], messages: Sequence[Message], start: int) -> bool:
     run = messages[start : start + len(group)]
     return len(run) == len(group) and all(one is other for one, other in zip(group, run, strict=True))
+
+
+def leading_systems(messages: Sequence[Message]) -> int:
+    """How many messages belong to a system field: the system messages before all others that were not inline."""
+    for index, message in enumerate(messages):
+        if message.role is not SYSTEM or message.inline:
+            return index
+    return len(messages)
 
 
 def inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:

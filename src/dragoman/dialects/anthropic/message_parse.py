@@ -97,7 +97,7 @@ def _parse_message(wire: AnthropicWireMessage, index: int, extras: Extras | None
     if role is USER and listed and any(type(part) is Result for part in parts):
         _split_turn(parts, index, extras, found)
         return
-    inline = role is SYSTEM and all(message.role is SYSTEM for message in found)
+    inline = role is SYSTEM and (not found or found[-1].inline)
     found.append(Message(role, parts, index, extras=extras, listed=listed, inline=inline, role_text=role_text))
 
 

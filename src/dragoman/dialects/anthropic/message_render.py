@@ -25,7 +25,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.ownership import own_block, own_or_sealed, render_extras
-from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
 
 _HEADS = {
@@ -44,7 +44,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 
     Leading system messages belong to the field of that name (`render_system`), unless they were spelled inline.
     """
-    index = start
+    index = max(start, leading_systems(messages))
     while index < stop:
         message = messages[index]
         index += 1
@@ -73,8 +73,6 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
                     continue
         if role is DEVELOPER:
             raise Unrepresentable("a developer message in an Anthropic request", at=f"/messages/{message.at}")
-        if role is SYSTEM and _in_field(messages, index - 1):
-            continue
         if role is TOOL and index < stop and messages[index].role is USER:
             parts += messages[index].parts
             index += 1
@@ -101,23 +99,14 @@ def _is_bare(result: Result) -> bool:
     return type(only) is Text and only.hint is None and only.extras is None
 
 
-def _in_field(messages: Sequence[Message], index: int) -> bool:
-    """A system message goes to the field if nothing but others of its kind stand before it."""
-    return all(message.role is SYSTEM and not message.inline for message in messages[: index + 1])
-
-
 def render_system(messages: Sequence[Message]) -> Json | None:
     """The `system` field: one string where it can be, else blocks."""
-    leading: list[Message] = []
-    for message in messages:
-        if message.role is not SYSTEM or message.inline:
-            break
-        leading.append(message)
-    if not leading:
+    count = leading_systems(messages)
+    if count == 0:
         return None
-    if len(leading) > 1:
-        raise Unrepresentable("several system messages for one system field", at=f"/messages/{leading[1].at}")
-    message = leading[0]
+    if count > 1:
+        raise Unrepresentable("several system messages for one system field", at=f"/messages/{messages[1].at}")
+    message = messages[0]
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:
         return parts[0].literal

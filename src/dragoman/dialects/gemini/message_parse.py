@@ -6,6 +6,7 @@ again with the fields we do not know put aside as extras, under their camelCase 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -127,7 +128,7 @@ class GeminiContentParser:
         self._index = -1
         self._calls = 0
         self._orphans = 0
-        self._waiting: list[Call] = []
+        self._waiting = _WaitingCalls()
         self._runs: list[tuple[Role, list[Part]]] = []
         self._since = 0
         self._unsaid = False
@@ -249,7 +250,7 @@ class GeminiContentParser:
         identity, spelled = (wire.id, "") if wire.id else (made_id(self._calls, wire.name), NO_ID)
         extras = extras_of(NAME, _beside(thought, b"", fields)) if fields or thought else None
         call = Call(identity, wire.name, arguments, held, spelled=spelled, extras=extras)
-        self._waiting.append(call)
+        self._waiting.add(call)
         return call
 
     def _result(self, wire: GeminiWireResult, beside: Mapping[str, Json], at: str) -> Result:
@@ -259,19 +260,49 @@ class GeminiContentParser:
         parts, is_error = parse_response(response)
         media = self.parts(bytes(wire.parts), f"{at}/functionResponse/parts")
         call_id, spelled = (wire.id, "") if wire.id else (self._answered(wire.name), NO_ID)
-        self._waiting = [call for call in self._waiting if call.id != call_id]
+        self._waiting.answer(call_id)
         extras = extras_of(NAME, beside)
         return Result(call_id, parts + media, is_error, wire.name, spelled=spelled, extras=extras)
 
     def _answered(self, name: str | None) -> str:
         """The id of the call that a response without one answers: the first of its name, else the first."""
-        for call in self._waiting:
-            if call.name == name:
-                return call.id
-        if self._waiting:
-            return self._waiting[0].id
+        found = self._waiting.first(name)
+        if found is not None:
+            return found
         self._orphans += 1
         return made_id(-self._orphans, name or "")
+
+
+class _WaitingCalls:
+    """Calls that no response has answered yet, in their order. Each is looked at a few times only."""
+
+    __slots__ = ("_by_name", "_ids", "_order")
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._order: deque[str] = deque()
+        self._by_name: dict[str, deque[str]] = {}
+
+    def add(self, call: Call) -> None:
+        self._ids.add(call.id)
+        self._order.append(call.id)
+        self._by_name.setdefault(call.name, deque()).append(call.id)
+
+    def answer(self, call_id: str) -> None:
+        self._ids.discard(call_id)
+
+    def clear(self) -> None:
+        self._ids.clear()
+
+    def first(self, name: str | None) -> str | None:
+        """The id of the first call of this name, else of the first of all."""
+        named = self._by_name.get(name or "")
+        return (self._first_of(named) if named is not None else None) or self._first_of(self._order)
+
+    def _first_of(self, order: deque[str]) -> str | None:
+        while order and order[0] not in self._ids:
+            order.popleft()
+        return order[0] if order else None
 
 
 def _given(raw: Raw) -> bytes:

@@ -34,7 +34,7 @@ from dragoman.conversation.parts import (
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import NO_ID, guess, kind_of, parse_response
 from dragoman.dialects.ownership import own_block, render_extras
-from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
 
 _ROLES = {
@@ -50,7 +50,8 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 
     Leading system messages belong to `systemInstruction` (`render_system`), unless they were spelled inline.
     """
-    index = max(start, _opening(messages))
+    index = max(start, leading_systems(messages))
+    names = _ToolNames(messages)
     while index < stop:
         message = messages[index]
         parts = message.parts
@@ -82,12 +83,12 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
                     out += (result.parts[0].literal, b"}}}]}")
                     index += 1
                     continue
-        named = _ToolNames(messages, index) if role in _ANSWERERS else _NO_NAMES
+        here = index
         index += 1
         if role is TOOL and index < stop and _goes_on(message, messages[index]):
             parts += messages[index].parts
             index += 1
-        _render_content(message, parts, named, out)
+        _render_content(message, parts, names, here, out)
 
 
 _SAYING = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
@@ -113,14 +114,6 @@ def _is_bare_result(result: Result) -> bool:
     return only.literal[1] != _BRACE and only.hint is None and only.extras is None and only.signature is None
 
 
-def _opening(messages: Sequence[Message]) -> int:
-    """How many system messages go to the field."""
-    for index, message in enumerate(messages):
-        if message.role is not SYSTEM or message.inline:
-            return index
-    return len(messages)
-
-
 def _goes_on(message: Message, after: Message) -> bool:
     plain = not after.role_text and _bare(after.extras) and _bare(message.extras) and after.name is None
     return after.role is USER and plain and bool(after.parts)
@@ -131,12 +124,12 @@ def _bare(extras: Extras | None) -> bool:
     return extras is None or extras.fields.keys() == {"role"}
 
 
-def _render_content(message: Message, parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
+def _render_content(message: Message, parts: Sequence[Part], names: _ToolNames, here: int, out: Pieces) -> None:
     if message.name is not None or message.hint is not None or message.role is DEVELOPER:
         _refuse(message)
     role = quote(message.role_text) if message.role_text else _ROLES[message.role]
     out += (b',{"role":', role, b',"parts":')
-    _render_list(parts, named, out)
+    _render_list(parts, names, here, out)
     if message.extras is not None:
         _render_extras(message.extras, "", out)
     out.append(b"}")
@@ -154,7 +147,7 @@ def _refuse(message: Message) -> None:
 
 def render_system(messages: Sequence[Message]) -> Json | None:
     """The `systemInstruction`, of the one message that it holds."""
-    count = _opening(messages)
+    count = leading_systems(messages)
     if count == 0:
         return None
     if count > 1:
@@ -162,37 +155,43 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     message = messages[0]
     _refuse(message)
     out: Pieces = [b'{"parts":']
-    _render_list(message.parts, _ToolNames(messages, 0), out)
+    _render_list(message.parts, _ToolNames(messages), 0, out)
     _render_extras(message.extras, "", out)
     out.append(b"}")
     return b"".join(out)
 
 
 class _ToolNames:
-    """The names of the tools that the results of a message answer: the calls stand before it, mostly right before."""
+    """The names of the tools that results answer: a result here carries the name, elsewhere only the call does.
 
-    __slots__ = ("_before", "_messages")
+    The call mostly stands in the message right before. Only where it does not, the messages are searched, each once.
+    """
 
-    def __init__(self, messages: Sequence[Message], before: int) -> None:
+    __slots__ = ("_messages", "_names", "_searched")
+
+    def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
-        self._before = before
+        self._names: dict[str, str] = {}
+        self._searched = 0
 
-    def of(self, result: Result) -> str:
-        for index in range(self._before - 1, -1, -1):
-            for part in self._messages[index].parts:
-                if type(part) is Call and part.id == result.call_id:
-                    return part.name
-        if result.name is None:
+    def of(self, result: Result, here: int) -> str:
+        """The name of the last call with the result's id before the message `here`."""
+        for part in self._messages[here - 1].parts if here else ():
+            if type(part) is Call and part.id == result.call_id:
+                return part.name
+        found = self._search(result.call_id, here) or result.name
+        if found is None:
             raise Unrepresentable(f"a result of {result.call_id} without the name of its tool")
-        return result.name
+        return found
+
+    def _search(self, call_id: str, here: int) -> str | None:
+        for message in self._messages[self._searched : here]:
+            self._names.update({part.id: part.name for part in reversed(message.parts) if type(part) is Call})
+        self._searched = max(self._searched, here)
+        return self._names.get(call_id)
 
 
-_NO_NAMES = _ToolNames((), 0)
-_ANSWERERS = (TOOL, ASSISTANT)
-"""Roles that may hold results: a model's content is kept with a response in it."""
-
-
-def _render_list(parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
+def _render_list(parts: Sequence[Part], names: _ToolNames, here: int, out: Pieces) -> None:
     if not parts:
         out.append(b"[]")
         return
@@ -200,7 +199,7 @@ def _render_list(parts: Sequence[Part], named: _ToolNames, out: Pieces) -> None:
     for part in parts:
         out.append(mark)
         if type(part) is Result:
-            _render_result(part, named.of(part), out)
+            _render_result(part, names.of(part, here), out)
         else:
             render_part(part, out)
         mark = b","

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import TOOL, Message
-from dragoman.conversation.parts import Call, Opaque, Reasoning, Refusal, Result, Text
+from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Refusal
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import parse_messages
 from dragoman.dialects.openai_chat.plain_messages import parse_plain
@@ -44,21 +45,33 @@ def locate(message: Message, part: int | None) -> str:
     """The pointer to a message of a parsed request, or to one of its parts."""
     if message.role is TOOL:
         return f"/messages/{message.at + (part or 0)}"
+    return f"/messages/{message.at}" if part is None else _part_pointers(message)[part]
+
+
+def _locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
     at = f"/messages/{message.at}"
-    if part is None:
-        return at
-    value = message.parts[part]
-    same = sum(1 for other in message.parts[:part] if type(other) is type(value))
-    match value:
+    pointers: list[str] = []
+    calls = said = 0
+    for part in message.parts:
+        pointers.append(at + _locate_part(part, message.listed, calls, said))
+        calls += type(part) is Call
+        said += not isinstance(part, (Reasoning, Call))
+    return pointers
+
+
+_part_pointers = IdentityCache(_locate_parts, most=1)
+"""A rule that changes many parts asks for the pointers of one message many times over."""
+
+
+def _locate_part(part: Part, listed: bool, calls: int, said: int) -> str:
+    match part:
         case Call():
-            return f"{at}/function_call" if value.spelled else f"{at}/tool_calls/{same}"
+            return "/function_call" if part.spelled else f"/tool_calls/{calls}"
         case Reasoning():
-            return f"{at}/{value.field}"
-        case Refusal() if not message.listed:
-            return f"{at}/refusal"
+            return f"/{part.field}"
+        case Refusal() if not listed:
+            return "/refusal"
         case Opaque(kind="audio"):
-            return f"{at}/audio"
-        case Result() | Text() if not message.listed:
-            return f"{at}/content"
-    said = sum(1 for other in message.parts[:part] if not isinstance(other, (Reasoning, Call)))
-    return f"{at}/content/{said}" if message.listed else f"{at}/content"
+            return "/audio"
+    return f"/content/{said}" if listed else "/content"

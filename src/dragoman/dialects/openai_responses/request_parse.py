@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import parse_instructions, parse_messages
@@ -51,10 +52,17 @@ def locate(message: Message, part: int | None) -> str:
         return f"/input/{message.at + part}"
     if message.role is not Role.ASSISTANT:
         return f"{at}/content/{part}" if message.listed else f"{at}/content"
-    passed = 0
+    return _part_pointers(message)[part]
+
+
+def _locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of an assistant's turn, which may be several items."""
+    pointers: list[str] = []
     for index, parts in enumerate(turn_items(message.parts)):
-        if part < passed + len(parts):
-            at = f"/input/{message.at + index}"
-            return f"{at}/content/{part - passed}" if len(parts) > 1 else at
-        passed += len(parts)
-    return at
+        at = f"/input/{message.at + index}"
+        pointers += [f"{at}/content/{place}" for place in range(len(parts))] if len(parts) > 1 else [at]
+    return pointers
+
+
+_part_pointers = IdentityCache(_locate_parts, most=1)
+"""A rule that changes many parts asks for the pointers of one message many times over."""
