@@ -1,7 +1,8 @@
 """Dragoman: any conversation works on any model, and nothing is changed behind your back.
 
     adapted = dragoman.adapt(request, source="openai-chat", target="anthropic/claude-sonnet-4-5")
-    adapted.body, adapted.path, adapted.changes
+    adapted.body, adapted.path, adapted.changes        # send it as you like, then:
+    adapted.answer(response.content, response.status_code).json
 
     dragoman.lint(request, source="openai-chat", targets=["gemini/gemini-2.5-flash"])
 
@@ -17,15 +18,29 @@ if TYPE_CHECKING:
     from dragoman import errors
     from dragoman.conversation.changes import Change
     from dragoman.engine.adapt import Adapted, adapt
+    from dragoman.engine.answer import Answer, AnswerStream
     from dragoman.engine.lint import Finding, lint
     from dragoman.profiles.profile import Profiles
 
 __version__ = "0.1.0"
 
-__all__ = ["Adapted", "Change", "Finding", "Profiles", "__version__", "adapt", "errors", "lint"]
+__all__ = [
+    "Adapted",
+    "Answer",
+    "AnswerStream",
+    "Change",
+    "Finding",
+    "Profiles",
+    "__version__",
+    "adapt",
+    "errors",
+    "lint",
+]
 
 _HOMES = {
     "Adapted": "dragoman.engine.adapt",
+    "Answer": "dragoman.engine.answer",
+    "AnswerStream": "dragoman.engine.answer",
     "Change": "dragoman.conversation.changes",
     "Finding": "dragoman.engine.lint",
     "Profiles": "dragoman.profiles.profile",

@@ -16,6 +16,8 @@ from dragoman.engine.attempts import (
     NextKey,
     Policy,
     Retry,
+    TakeBack,
+    TakeCare,
     next_step,
 )
 from dragoman.engine.lessons import Learnt
@@ -28,6 +30,9 @@ PLAIN = Policy(jitter=False)
 def failed(kind: FailureKind, **more: float | str) -> Failure:
     return Failure(kind, "it failed", **more)  # type: ignore[arg-type]
 
+
+_LAST = History(tries=3, targets_left=1)
+_CAREFUL = History(tries=1, careful=True, cared=True, targets_left=1)
 
 DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("the first passing failure waits the base", History(tries=1), failed(Kind.SERVER), None, Retry(1.0)),
@@ -54,6 +59,19 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("an unreachable host may come back", History(tries=1), failed(Kind.NETWORK), None, Retry(1.0)),
     ("a bad request stays bad", History(tries=1), failed(Kind.BAD_REQUEST), None, GiveUp()),
     ("elsewhere too", History(tries=1, targets_left=2), failed(Kind.BAD_REQUEST), None, GiveUp()),
+    ("refused without a reason we know", History(tries=1), failed(Kind.BAD_REQUEST, status=400), None, TakeCare()),
+    ("in these words too", History(tries=1), failed(Kind.BAD_REQUEST, status=422), None, TakeCare()),
+    ("before other targets", History(tries=1, targets_left=1), failed(Kind.SERVER, status=500), None, Retry(1)),
+    ("a server breaks on it each time", History(tries=3), failed(Kind.SERVER, status=500), None, TakeCare()),
+    ("care comes before other targets", _LAST, failed(Kind.SERVER, status=500), None, TakeCare()),
+    ("another status says nothing", History(tries=3), failed(Kind.SERVER, status=502), None, GiveUp()),
+    ("a conflict is no matter of form", History(tries=1), failed(Kind.BAD_REQUEST, status=409), None, GiveUp()),
+    ("care is taken once", History(tries=1, cared=True), failed(Kind.BAD_REQUEST, status=400), None, GiveUp()),
+    ("and did not help", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), None, TakeBack()),
+    ("whatever it teaches", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), LEARNT, TakeBack()),
+    ("a careful body may pass later", _CAREFUL, failed(Kind.OVERLOADED, status=503), None, Retry(1)),
+    ("but not for ever", History(tries=3, careful=True), failed(Kind.OVERLOADED), None, TakeBack()),
+    ("nor without end", History(careful=True, total=MAX_TOTAL), failed(Kind.SERVER), None, TakeBack()),
     (
         "a call that the model got wrong",
         History(tries=1),
@@ -89,6 +107,38 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
 )
 def test_the_next_step(history: History, failure: Failure, learnt: Learnt | None, step: Decision) -> None:
     assert next_step(history, failure, PLAIN, 0.5, learnt) == step
+
+
+NEVER = [
+    failed(Kind.AUTH, status=401),
+    failed(Kind.QUOTA, status=402),
+    failed(Kind.PERMISSION, status=403),
+    failed(Kind.NOT_FOUND, status=404),
+    failed(Kind.TIMEOUT, status=408),
+    failed(Kind.TOO_LARGE, status=413),
+    failed(Kind.RATE_LIMIT, status=429),
+    failed(Kind.CONTEXT_LENGTH, status=400),
+    failed(Kind.CONTENT_FILTER, status=400),
+    failed(Kind.QUOTA, status=400),
+    failed(Kind.NOT_FOUND, status=400),
+    failed(Kind.AUTH, status=400),
+    failed(Kind.BAD_REQUEST, status=400, code="tool_use_failed"),
+]
+
+
+@pytest.mark.parametrize("failure", NEVER, ids=[f"{one.kind} {one.status}" for one in NEVER])
+def test_K19_care_is_not_taken_over_keys_quotas_models_policies_and_lengths(failure: Failure) -> None:
+    assert not isinstance(next_step(History(tries=3), failure, PLAIN, 0.5, None), TakeCare)
+
+
+def test_K19_nor_where_a_lesson_knows_the_words() -> None:
+    failure = failed(Kind.BAD_REQUEST, status=400)
+    assert next_step(History(tries=1), failure, PLAIN, 0.5, None, recognised=True) == GiveUp()
+
+
+def test_K19_nor_over_a_500_that_the_client_repeats_itself() -> None:
+    failure = failed(Kind.SERVER, status=500)
+    assert next_step(History(tries=1), failure, Policy(attempts=1, client_retries=True), 0.5, None) == GiveUp()
 
 
 @pytest.mark.parametrize(("chance", "delay"), [(0.0, 0.0), (0.25, 0.5), (1.0, 2.0)])

@@ -34,7 +34,7 @@ source_option = click.option(
 )
 doubt_option = click.option(
     "--doubt",
-    type=click.Choice(list(Doubt)),
+    type=click.Choice([doubt.value for doubt in Doubt]),
     help="What the target may refuse, and nobody knows: leave it (faithful) or repair it (careful).",
 )
 lines_option = click.option(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop, Usage
 
@@ -31,24 +32,30 @@ class Started(Event, frozen=True, gc=False):
     extras: Extras | None = None
 
 
-class TextDelta(Event, frozen=True, gc=False):
-    """`literal` is a JSON string literal. `logprobs`, an array of tokens as OpenAI Chat writes them, ride on the delta
-    they belong to; `extras` of the part ride on its first one."""
+class Delta(Event, frozen=True, gc=False):
+    """A piece of text. `literal` is a JSON string literal, `text` the same decoded."""
 
     choice: int
     part: int
     literal: bytes
+
+    @property
+    def text(self) -> str:
+        return unquote(self.literal)
+
+
+class TextDelta(Delta, frozen=True, gc=False):
+    """`logprobs`, an array of tokens as OpenAI Chat writes them, ride on the delta they belong to; `extras` of the part
+    ride on its first one."""
+
     logprobs: Json | None = None
     extras: Extras | None = None
 
 
-class ReasoningDelta(Event, frozen=True, gc=False):
+class ReasoningDelta(Delta, frozen=True, gc=False):
     """`field` is the spelling it came in (`reasoning_content`, `reasoning`, `summary` …). `extras` of the part ride on
     its first delta."""
 
-    choice: int
-    part: int
-    literal: bytes
     field: str = ""
     extras: Extras | None = None
 
@@ -72,12 +79,8 @@ class CallStarted(Event, frozen=True, gc=False):
     extras: Extras | None = None
 
 
-class CallDelta(Event, frozen=True, gc=False):
-    """A fragment of the arguments' text, as a JSON string literal."""
-
-    choice: int
-    part: int
-    literal: bytes
+class CallDelta(Delta, frozen=True, gc=False):
+    """A fragment of the arguments' text."""
 
 
 class CallEnded(Event, frozen=True, gc=False):
@@ -85,10 +88,8 @@ class CallEnded(Event, frozen=True, gc=False):
     part: int
 
 
-class RefusalDelta(Event, frozen=True, gc=False):
-    choice: int
-    part: int
-    literal: bytes
+class RefusalDelta(Delta, frozen=True, gc=False):
+    """A piece of the model's words for why it does not answer."""
 
 
 class Cited(Event, frozen=True, gc=False):

@@ -1,0 +1,84 @@
+"""Doubt: what is taken as a refusal where nobody knows, and what an accepted careful request proves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import dragoman
+from dragoman.cli import cli
+from dragoman.engine.adapt import Options, choose, compile_ask, read
+from dragoman.engine.care import proven_by_care
+from dragoman.profiles.facts import Doubt
+from dragoman.profiles.profile import Layer, patched
+
+HI = {"role": "user", "content": "Hi"}
+MOODY = {**HI, "mood": "good"}
+UNKNOWN: dict[str, Any] = {"model": "gpt-4o", "messages": [MOODY], "frobnicate": 1}
+
+
+def test_K20_faithful_leaves_what_nobody_knows_to_be_refused() -> None:
+    adapted = dragoman.adapt(UNKNOWN, target="openai/gpt-4o")
+    assert adapted.json == UNKNOWN
+    assert adapted.changes == ()
+
+
+def test_K20_careful_repairs_and_reports_it() -> None:
+    adapted = dragoman.adapt(UNKNOWN, target="openai/gpt-4o", doubt="careful")
+    assert adapted.json == {"model": "gpt-4o", "messages": [HI]}
+    assert {change.rule for change in adapted.changes} == {"stray-field", "refused-setting"}
+    again = dragoman.adapt(adapted.body, target="openai/gpt-4o", doubt="careful")
+    assert (again.body, again.changes) == (adapted.body, ())
+
+
+def test_K20_a_lint_with_care_warns_of_what_may_be_refused() -> None:
+    assert dragoman.lint(UNKNOWN, targets="openai/gpt-4o") == []
+    found = dragoman.lint(UNKNOWN, targets="openai/gpt-4o", doubt="careful")
+    assert {(finding.rule, str(finding.severity)) for finding in found} == {
+        ("stray-field", "warning"),
+        ("refused-setting", "warning"),
+    }
+
+
+def test_K20_an_unknown_word_for_it_is_named() -> None:
+    with pytest.raises(dragoman.errors.OptionError, match='Did you mean "careful"'):
+        dragoman.adapt(UNKNOWN, target="openai/gpt-4o", doubt="carefull")
+
+
+def test_K20_the_command_line_takes_it() -> None:
+    request = json.dumps(UNKNOWN)
+    options = ["--from", "openai-chat", "--to", "openai/gpt-4o"]
+    done = CliRunner().invoke(cli, ["adapt", "-", *options, "--doubt", "careful", "--json"], input=request)
+    assert json.loads(done.stdout)["body"] == {"model": "gpt-4o", "messages": [HI]}
+    assert CliRunner().invoke(cli, ["lint", "-", *options], input=request).exit_code == 0
+    assert CliRunner().invoke(cli, ["lint", "-", *options, "--doubt", "careful"], input=request).exit_code == 1
+
+
+EMPTY_USER = {"model": "x", "messages": [{"role": "user", "content": ""}]}
+
+PROVEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("openai/gpt-4o", {"model": "m", "messages": [MOODY]}, {"unknown_fields": "refuses"}),
+    ("openai/gpt-4o", {"model": "m", "messages": [HI], "frobnicate": 1}, {"unknown_settings": "refuses"}),
+    ("openai/gpt-4o", UNKNOWN, {"unknown_fields": "refuses", "unknown_settings": "refuses"}),
+    ("together/x", EMPTY_USER, {"empty_user": "refuses"}),
+]
+
+
+@pytest.mark.parametrize(("target", "request_", "facts"), PROVEN)
+def test_K19_the_fewest_facts_that_explain_the_careful_body(
+    target: str, request_: dict[str, Any], facts: dict[str, Any]
+) -> None:
+    ask, chosen = read(request_, source="openai-chat"), choose(target)
+    learnt = proven_by_care(ask, chosen, Options())
+    assert learnt is not None
+    assert (learnt.facts, learnt.tentative) == (facts, True)
+    careful = compile_ask(ask, chosen, Options(doubt=Doubt.CAREFUL))
+    assert compile_ask(ask, patched(chosen, Layer("lessons", learnt.facts))).body == careful.body
+
+
+def test_K19_where_nothing_is_doubted_nothing_is_proved() -> None:
+    ask = read({"model": "m", "messages": [HI]}, source="openai-chat")
+    assert proven_by_care(ask, choose("openai/gpt-4o"), Options()) is None
