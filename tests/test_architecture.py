@@ -1,12 +1,21 @@
-"""Imports point one way, and nothing pure reaches for a network, a clock or the environment."""
+"""Imports point one way, nothing pure reaches for a network, a clock or the environment, and names stand in one place.
+
+Every test looks at all files and reports all offenders at once.
+"""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "dragoman"
 
@@ -27,12 +36,55 @@ LAYERS = {
 }
 PURE = ("conversation", "wire", "dialects", "profiles", "rules", "engine")
 EDGES = {"asyncio", "http", "httpx", "os", "random", "requests", "secrets", "socket", "ssl", "time", "urllib3", "uuid"}
-PROVIDERS = {path.stem for path in (ROOT / "profiles" / "data").glob("*.toml")} - {
-    "gemini",
-    "anthropic",
-    "openai-responses",
+PROVIDERS = {path.stem for path in (ROOT / "profiles" / "data").glob("*.toml")} - {*DIALECT_NAMES}
+"""Names that are a dialect's too are looked for on their own."""
+
+DIALECTS = ROOT / "dialects"
+PACKAGES = sorted(path.parent for path in DIALECTS.glob("*/dialect.py"))
+CORE = {
+    "dialect",
+    "request_parse",
+    "request_render",
+    "message_parse",
+    "message_render",
+    "settings",
+    "tools",
+    "answer_events",
+    "answer_parse",
+    "answer_render",
+    "stream_parse",
+    "stream_render",
+    "usage",
+    "stop_reasons",
+    "errors",
 }
-"""A dialect is named after its wire format; those three names are dialects too."""
+"""What every dialect has, so that who knows one finds the way in another."""
+
+EMULATORS = {"responses": "openai-responses"}
+"""The dialect of an emulator's package that is not called after it."""
+
+MAY_NAME_A_DIALECT = {
+    "conversation/dialect_names.py": "the Literal type: the one place where all names stand",
+    "config/importers/lazyrouter.py": "maps another program's words for wire formats to profiles",
+    "config/importers/litellm.py": "maps another program's provider prefixes to profiles",
+    "config/importers/nnp.py": "maps another program's provider names to profiles",
+    "config/schema.py": "a profile's name, as an example in the reference",
+    "rules/schema/forms.py": "forms of schemas, which a fact chooses by these names",
+    "gateway/emulator_fallback.py": "profiles' names, each with the models that it shows",
+    "cli/emulate.py": "emulators' names, in the order in which they are listed",
+    "cli/emulator_verdict.py": "emulators' names, for profiles that have no emulator of their own",
+    "cli/demo.py": "profiles' names, in the order in which the demo shows them",
+    "cli/demo_conversations.py": "recorded conversations, each in a dialect and for a profile",
+    "emulators/catalogue.py": "emulators' names",
+    "emulators/openrouter.py": "the names of vendors in OpenRouter's models",
+}
+"""Files outside a dialect's own package that may hold its name as a string, and why."""
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
 
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -43,40 +95,127 @@ def package(path: Path) -> str:
 
 def imports(path: Path) -> Iterator[str]:
     """Every module that is imported, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_one_way(path: Path) -> None:
-    mine = package(path)
-    for module in imports(path):
-        if not module.startswith("dragoman."):
-            continue
-        theirs = module.split(".")[1]
-        if mine == "emulators":
-            assert theirs == "emulators", module
-        elif mine in LAYERS and theirs in LAYERS and mine != theirs:
-            assert LAYERS[theirs] < LAYERS[mine], f"{mine} imports {module}"
-        if mine in PURE:
-            assert theirs not in ("emulators", "testing"), module
+def wrong_import(mine: str, module: str) -> bool:
+    if not module.startswith("dragoman."):
+        return False
+    theirs = module.split(".")[1]
+    if mine == "emulators":
+        return theirs != "emulators"
+    if mine in PURE and theirs in ("emulators", "testing"):
+        return True
+    return mine in LAYERS and theirs in LAYERS and mine != theirs and LAYERS[theirs] >= LAYERS[mine]
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if package(path) in PURE], ids=lambda path: path.stem)
-def test_what_is_pure_reaches_for_nothing(path: Path) -> None:
-    assert not {module.split(".")[0] for module in imports(path)} & EDGES
+def test_imports_point_one_way() -> None:
+    wrong = [(str(path), module) for path in FILES for module in imports(path) if wrong_import(package(path), module)]
+    assert wrong == []
+
+
+def test_what_is_pure_reaches_for_nothing() -> None:
+    pure = [path for path in FILES if package(path) in PURE]
+    assert len(pure) > 200
+    reached = [(str(path), module) for path in pure for module in imports(path) if module.split(".")[0] in EDGES]
+    assert reached == []
+
+
+def test_no_providers_name_stands_in_a_condition() -> None:
+    asked = [path for path in FILES if package(path) in ("rules", "engine", "gateway", "upstream")]
+    found = [
+        (str(path), node.lineno, inner.value)
+        for path in asked
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Compare)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Constant) and inner.value in PROVIDERS
+    ]
+    assert found == []
+
+
+def named_dialects(path: Path) -> set[str]:
+    """The dialects that are named by a string in this file, other than the file's own package or emulator."""
+    own = EMULATORS.get(path.parent.name, path.parent.name.replace("_", "-"))
+    strings = {node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)}
+    return {name for name in DIALECT_NAMES if name in strings and name != own}
+
+
+def test_a_dialects_name_stands_in_its_own_package_and_in_one_list() -> None:
+    naming = {path.relative_to(ROOT).as_posix() for path in FILES if named_dialects(path)}
+    assert naming - MAY_NAME_A_DIALECT.keys() == set()
+    assert MAY_NAME_A_DIALECT.keys() - naming == set(), "these need no exception any more"
+
+
+def test_every_dialect_is_one_package_with_the_same_files() -> None:
+    assert {path.name for path in PACKAGES} == {name.replace("-", "_") for name in DIALECT_NAMES}
+    missing = {path.name: CORE - {file.stem for file in path.glob("*.py")} for path in PACKAGES}
+    assert missing == {path.name: set() for path in PACKAGES}
+
+
+def test_dialects_know_each_other_only_by_the_contract() -> None:
+    packages = {path.name for path in PACKAGES}
+    across = [
+        (str(path), module)
+        for path in DIALECTS.rglob("*.py")
+        for module in imports(path)
+        if (parts := module.split("."))[:2] == ["dragoman", "dialects"]
+        and len(parts) > 2
+        and parts[2] in packages
+        and parts[2] != path.parent.name
+    ]
+    assert across == []
+
+
+def test_no_two_classes_of_the_dialects_share_a_name() -> None:
+    classes = [
+        node.name for path in DIALECTS.rglob("*.py") for node in tree(path).body if isinstance(node, ast.ClassDef)
+    ]
+    assert [name for name, count in Counter(classes).items() if count > 1] == []
+
+
+def test_dialects_parse_and_render_and_have_no_other_verbs_for_it() -> None:
+    named = [
+        (str(path), node.name)
+        for path in DIALECTS.rglob("*.py")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef) and node.name.lstrip("_").startswith(("read_", "write_"))
+    ]
+    assert named == []
+
+
+LOADED = """
+import sys
+{code}
+print(*(name for name in sys.modules if name.startswith("dragoman.dialects.")))
+"""
+
+
+def loaded(code: str) -> set[tuple[str, str]]:
+    """The modules of the dialects' packages that are loaded after some code, each with its package."""
+    ran = subprocess.run([sys.executable, "-c", LOADED.format(code=code)], capture_output=True, text=True, check=True)
+    modules = [name.split(".")[2:] for name in ran.stdout.split()]
+    return {(module[0], module[1]) for module in modules if len(module) == 2}
+
+
+LIGHT = {"dialect", "token_count", "model_list"}
 
 
 @pytest.mark.parametrize(
-    "path",
-    [path for path in FILES if package(path) in ("rules", "engine", "gateway", "upstream")],
-    ids=lambda path: path.stem,
+    ("code", "packages"),
+    [
+        ("import dragoman", set()),
+        ("import dragoman.gateway.app", set()),
+        ("from dragoman.dialects.registry import recognise; assert recognise({'contents': []}) == 'gemini'", set()),
+        (
+            "import dragoman; dragoman.adapt({'messages': [{'role': 'user', 'content': 'Hi'}]}, target='groq/x')",
+            {"openai_chat"},
+        ),
+    ],
 )
-def test_no_providers_name_stands_in_a_condition(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Compare):
-            named = {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant)}
-            assert not named & PROVIDERS, f"line {node.lineno}"
+def test_codecs_are_loaded_when_they_are_used(code: str, packages: set[str]) -> None:
+    assert {package for package, module in loaded(code) if module not in LIGHT} == packages

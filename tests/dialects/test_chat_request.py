@@ -212,6 +212,11 @@ def test_unknown_fields_and_roles_are_kept() -> None:
     assert ask.conversation.extras == Extras("openai-chat", {"cache_prompt": b"true"})
 
 
+def test_a_choice_of_an_unknown_word_is_kept() -> None:
+    ask = asked({"messages": [USER], "function_call": "sometimes"})
+    assert ask.conversation.extras == Extras("openai-chat", {"function_call": b'"sometimes"'})
+
+
 def test_a_touched_message_is_the_only_one_written_anew() -> None:
     source = b'{"messages": [{"role":"user","content":"\\u0061" }, {"role":"user","content":"b"}], "model":"m"}'
     ask = parse_request(source)

@@ -23,12 +23,8 @@ _EMULATOR_BY_PROFILE = {
     "openai-compatible-lenient": "compatible-lenient",
     "strict-template": "template",
 }
-_EMULATOR_BY_DIALECT = {
-    "openai-chat": "openai",
-    "openai-responses": "openai-responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-}
+_CHAT_EMULATOR = "openai"
+"""Judges a dialect that has no emulator of its own name."""
 
 _DETAILS = re.compile(r"""[0-9]+|"[^"]*"|'[^']*'|`[^`]*`""")
 
@@ -53,7 +49,8 @@ def emulator_for(profile: Profile) -> str:
     """The emulator that is closest to a profile."""
     if profile.name in names():
         return profile.name
-    return _EMULATOR_BY_PROFILE.get(profile.name) or _EMULATOR_BY_DIALECT[profile.dialect]
+    by_dialect = profile.dialect if profile.dialect in names() else _CHAT_EMULATOR
+    return _EMULATOR_BY_PROFILE.get(profile.name) or by_dialect
 
 
 def judge_request(name: str, path: str, headers: Mapping[str, str], body: bytes, root: str = "") -> EmulatorVerdict:
