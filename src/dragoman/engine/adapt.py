@@ -28,7 +28,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.refused_setting import STATEFUL
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, KEEP, Rule
-from dragoman.wire.json_reader import members, readable
+from dragoman.wire.json_reader import readable, split_members
 
 Request = bytes | str | Mapping[str, Any]
 
@@ -118,7 +118,7 @@ def read(
 ) -> Ask:
     """A request as an Ask. Raises MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
-    name = registry.recognise(members(readable(body)[0])) if source == "auto" else source
+    name = registry.recognise(split_members(readable(body)[0])) if source == "auto" else source
     dialect = registry.dialect(name)
     ask = dialect.requests.parse(body, headers=headers)
     if stream is not None and dialect.model_in_path:

@@ -35,7 +35,7 @@ from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.store import MemoryStore
 from dragoman.upstream.configured_options import configured
 from dragoman.upstream.destinations import Destination, Routes
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 _JSON = "application/json"
 
@@ -151,7 +151,7 @@ class Interpreter:
 
     def refused(self, sending: Sending, status: int, headers: Mapping[str, str], body: bytes) -> Sending | Told:
         """The provider said no: the same question with a fact corrected, or its words in the SDK's dialect."""
-        failure = read_failure(status, headers, body, sending.destination.provider)
+        failure = parse_failure(status, headers, body, sending.destination.provider)
         learnt = learn(failure, sending.target.facts, sending.adapted.conversation)
         if learnt is None or len(sending.lessons) >= MAX_LESSONS:
             return _refusal(sending.ask.dialect, failure, sending.answering, sending)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.upstream.transport import TimedOut, TooLarge, TransportFailure
 from dragoman.upstream.transport.incoming import Incoming
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 ERROR_LIMIT = 1024 * 1024
 UNREADABLE = "Unable to read error response from provider"
@@ -29,5 +29,5 @@ async def refusal(incoming: Incoming, provider: str) -> Failure:
         body = await incoming.read(ERROR_LIMIT)
     except TransportFailure:
         await incoming.close()
-        return read_failure(incoming.status, headers, UNREADABLE.encode(), provider)
-    return read_failure(incoming.status, headers, body, provider)
+        return parse_failure(incoming.status, headers, UNREADABLE.encode(), provider)
+    return parse_failure(incoming.status, headers, body, provider)
