@@ -23,7 +23,7 @@ from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
 from dragoman.errors import DragomanError
 from dragoman.rules.schema import FORMS, compile_schema
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 TARGETS = (
@@ -245,7 +245,7 @@ class Fuzzer:
             b'{"error":{"message":"no","type":"t","code":400,"metadata":{"raw":"{\\"error\\":{\\"message\\":\\"x\\"}}"}}}'
         )
         self.last = body
-        read_failure(
+        parse_failure(
             self.random.choice([0, 200, 400, 429, 500]), {"retry-after": self.random.choice(["1", "x", "-1", ""])}, body
         )
 

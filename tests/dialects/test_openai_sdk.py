@@ -17,7 +17,7 @@ from dragoman.dialects.openai_chat import errors as chat_errors
 from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
 from dragoman.dialects.openai_responses import errors as responses_errors
 from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 CHAT, RESPONSES = "openai-chat", "openai-responses"
 RENDERERS = {CHAT: ChatStreamRenderer, RESPONSES: ResponsesStreamRenderer}
@@ -83,7 +83,7 @@ def test_every_recorded_error_is_raised_as_its_exception(server: Loopback, diale
         if response["status"] < 400:
             continue
         body = response["body"] if isinstance(response["body"], str) else orjson.dumps(response["body"]).decode()
-        failure = read_failure(response["status"], response["headers"], body.encode())
+        failure = parse_failure(response["status"], response["headers"], body.encode())
         server.serve(*_swapped(ERRORS[dialect].render_error(failure, ASKED)))
         with pytest.raises(EXCEPTIONS[failure.kind]) as raised:
             ask(server, dialect)
@@ -108,7 +108,7 @@ def test_E13_an_error_in_a_stream_is_raised(server: Loopback, dialect: str) -> N
 
 
 def test_D12_a_context_length_error_has_the_numbers_in_the_clients_words() -> None:
-    failure = read_failure(400, {}, b'{"type":"error","error":{"type":"invalid_request_error",'
+    failure = parse_failure(400, {}, b'{"type":"error","error":{"type":"invalid_request_error",'
                            b'"message":"prompt is too long: 213462 tokens > 200000 maximum"}}')  # fmt: skip
     status, _, body = chat_errors.render_error(failure, ASKED)
     error = orjson.loads(body)["error"]

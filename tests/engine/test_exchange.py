@@ -11,7 +11,7 @@ import pytest
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Opaque, Origin
-from dragoman.dialects.answering import AnswerContext
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import choose, read
 from dragoman.engine.attempts import MAX_CORRECTIONS, Policy
 from dragoman.engine.compile_options import CallerOptions

@@ -14,7 +14,7 @@ from tests.strategies import request
 from tests.targets import SEEDS, TARGETS, signer, split
 
 from dragoman.engine.adapt import BUILTIN, adapt
-from dragoman.wire.json_reader import members
+from dragoman.wire.json_reader import split_members
 
 OWN = {
     ("openai", "openai-chat"): "openai",
@@ -96,7 +96,7 @@ def test_where_only_the_model_differs_every_other_member_is_the_same_text(target
         adapted = adapt(body, source=dialect, target=target)
         if adapted.changes:
             continue
-        before, after = members(body), members(adapted.body)
+        before, after = split_members(body), split_members(adapted.body)
         assert list(after) == list(before)
         assert {key: bytes(value) for key, value in after.items() if key != "model"} == {
             key: bytes(value) for key, value in before.items() if key != "model"

@@ -14,7 +14,7 @@ from tests.targets import SEEDS, TARGETS, signer
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
 from dragoman.engine.adapt import Adapted, adapt, read
-from dragoman.wire.json_reader import items, members
+from dragoman.wire.json_reader import split_items, split_members
 
 MORE: dict[str, list[dict[str, Any]]] = {
     "openai-chat": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
@@ -65,9 +65,9 @@ def ends_with_user(messages: tuple[Message, ...]) -> bool:
 
 def changed(before: bytes, after: bytes) -> list[tuple[bytes, bytes]]:
     """What was written otherwise the second time, byte by byte: but the output's last turn and cache hints."""
-    first, second = members(before), members(after)
+    first, second = split_members(before), split_members(after)
     name = next(name for name in LISTS.values() if name in first)
-    pairs = zip(_stable(first[name]), items(second[name]), strict=False)
+    pairs = zip(_stable(first[name]), split_items(second[name]), strict=False)
     tops = ((first.get(key, b""), second.get(key, b"")) for key in ("system", "systemInstruction", "tools"))
     return [(one, other) for one, other in map(_plain, (*pairs, *tops)) if one != other]
 
@@ -82,7 +82,7 @@ _HINT = re.compile(rb',"cache_control":\{[^}]*\}')
 
 def _stable(raw: Raw) -> list[Raw]:
     """The items less the last turn: those of one side at the end."""
-    found = list(items(raw))
+    found = list(split_items(raw))
     sides = [_side(item) for item in found]
     while sides and sides[-1] == _side(found[-1]):
         sides.pop()

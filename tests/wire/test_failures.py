@@ -11,7 +11,7 @@ import pytest
 from tests.corpus import exchanges
 
 from dragoman.conversation.failures import FailureKind as Kind
-from dragoman.wire.error_bodies import UNREADABLE, read_failure
+from dragoman.wire.error_bodies import UNREADABLE, parse_failure
 
 # Every recorded refusal by its id; those that are not named are bad requests.
 RECORDED = {
@@ -56,7 +56,7 @@ def test_every_recorded_refusal_is_the_kind_it_is() -> None:
     for exchange in exchanges("errors.jsonl"):
         response = exchange["response"]
         body = response["body"] if isinstance(response["body"], str) else json.dumps(response["body"])
-        failure = read_failure(response["status"], response["headers"], body.encode())
+        failure = parse_failure(response["status"], response["headers"], body.encode())
         if response["status"] >= 400:
             assert failure.kind is kinds.get(exchange["id"], Kind.BAD_REQUEST), (exchange["id"], failure)
             assert failure.message in body.encode().decode("unicode_escape", "replace") or failure.message in body
@@ -97,14 +97,14 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("name", "body"), MESSAGES, ids=[row[0] for row in MESSAGES])
 def test_the_innermost_words_are_kept(name: str, body: bytes) -> None:
-    failure = read_failure(400, {}, body)
+    failure = parse_failure(400, {}, body)
     assert failure.message.removeprefix("body.x: ") == "the very words"
     assert failure.raw == body
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b"   "])
 def test_E5_nothing_to_read_has_a_text_too(body: bytes) -> None:
-    assert read_failure(500, {}, body).message in (UNREADABLE, body.decode())
+    assert parse_failure(500, {}, body).message in (UNREADABLE, body.decode())
 
 
 KINDS = [
@@ -159,7 +159,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("status", "headers", "body", "kind"), KINDS)
 def test_kinds(status: int, headers: dict[str, str], body: bytes, kind: Kind) -> None:
-    assert read_failure(status, headers, body).kind is kind
+    assert parse_failure(status, headers, body).kind is kind
 
 
 CONTEXT = [
@@ -195,13 +195,13 @@ CONTEXT = [
 
 @pytest.mark.parametrize(("message", "tokens", "limit"), CONTEXT)
 def test_D12_a_context_that_is_too_long_and_its_numbers(message: str, tokens: int | None, limit: int | None) -> None:
-    failure = read_failure(400, {}, wrapped(message=message))
+    failure = parse_failure(400, {}, wrapped(message=message))
     assert (failure.kind, failure.tokens, failure.limit) == (Kind.CONTEXT_LENGTH, tokens, limit)
 
 
 def test_a_rate_limit_that_speaks_of_tokens_is_no_context_length() -> None:
     message = "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000."
-    assert read_failure(429, {}, wrapped(message=message, code="rate_limit_exceeded")).kind is Kind.RATE_LIMIT
+    assert parse_failure(429, {}, wrapped(message=message, code="rate_limit_exceeded")).kind is Kind.RATE_LIMIT
 
 
 WAITS = [
@@ -221,12 +221,12 @@ WAITS = [
 
 @pytest.mark.parametrize(("headers", "message", "seconds"), WAITS)
 def test_how_long_to_wait(headers: dict[str, str], message: str, seconds: float | None) -> None:
-    assert read_failure(429, headers, wrapped(message=message)).retry_after == seconds
+    assert parse_failure(429, headers, wrapped(message=message)).retry_after == seconds
 
 
 def test_a_wait_in_the_details() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
-    failure = read_failure(429, {}, wrapped(message="x", status="RESOURCE_EXHAUSTED", details=details))
+    failure = parse_failure(429, {}, wrapped(message="x", status="RESOURCE_EXHAUSTED", details=details))
     assert failure.retry_after == 34.4
 
 
@@ -241,4 +241,4 @@ def test_a_wait_in_the_details() -> None:
     ],
 )
 def test_garbage_is_a_failure_too(body: bytes) -> None:
-    assert read_failure(500, {}, body).kind is Kind.SERVER
+    assert parse_failure(500, {}, body).kind is Kind.SERVER

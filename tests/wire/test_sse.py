@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.wire.ndjson import NdjsonDecoder, line
-from dragoman.wire.sse import DONE_FRAME, Frame, SseDecoder, data_frame, event_frame
+from dragoman.wire.sse import DONE_FRAME, Frame, SseDecoder, render_data_frame, render_event_frame
 
 STREAMS = [
     ("one frame", b"data: x\n\n", [("", "x")]),
@@ -99,7 +99,7 @@ def test_a_plain_body_is_kept_aside() -> None:
 
 
 def test_frames_are_written_as_they_are_read() -> None:
-    wire = data_frame(b'{"a":1}') + event_frame(b"ping", b"{}") + DONE_FRAME
+    wire = render_data_frame(b'{"a":1}') + render_event_frame(b"ping", b"{}") + DONE_FRAME
     assert frames(wire, 5) == [Frame(b"", b'{"a":1}'), Frame(b"ping", b"{}"), Frame(b"", b"[DONE]")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dragoman.wire.surrogates import Torn, marked
+from dragoman.wire.surrogates import SurrogateJoiner, mark_surrogates
 
 HIGH, LOW = b"\\ud83c", b"\\udf0d"
 
@@ -23,18 +23,18 @@ HIGH, LOW = b"\\ud83c", b"\\udf0d"
     ],
 )
 def test_halves_find_each_other(deltas: list[bytes], text: str) -> None:
-    torn: Torn[str] = Torn()
-    pieces = [torn.mend("t", marked(delta)) for delta in deltas]
+    joiner: SurrogateJoiner[str] = SurrogateJoiner()
+    pieces = [joiner.join("t", mark_surrogates(delta)) for delta in deltas]
     assert "".join(map(msgspec.json.decode, pieces)) == text
 
 
 def test_a_marked_frame_can_be_decoded() -> None:
     frame = b'{"a":"' + HIGH + b'","b":["' + LOW + b'"],"c":"\\n\\\\ud83c"}'
-    assert msgspec.json.decode(marked(frame))["c"] == "\n\\ud83c"
+    assert msgspec.json.decode(mark_surrogates(frame))["c"] == "\n\\ud83c"
 
 
 def test_texts_do_not_mix() -> None:
-    torn: Torn[str] = Torn()
-    torn.mend("one", marked(b'"' + HIGH + b'"'))
-    assert torn.mend("two", marked(b'"' + LOW + b'"')) == b'"\\ufffd"'
-    assert list(torn.leftovers()) == ["one"]
+    joiner: SurrogateJoiner[str] = SurrogateJoiner()
+    joiner.join("one", mark_surrogates(b'"' + HIGH + b'"'))
+    assert joiner.join("two", mark_surrogates(b'"' + LOW + b'"')) == b'"\\ufffd"'
+    assert list(joiner.leftovers()) == ["one"]

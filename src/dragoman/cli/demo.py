@@ -175,10 +175,10 @@ def _post(root: str, path: str, body: bytes) -> tuple[int, bytes, dict[str, str]
 
 def _summary(status: int, body: bytes) -> str:
     """The message of a refusal or the text of an answer, in any dialect, in one line."""
-    from dragoman.wire.error_bodies import read_failure
+    from dragoman.wire.error_bodies import parse_failure
 
     if status >= 400:
-        return _one_line(read_failure(status, {}, body).message)
+        return _one_line(parse_failure(status, {}, body).message)
     return _one_line(" ".join(_texts(msgspec.json.decode(body))))
 
 

@@ -14,7 +14,7 @@ from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
 from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 from dragoman.errors import OptionError
 from dragoman.profiles.profile import Profile
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 _EMULATOR_BY_PROFILE = {
     "anthropic-compatible": "anthropic",
@@ -77,4 +77,4 @@ def _emulator(name: str) -> EmulatedProvider:
 
 def _error_message(body: Any) -> str:
     raw = body.encode() if isinstance(body, str) else msgspec.json.encode(body)
-    return read_failure(400, {}, raw).message
+    return parse_failure(400, {}, raw).message

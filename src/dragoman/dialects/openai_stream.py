@@ -30,7 +30,7 @@ class OpenAiStreamParser(Generic[Answer]):
 
     def __init__(self, answer: Answer) -> None:
         self.skipped = 0
-        self._decoder = SseDecoder(joint=b" ")
+        self._decoder = SseDecoder(line_separator=b" ")
         self._answer = answer
 
     def feed(self, data: bytes) -> list[Event]:

@@ -19,7 +19,7 @@ from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.raw_json import encode
 from dragoman.errors import Unrepresentable
-from dragoman.wire.json_reader import items, member_head, render_object
+from dragoman.wire.json_reader import member_head, render_object, split_items
 
 Pieces = list[bytes | Raw]
 """Fragments of JSON text, joined once at the end."""
@@ -128,7 +128,7 @@ def _amend_list(layout: BodyLayout, ask: Ask, conversation: Conversation) -> byt
 
 def _wire_items(raw: bytes | Raw) -> list[Raw]:
     text = bytes(raw)
-    return items(text) if text[:1] == b"[" else [Raw(text)]
+    return split_items(text) if text[:1] == b"[" else [Raw(text)]
 
 
 def _groups(messages: tuple[Message, ...]) -> Mapping[int, list[Message]]:

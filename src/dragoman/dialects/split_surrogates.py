@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
-from dragoman.wire.surrogates import REPLACEMENT, Torn, marked
+from dragoman.wire.surrogates import REPLACEMENT, SurrogateJoiner, mark_surrogates
 
 _DELTAS: frozenset[type[Any]] = frozenset({TextDelta, ReasoningDelta, RefusalDelta, CallDelta})
 
@@ -19,11 +19,11 @@ class TornDeltas:
 
     def __init__(self) -> None:
         self.found = False
-        self._torn: Torn[tuple[type[Any], int, int]] = Torn()
+        self._torn: SurrogateJoiner[tuple[type[Any], int, int]] = SurrogateJoiner()
 
     def mark(self, frame: bytes) -> bytes:
         """The frame in a form that can be decoded."""
-        hidden = marked(frame)
+        hidden = mark_surrogates(frame)
         self.found = self.found or hidden != frame
         return hidden
 
@@ -31,7 +31,7 @@ class TornDeltas:
         for place in range(start, len(out)):
             event: Any = out[place]
             if type(event) in _DELTAS:
-                literal = self._torn.mend((type(event), event.choice, event.part), event.literal)
+                literal = self._torn.join((type(event), event.choice, event.part), event.literal)
                 out[place] = msgspec.structs.replace(event, literal=literal)
 
     def tell_leftovers(self, out: list[Event]) -> None:

@@ -30,7 +30,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.refused_setting import STATEFUL
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, KEEP, Rule
-from dragoman.wire.json_reader import members, readable
+from dragoman.wire.json_reader import readable, split_members
 
 if TYPE_CHECKING:
     from dragoman.engine.answer import Answer, AnswerStream
@@ -157,7 +157,7 @@ def read(
 ) -> Ask:
     """A request as an Ask. Raises MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
-    name = registry.recognise(members(readable(body)[0])) if source == "auto" else source
+    name = registry.recognise(split_members(readable(body)[0])) if source == "auto" else source
     dialect = registry.dialect(name)
     ask = dialect.requests.parse(body, headers=headers)
     if stream is not None and dialect.model_in_path:
@@ -260,7 +260,7 @@ def _empty(ask: Ask) -> MalformedRequest:
     message = Message(Role.USER, (Text(b'"Hello"'),), at=0)
     example = codec.render(Conversation((message,)), RenderOptions(ask.model or "", False))
     field = codec.locate(message, None).split("/")[1]
-    shown = bytes(members(example)[field]).decode()
+    shown = bytes(split_members(example)[field]).decode()
     return MalformedRequest(f'"{field}" has no message', at=f"/{field}", hint=f'send at least one: "{field}": {shown}')
 
 

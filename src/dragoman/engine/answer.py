@@ -27,7 +27,7 @@ from dragoman.engine.client_failures import render_failure, with_numbers
 from dragoman.engine.reasoning_restore import Kept, keeps
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.translation import Translation
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 JSON = "application/json"
 
@@ -136,7 +136,7 @@ def answer_to(adapted: Adapted, body: bytes, status: int, headers: Mapping[str, 
     """A provider's whole answer, read and written again in the client's dialect."""
     context = context_of(adapted, id, created)
     if not 200 <= status < 300:
-        return _refused(adapted, body, read_failure(status, headers, body, adapted.facts.provider), context)
+        return _refused(adapted, body, parse_failure(status, headers, body, adapted.facts.provider), context)
     translation = translation_of(adapted, context)
     text = translation.whole(body)
     if translation.failure is not None:

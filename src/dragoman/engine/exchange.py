@@ -54,7 +54,7 @@ from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.translation import Translation
 from dragoman.errors import RequestError
 from dragoman.profiles.profile import Layer, Target, patched
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 __all__ = ["Exchange", "compile_offline"]
 
@@ -183,7 +183,9 @@ class Exchange(Generic[D]):
         """The whole body of the answer, or of a refusal."""
         translation = self._translation
         if translation is None:
-            return self._failed(read_failure(self._status, dict(self._headers), data, self._visit.destination.provider))
+            return self._failed(
+                parse_failure(self._status, dict(self._headers), data, self._visit.destination.provider)
+            )
         answer = translation.whole(data)
         if translation.failure is not None:
             return self._failed(translation.failure)

@@ -30,7 +30,7 @@ _NEVER_CONTEXT = frozenset({401, 402, 403, 404, 429})
 _decode = msgspec.json.decode
 
 
-def read_failure(status: int, headers: Mapping[str, str], body: bytes, provider: str = "") -> Failure:
+def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider: str = "") -> Failure:
     """The failure in an answer. `status` 200 or 0 means an error inside a stream."""
     lowered = {name.lower(): value for name, value in headers.items()}
     parser = _ErrorParser()

@@ -47,7 +47,7 @@ def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
         _check_utf8(body)
     if _SURROGATE.search(body) is None or not any(suspect.search(body) for suspect in _SUSPECTS):
         return body, ()
-    repaired = mend_surrogates(body)
+    repaired = replace_lone_surrogates(body)
     return (body, ()) if repaired == body else (repaired, ("replaced half of a surrogate pair by U+FFFD",))
 
 
@@ -60,7 +60,7 @@ def _check_utf8(body: bytes) -> None:
         ) from None
 
 
-def mend_surrogates(text: bytes) -> bytes:
+def replace_lone_surrogates(text: bytes) -> bytes:
     r"""The JSON text with U+FFFD for every `\ud800`-like escape without a partner."""
     out: list[bytes] = []
     position = 0
@@ -88,7 +88,7 @@ def _is_low(escape: bytes) -> bool:
     return _is_surrogate(escape) and escape[:1] == b"\\" and escape[3:4] in b"cdefCDEF"
 
 
-def members(body: bytes | Raw, at: str = "") -> dict[str, Raw]:
+def split_members(body: bytes | Raw, at: str = "") -> dict[str, Raw]:
     """The members of an object as raw JSON, in their order."""
     try:
         return _members(body)
@@ -98,7 +98,7 @@ def members(body: bytes | Raw, at: str = "") -> dict[str, Raw]:
         raise too_deep(at) from None
 
 
-def items(body: bytes | Raw, at: str = "") -> list[Raw]:
+def split_items(body: bytes | Raw, at: str = "") -> list[Raw]:
     """The items of a list as raw JSON."""
     try:
         return _items(body)

@@ -36,8 +36,8 @@ class SseDecoder:
 
     It holds only the unfinished line and the unfinished frame. If these exceed the limit, it sets `overflowed`, drops
     them, and ignores all further input. `stray` is text outside of any frame: a server may answer a stream request with
-    a plain body. `joint` separates the lines of one frame's data. A space is enough for JSON, and the result can be put
-    into a frame again.
+    a plain body. `line_separator` separates the lines of one frame's data. A space is enough for JSON, and the result
+    can be put into a frame again.
     """
 
     __slots__ = (
@@ -54,9 +54,9 @@ class SseDecoder:
         "stray",
     )
 
-    def __init__(self, limit: int = LIMIT, joint: bytes = b"\n") -> None:
+    def __init__(self, limit: int = LIMIT, line_separator: bytes = b"\n") -> None:
         self.limit = limit
-        self._separator = joint
+        self._separator = line_separator
         self.overflowed = False
         self.stray = bytearray()
         self._tail = bytearray()
@@ -199,11 +199,11 @@ def one_line(json: bytes) -> bytes:
     return json.translate(_TO_BLANKS) if b"\n" in json or b"\r" in json else json
 
 
-def data_frame(json: bytes) -> bytes:
+def render_data_frame(json: bytes) -> bytes:
     """A frame without an event name."""
     return b"data: " + json + b"\n\n"
 
 
-def event_frame(name: bytes, json: bytes) -> bytes:
+def render_event_frame(name: bytes, json: bytes) -> bytes:
     """A frame with an event name."""
     return b"event: " + name + b"\ndata: " + json + b"\n\n"

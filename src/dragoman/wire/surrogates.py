@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from dragoman.wire.json_reader import mend_surrogates
+from dragoman.wire.json_reader import replace_lone_surrogates
 
 Key = TypeVar("Key")
 
@@ -21,12 +21,12 @@ _MARKED = re.compile(rb"\\u0001([dD][89a-fA-F][0-9a-fA-F]{2})")
 _LAST_HIGH = re.compile(rb'(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})"\Z')
 
 
-def marked(frame: bytes) -> bytes:
+def mark_surrogates(frame: bytes) -> bytes:
     """The frame with a control character in each surrogate escape, so that a decoder accepts it."""
     return _ESCAPE.sub(lambda found: b"\\u0001" + found[1] if found[1] else found[0], frame)
 
 
-class Torn(Generic[Key]):
+class SurrogateJoiner(Generic[Key]):
     """First halves that wait for their partner, by the text they belong to."""
 
     __slots__ = ("_waiting",)
@@ -34,14 +34,14 @@ class Torn(Generic[Key]):
     def __init__(self) -> None:
         self._waiting: dict[Key, bytes] = {}
 
-    def mend(self, key: Key, literal: bytes) -> bytes:
+    def join(self, key: Key, literal: bytes) -> bytes:
         """The literal without marks. A first half at its end is kept for the next one."""
         literal = b'"' + self._waiting.pop(key, b"") + _MARKED.sub(rb"\\u\1", literal)[1:]
         last = _LAST_HIGH.search(literal)
         if last is not None:
             self._waiting[key] = last[1]
             literal = literal[: last.start(1)] + b'"'
-        return mend_surrogates(literal)
+        return replace_lone_surrogates(literal)
 
     def leftovers(self) -> Iterator[Key]:
         """The texts that end with half a pair."""

@@ -12,7 +12,7 @@ from dragoman.dialects.anthropic import ORIGIN
 from dragoman.dialects.anthropic.answer_events import AT_THE_END, AnthropicAnswerParser
 from dragoman.dialects.anthropic.errors import parse_error
 from dragoman.dialects.raw_json import decode_items, decode_members
-from dragoman.wire.json_reader import mend_surrogates
+from dragoman.wire.json_reader import replace_lone_surrogates
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
@@ -42,4 +42,4 @@ def _readable(body: bytes) -> dict[str, Raw]:
     try:
         return decode_members(body)
     except msgspec.DecodeError:
-        return decode_members(mend_surrogates(body))
+        return decode_members(replace_lone_surrogates(body))

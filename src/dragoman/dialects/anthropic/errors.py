@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.raw_json import encode
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.AUTH: (401, "authentication_error"),
@@ -32,7 +32,7 @@ _TOO_LONG = "prompt is too long"
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """A refusal, or an error told in a stream (status 200), as a failure."""
-    return read_failure(status, headers, body, "anthropic")
+    return parse_failure(status, headers, body, "anthropic")
 
 
 def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:

@@ -33,7 +33,7 @@ from dragoman.dialects.anthropic.block_builder import NOTHING
 from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, state
 from dragoman.dialects.raw_json import ABSENT
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import items, members, salvage
+from dragoman.wire.json_reader import salvage, split_items, split_members
 
 
 class AnthropicWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -72,7 +72,7 @@ def parse_messages(raw: bytes | Raw) -> list[Message]:
     try:
         wire = _messages(raw)
     except msgspec.DecodeError:
-        for index, item in enumerate(items(raw, "/messages")):
+        for index, item in enumerate(split_items(raw, "/messages")):
             salvaged = salvage(item, _message, f"/messages/{index}")
             extras = extras_of(NAME, salvaged.extras.get("$", {}))
             _parse_message(salvaged.value, index, extras, found)
@@ -130,10 +130,10 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     try:
         wire = _blocks(raw)
     except msgspec.DecodeError:
-        return tuple([_parse_raw(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
+        return tuple([_parse_raw(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(raw, at))])
     parts = [_parse_block(block, f"{at}/{index}", None) for index, block in enumerate(wire)]
     if None in parts:
-        raws = items(raw, at)
+        raws = split_items(raw, at)
         parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
     return _hung_back(parts)  # type: ignore[arg-type]
 
@@ -256,7 +256,7 @@ def _parse_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, e
 def _source(raw: bytes) -> Inline | Remote | Stored | Plain | None:
     if raw[:1] != b"{":
         return None
-    wire = members(raw)
+    wire = split_members(raw)
     plain: dict[str, Any] = {key: bytes(value) for key, value in wire.items()}
     match plain:
         case {"type": b'"base64"', "media_type": media_type, "data": data, **rest} if not rest:

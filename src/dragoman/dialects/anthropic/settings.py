@@ -34,7 +34,7 @@ from dragoman.dialects.top_level import (
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, render_object
+from dragoman.wire.json_reader import render_object, split_items, split_members
 
 PLAIN: PlainMembers = {
     "max_tokens": ("max_tokens", decode_whole),
@@ -79,14 +79,14 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
 
 
 def _parse_stop(raw: bytes) -> ParsedMember:
-    texts = tuple(bytes(item) for item in items(raw, "/stop_sequences"))
+    texts = tuple(bytes(item) for item in split_items(raw, "/stop_sequences"))
     if any(text[:1] != b'"' for text in texts):
         raise MalformedRequest("a stop sequence that is not a string", at="/stop_sequences")
     return {"stop": texts}, {}
 
 
 def _parse_thinking(raw: bytes) -> ParsedMember:
-    wire = members(raw, "/thinking")
+    wire = split_members(raw, "/thinking")
     kind = unquote(bytes(wire.pop("type")))
     content: dict[str, Any] = {"on": kind != "disabled"}
     if kind == "adaptive":
@@ -99,14 +99,14 @@ def _parse_thinking(raw: bytes) -> ParsedMember:
 
 
 def _parse_output(raw: bytes) -> ParsedMember:
-    wire = members(raw, "/output_config")
+    wire = split_members(raw, "/output_config")
     content: dict[str, Any] = {}
     effort = wire.pop("effort", None)
     if effort is not None and bytes(effort) != b"null":
         content["effort"] = Effort(unquote(bytes(effort)))
     form = wire.pop("format", None)
     if form is not None and bytes(form) != b"null":
-        content["response_format"] = _format(members(form, "/output_config/format"))
+        content["response_format"] = _format(split_members(form, "/output_config/format"))
     return content, {key: bytes(value) for key, value in wire.items()}
 
 
@@ -137,7 +137,7 @@ _KINDS = {mode: kind for kind, mode in _MODES.items()}
 
 
 def _parse_metadata(raw: bytes) -> ParsedMember:
-    wire = members(raw, "/metadata")
+    wire = split_members(raw, "/metadata")
     content: dict[str, Any] = {}
     user = wire.pop("user_id", None)
     if user is not None and bytes(user)[:1] == b'"':

@@ -40,7 +40,7 @@ class AnthropicStreamParser:
     __slots__ = ("_answer", "_framed", "_frames", "_seed", "_torn", "skipped")
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
-        self._frames = SseDecoder(joint=b" ")
+        self._frames = SseDecoder(line_separator=b" ")
         self._answer = AnthropicAnswerParser(origin or ORIGIN, seed)
         self._torn = TornDeltas()
         self._seed = seed

@@ -16,7 +16,7 @@ from dragoman.dialects.anthropic.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ownership import own_fields
 from dragoman.wire.json_reader import render_object
-from dragoman.wire.sse import event_frame
+from dragoman.wire.sse import render_event_frame
 
 
 class AnthropicStreamRenderer(BlockBuilder):
@@ -76,7 +76,7 @@ class AnthropicStreamRenderer(BlockBuilder):
             **own_fields(event.extras, NAME),
         }
         frame = b'{"type":"message_start","message":' + render_object(message) + b"}"
-        self._out.append(event_frame(b"message_start", frame))
+        self._out.append(render_event_frame(b"message_start", frame))
 
     def open_block(self, kind: bytes, block: Json) -> None:
         if not self._begun:
@@ -84,7 +84,7 @@ class AnthropicStreamRenderer(BlockBuilder):
             self._render_start()
         self._index += 1
         frame = b'{"type":"content_block_start","index":%d,"content_block":%b}' % (self._index, block)
-        self._out.append(event_frame(b"content_block_start", frame))
+        self._out.append(render_event_frame(b"content_block_start", frame))
         self._head = _HEADS.get(kind, b"") % self._index if kind else b""
 
     def append(self, kind: bytes, literal: bytes) -> None:
@@ -98,10 +98,12 @@ class AnthropicStreamRenderer(BlockBuilder):
 
     def _render_delta(self, delta: bytes) -> None:
         frame = b'{"type":"content_block_delta","index":%d,"delta":%b}' % (self._index, delta)
-        self._out.append(event_frame(b"content_block_delta", frame))
+        self._out.append(render_event_frame(b"content_block_delta", frame))
 
     def shut_block(self) -> None:
-        self._out.append(event_frame(b"content_block_stop", b'{"type":"content_block_stop","index":%d}' % self._index))
+        self._out.append(
+            render_event_frame(b"content_block_stop", b'{"type":"content_block_stop","index":%d}' % self._index)
+        )
 
     def finish(self) -> None:
         if not self._begun:
@@ -112,11 +114,11 @@ class AnthropicStreamRenderer(BlockBuilder):
         frame = render_object(
             {"type": b'"message_delta"', "delta": render_object(fields), "usage": render_usage(self.usage), **outer}
         )
-        self._out.append(event_frame(b"message_delta", frame))
-        self._out.append(event_frame(b"message_stop", b'{"type":"message_stop"}'))
+        self._out.append(render_event_frame(b"message_delta", frame))
+        self._out.append(render_event_frame(b"message_stop", b'{"type":"message_stop"}'))
 
     def fail(self, failure: Failure) -> None:
-        self._out.append(event_frame(b"error", error_body(failure, self._answering)[1]))
+        self._out.append(render_event_frame(b"error", error_body(failure, self._answering)[1]))
 
 
 _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%%d,"delta":{"type":"%b","%b":'

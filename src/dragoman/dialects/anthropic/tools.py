@@ -14,19 +14,19 @@ from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
 from dragoman.dialects.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, render_object
+from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
 def parse_tools(raw: bytes) -> tuple[Tools, bool]:
     """The tools, and whether the client sent an empty list."""
     if raw in (b"", b"null"):
         return (), False
-    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
+    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(split_items(raw, "/tools"))])
     return tools, not tools
 
 
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
-    wire = members(raw, f"/tools/{at}")
+    wire = split_members(raw, f"/tools/{at}")
     kind = bytes(wire.pop("type", Raw(b'"custom"')))
     if kind not in (b'"custom"', b"null"):
         return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)

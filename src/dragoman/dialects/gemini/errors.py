@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.raw_json import encode
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.AUTH: (401, "UNAUTHENTICATED"),
@@ -35,7 +35,7 @@ _TOO_LONG = "The input token count"
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """A refusal, or an error told in a stream (status 200), as a failure."""
-    return read_failure(status, headers, body, "gemini")
+    return parse_failure(status, headers, body, "gemini")
 
 
 def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:

@@ -36,7 +36,7 @@ from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.parsing import extras_of, made_id, state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import items, members, salvage
+from dragoman.wire.json_reader import salvage, split_items, split_members
 
 NO_ID = "no-id"
 """How a call or a result is spelled that came without an id: its id is one that we made up."""
@@ -94,7 +94,7 @@ def parse_messages(raw: bytes | Raw) -> list[Message]:
     try:
         wire = _contents(raw)
     except msgspec.DecodeError:
-        for index, item in enumerate(items(raw, "/contents")):
+        for index, item in enumerate(split_items(raw, "/contents")):
             salvaged = salvage(item, _content, f"/contents/{index}")
             parser.parse(salvaged.value, _named(salvaged.extras.get("$", {})))
         return parser.messages()
@@ -202,11 +202,11 @@ class GeminiContentParser:
         try:
             wire = _parts(raw)
         except msgspec.DecodeError:
-            return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(items(raw, at))])
+            return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(split_items(raw, at))])
         found = [self._part(part, _NO_FIELDS, at, index) for index, part in enumerate(wire)]
         if None not in found:
             return _gathered(found)  # type: ignore[arg-type]
-        raws = items(raw, at)
+        raws = split_items(raw, at)
         return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(found)])
 
     def _salvaged(self, raw: bytes, at: str, index: int) -> Part:
@@ -338,7 +338,7 @@ def _beside(thought: bool | None, signature: bytes, fields: Fields) -> dict[str,
 
 
 def _opaque(raw: bytes) -> Opaque:
-    names = [camel(key) for key in members(raw)]
+    names = [camel(key) for key in split_members(raw)]
     kind = next((name for name in names if name not in _BESIDE), "")
     return Opaque(kind=kind, json=raw, origin=ORIGIN)
 
@@ -385,7 +385,7 @@ def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
     """
     if raw in NOTHING:
         return (), False
-    found = members(raw)
+    found = split_members(raw)
     if not found:
         return (), False
     if len(found) == 1:
@@ -393,7 +393,7 @@ def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
         if key in ("output", "error") and text[:1] == b'"':
             return (Text(text),), key == "error"
         if key in ("outputs", "errors") and text[:1] == b"[":
-            texts = [bytes(item) for item in items(value)]
+            texts = [bytes(item) for item in split_items(value)]
             if len(texts) > 1 and all(item[:1] == b'"' for item in texts):
                 return tuple([Text(item) for item in texts]), key == "errors"
     return (Text(quote(raw.decode())),), False
@@ -405,7 +405,7 @@ Source = tuple[MediaKind, Inline | Remote | Stored, dict[str, Json]]
 def _media(raw: bytes, parse: Any, beside: Mapping[str, Json]) -> Media | None:
     if raw[:1] != b"{":
         return None
-    wire = {camel(key): bytes(value) for key, value in members(raw).items() if bytes(value) != b"null"}
+    wire = {camel(key): bytes(value) for key, value in split_members(raw).items() if bytes(value) != b"null"}
     title = wire.pop("displayName", b"")
     found: Source | None = parse(wire)
     if found is None:

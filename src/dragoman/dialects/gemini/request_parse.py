@@ -13,7 +13,7 @@ from dragoman.dialects.gemini.message_parse import parse_messages, parse_system
 from dragoman.dialects.gemini.settings import SNAKE, parse_top_level
 from dragoman.dialects.parsing import open_body, parse_model, request_parser
 from dragoman.errors import DuplicateKey, MalformedRequest
-from dragoman.wire.json_reader import items, render_list, render_object
+from dragoman.wire.json_reader import render_list, render_object, split_items
 
 
 @request_parser
@@ -62,7 +62,7 @@ def _listed(raw: bytes) -> tuple[bytes, bool]:
         raise MalformedRequest("contents are not a list", at="/contents")
     if raw[1:64].lstrip()[:1] != b'"':
         return raw, False
-    return render_list([_content(bytes(item)) for item in items(raw, "/contents")]), True
+    return render_list([_content(bytes(item)) for item in split_items(raw, "/contents")]), True
 
 
 def _content(raw: bytes) -> bytes:

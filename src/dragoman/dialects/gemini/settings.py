@@ -39,7 +39,7 @@ from dragoman.dialects.top_level import (
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, render_object
+from dragoman.wire.json_reader import render_object, split_items
 
 _whole = msgspec.json.Decoder(int, strict=False).decode
 """Protocol buffers write large numbers as texts."""
@@ -121,7 +121,9 @@ def _parse_generation(raw: bytes) -> ParsedMember:
 
 def _stop(raw: bytes) -> tuple[bytes, ...]:
     texts = (
-        (raw,) if raw[:1] == b'"' else tuple([bytes(item) for item in items(raw, "/generationConfig/stopSequences")])
+        (raw,)
+        if raw[:1] == b'"'
+        else tuple([bytes(item) for item in split_items(raw, "/generationConfig/stopSequences")])
     )
     if any(text[:1] != b'"' for text in texts):
         raise MalformedRequest("a stop sequence that is not a string", at="/generationConfig/stopSequences")

@@ -15,7 +15,7 @@ from dragoman.dialects.gemini.json_array import ObjectDecoder
 from dragoman.dialects.parsing import FRAME_TOO_LONG
 from dragoman.dialects.raw_json import ABSENT
 from dragoman.dialects.split_surrogates import TornDeltas
-from dragoman.wire.json_reader import mend_surrogates
+from dragoman.wire.json_reader import replace_lone_surrogates
 from dragoman.wire.sse import SseDecoder, one_line
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
@@ -77,7 +77,7 @@ class GeminiStreamParser:
         if start in (b"[", b"{"):
             self._objects = ObjectDecoder()
         elif start:
-            self._frames = SseDecoder(joint=b" ")
+            self._frames = SseDecoder(line_separator=b" ")
 
     def _parse_frame(self, data: bytes, out: list[Event]) -> None:
         if self._answer.over:
@@ -96,7 +96,7 @@ class GeminiStreamParser:
             self._answer.chunk(chunk, data, out)
 
 
-def readable(data: bytes, mend: Callable[[bytes], bytes] = mend_surrogates) -> tuple[GeminiChunk | None, bytes]:
+def readable(data: bytes, mend: Callable[[bytes], bytes] = replace_lone_surrogates) -> tuple[GeminiChunk | None, bytes]:
     """The chunk, None where it cannot be read, and its text as it was read. `mend` sees to torn surrogate pairs."""
     if not data.isascii():
         data = data.decode("utf-8", "replace").encode()

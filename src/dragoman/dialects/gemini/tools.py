@@ -17,7 +17,7 @@ from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
 from dragoman.dialects.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, render_object
+from dragoman.wire.json_reader import render_object, split_items, split_members
 
 PROTO = "parameters"
 """The `schema_as` of a tool whose schema came in Gemini's own schema language."""
@@ -32,12 +32,12 @@ def several(raw: bytes, at: str) -> list[Raw]:
     """The items of a list, or the one object that stands for a list of itself."""
     if raw in (b"", b"null"):
         return []
-    return [Raw(raw)] if raw[:1] == b"{" else items(raw, at)
+    return [Raw(raw)] if raw[:1] == b"{" else split_items(raw, at)
 
 
 def named(raw: bytes | Raw, at: str) -> dict[str, bytes]:
     """The members of an object under their camelCase names. Null is absence."""
-    return {camel(key): bytes(value) for key, value in members(raw, at).items() if bytes(value) != b"null"}
+    return {camel(key): bytes(value) for key, value in split_members(raw, at).items() if bytes(value) != b"null"}
 
 
 def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
@@ -45,7 +45,7 @@ def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     found: list[Tool | NativeTool] = []
     for index, entry in enumerate(several(raw, "/tools")):
         at = f"/tools/{index}"
-        for key, value in members(entry, at).items():
+        for key, value in split_members(entry, at).items():
             text = bytes(value)
             if text == b"null":
                 continue

@@ -43,7 +43,7 @@ from dragoman.dialects.openai_chat.usage import parse_usage
 from dragoman.dialects.parsing import extras_of, link
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
 from dragoman.dialects.split_surrogates import TornDeltas
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 _QUOTE = 34
 _LIST = 91
@@ -106,7 +106,7 @@ class ChatAnswerParser:
 
     def fail(self, frame: bytes, out: list[Event]) -> None:
         self.over = True
-        out.append(Failed(read_failure(200, {}, frame)))
+        out.append(Failed(parse_failure(200, {}, frame)))
 
     def finish(self, out: list[Event]) -> None:
         """The proper end: all that waited for it."""
@@ -349,7 +349,7 @@ def _complains(frame: bytes) -> bool:
 def _breakdown(choice: OpenChoice) -> Failure:
     """What a choice that ended in an error says of it."""
     if "error" in choice.extras:
-        return read_failure(200, {}, b'{"error":' + choice.extras["error"] + b"}")
+        return parse_failure(200, {}, b'{"error":' + choice.extras["error"] + b"}")
     if choice.said == "error":
         return _STOPPED_BADLY
     return Failure(FailureKind.SERVER, f"The provider broke off: {choice.said}.", 502)

@@ -39,7 +39,7 @@ from dragoman.dialects.openai_chat.plain_messages import parse_arguments
 from dragoman.dialects.parsing import OPENAI_FILES, cache_hint, extras_of, kind_of, link, made_id, state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import items, members, render_object, salvage
+from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 
 LEGACY = "function_call"
 UNTITLED = "untitled"
@@ -119,7 +119,7 @@ def parse_messages(raw: bytes | Raw) -> tuple[Message, ...]:
 
 def _parse_salvaged(raw: bytes | Raw) -> tuple[Message, ...]:
     parser = ChatMessageParser()
-    for index, item in enumerate(items(raw, "/messages")):
+    for index, item in enumerate(split_items(raw, "/messages")):
         salvaged = salvage(item, _message, f"/messages/{index}")
         parser.parse(salvaged.value, salvaged.extras)
     return parser.messages()
@@ -214,7 +214,7 @@ class ChatMessageParser:
 
     def _reasoning(self, wire: ChatWireMessage) -> list[Part]:
         listed = bytes(wire.reasoning_details)
-        details = [_detail(bytes(item)) for item in items(listed)] if listed[:1] == b"[" else []
+        details = [_detail(bytes(item)) for item in split_items(listed)] if listed[:1] == b"[" else []
         if any(part.text is not None and _is_sealed(part) for part in details):
             # We handed these out, and the same words beside them for clients that read only a plain field.
             return [*details]
@@ -235,7 +235,7 @@ class ChatMessageParser:
             parts.append(Opaque(kind="audio", json=audio, origin=ORIGIN))
         annotations = bytes(wire.annotations)
         if annotations[:1] == b"[":
-            parts += [Citation(json=bytes(item), origin=ORIGIN) for item in items(annotations)]
+            parts += [Citation(json=bytes(item), origin=ORIGIN) for item in split_items(annotations)]
         return parts
 
     def _call(self, wire: ChatWireCall, number: int, extras: ExtraFields) -> Call:
@@ -299,7 +299,7 @@ class ChatMessageParser:
         at = f"/messages/{self._index}/content"
         if content[:1] != b"[":
             raise MalformedRequest("content is neither a string nor a list of parts", at=at)
-        return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(items(content, at))])
+        return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
 
 
 def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...], own: str = "name") -> Extras | None:
@@ -396,7 +396,7 @@ def _is_sealed(part: Reasoning) -> bool:
 
 def _detail(raw: bytes) -> Reasoning:
     """One entry of `reasoning_details`. Sealed state in it is ours, handed out before."""
-    entry = members(raw) if raw[:1] == b"{" else {}
+    entry = split_members(raw) if raw[:1] == b"{" else {}
     literal = bytes(entry.get("text") or entry.get("summary") or b"")
     text = Text(literal) if literal[:1] == b'"' else None
     for key in ("signature", "data"):

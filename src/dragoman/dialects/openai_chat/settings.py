@@ -42,7 +42,7 @@ from dragoman.dialects.top_level import (
     setting_members,
 )
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import items, members, render_object
+from dragoman.wire.json_reader import render_object, split_items, split_members
 
 PLAIN: PlainMembers = {
     "temperature": ("temperature", decode_number),
@@ -99,7 +99,7 @@ def _field_of(key: str) -> str:
 def _parse_stop(raw: bytes) -> ParsedMember:
     if raw[:1] == b'"':
         return {"stop": (raw,), "stop_listed": False}, {}
-    texts = tuple(bytes(item) for item in items(raw, "/stop"))
+    texts = tuple(bytes(item) for item in split_items(raw, "/stop"))
     if not texts:
         return {}, {"": raw}
     if any(text[:1] != b'"' for text in texts):
@@ -147,13 +147,13 @@ def _parse_legacy_choice(raw: bytes) -> ParsedMember:
 
 
 def _parse_format(raw: bytes) -> ParsedMember:
-    wire = members(raw, "/response_format")
+    wire = split_members(raw, "/response_format")
     kind = _FORMATS.get(unquote(bytes(wire["type"])))
     if kind is None or wire.keys() - {"type", "json_schema"}:
         return {}, {"": raw}
     if kind is not FormatKind.SCHEMA:
         return {"response_format": ResponseFormat(kind)}, {}
-    schema = members(wire["json_schema"], "/response_format/json_schema")
+    schema = split_members(wire["json_schema"], "/response_format/json_schema")
     if schema.keys() - {"name", "description", "schema", "strict"}:
         return {}, {"": raw}
     strict = bytes(schema.get("strict", b"null"))
@@ -183,7 +183,7 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
     raw = bytes(source["stream_options"])
     if raw[:1] != b"{":
         return False
-    return bytes(members(raw, "/stream_options").get("include_usage", b"")) == b"true"
+    return bytes(split_members(raw, "/stream_options").get("include_usage", b"")) == b"true"
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -35,7 +35,7 @@ from dragoman.dialects.openai_chat.stop_reasons import render_stop
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.ownership import own_members
-from dragoman.wire.sse import DONE_FRAME, data_frame
+from dragoman.wire.sse import DONE_FRAME, render_data_frame
 
 Place = tuple[int, int]
 
@@ -270,7 +270,7 @@ class ChatStreamRenderer:
         self._over = True
 
     def _failed(self, event: Failed) -> None:
-        self._out += (data_frame(error_body(event.failure)), DONE_FRAME)
+        self._out += (render_data_frame(error_body(event.failure)), DONE_FRAME)
         self._over = True
 
     def _nothing(self, event: Event) -> None:

@@ -17,7 +17,7 @@ from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import items, malformed, members, render_object
+from dragoman.wire.json_reader import malformed, render_object, split_items, split_members
 
 
 class _ChatToolFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ def _parse_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
     if raw[:1] != b"[":
         raise MalformedRequest("tools are not a list", at=f"/{key}")
     found: list[Tool | NativeTool] = []
-    for index, item in enumerate(items(raw, f"/{key}")):
+    for index, item in enumerate(split_items(raw, f"/{key}")):
         found += _parse_legacy(bytes(item), index) if key == "functions" else parse_tool(bytes(item), index)
     return tuple(found)
 
@@ -88,10 +88,10 @@ def parse_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
 
 
 def _parse_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
-    wire = members(raw, f"/tools/{at}")
+    wire = split_members(raw, f"/tools/{at}")
     for key in ("function_declarations", "functionDeclarations"):
         if key in wire and len(wire) == 1:
-            return [_bare(bytes(item), at, key) for item in items(wire[key], f"/tools/{at}/{key}")]
+            return [_bare(bytes(item), at, key) for item in split_items(wire[key], f"/tools/{at}/{key}")]
     kind = bytes(wire.get("type", b'""'))
     if kind == b'"function"' and "function" in wire:
         return [_with_extras(wire, at)]
@@ -103,7 +103,7 @@ def _parse_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
 
 
 def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
-    function = dict(members(wire["function"], f"/tools/{at}/function"))
+    function = dict(split_members(wire["function"], f"/tools/{at}/function"))
     known: dict[str, bytes | Raw] = {
         key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function
     }
@@ -114,7 +114,7 @@ def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
 
 
 def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
-    fields = dict(members(raw, f"/tools/{at}"))
+    fields = dict(split_members(raw, f"/tools/{at}"))
     fields.pop("type", None)
     known: dict[str, bytes | Raw] = {
         key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields
@@ -136,7 +136,7 @@ def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
 
 
 def _custom(wire: Mapping[str, Raw], at: int) -> Tool:
-    custom = members(wire["custom"], f"/tools/{at}/custom")
+    custom = split_members(wire["custom"], f"/tools/{at}/custom")
     form = custom.get("format")
     return Tool(
         unquote(bytes(custom["name"])),

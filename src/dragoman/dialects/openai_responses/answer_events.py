@@ -33,7 +33,7 @@ from dragoman.dialects.openai_responses.usage import parse_usage
 from dragoman.dialects.parsing import base62, extras_of, state
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE, text_in
 from dragoman.dialects.split_surrogates import TornDeltas
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object
 
 SUMMARY, THOUGHT = "summary", "reasoning_text"
@@ -173,7 +173,7 @@ class ResponsesAnswerParser:
 
     def _fail(self, wire: ResponsesStreamEvent | None, frame: bytes, out: list[Event]) -> None:
         self.over = True
-        out.append(Failed(read_failure(200, {}, frame)))
+        out.append(Failed(parse_failure(200, {}, frame)))
 
     def _added(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         item = present(wire.item)

@@ -28,7 +28,7 @@ from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, salvage
+from dragoman.wire.json_reader import salvage, split_items
 
 _EMPTY = (b"", b"null", b"[]")
 
@@ -61,11 +61,11 @@ def parse_content(raw: bytes, at: str) -> tuple[Part, ...]:
     try:
         wire = _parts(raw)
     except msgspec.DecodeError:
-        return tuple([_salvaged(bytes(item), f"{at}/{index}") for index, item in enumerate(items(raw, at))])
+        return tuple([_salvaged(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(raw, at))])
     parts = [_parse_part(part, None) for part in wire]
     if None not in parts:
         return tuple(parts)  # type: ignore[arg-type]
-    raws = items(raw, at)
+    raws = split_items(raw, at)
     return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)])
 
 

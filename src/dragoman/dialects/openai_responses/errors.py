@@ -8,14 +8,14 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_errors import error_object, headers_of, status_of
 from dragoman.dialects.raw_json import encode
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 
 _TOO_LONG = "exceeds the context window"
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """A refusal, or an error told in a stream (status 200), as a failure."""
-    return read_failure(status, headers, body)
+    return parse_failure(status, headers, body)
 
 
 def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:

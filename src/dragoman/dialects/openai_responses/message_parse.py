@@ -20,7 +20,7 @@ from dragoman.dialects.openai_responses.content import parse_content
 from dragoman.dialects.parsing import extras_of, made_id, state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import items, members, salvage
+from dragoman.wire.json_reader import salvage, split_items, split_members
 
 ITEM = "item."
 """Extras of an assistant's message item hang on its first part under this head: one message may hold several items."""
@@ -72,7 +72,7 @@ def parse_messages(raw: bytes) -> list[Message]:
     try:
         wire = _items(raw)
     except msgspec.DecodeError:
-        for item in items(raw, "/input"):
+        for item in split_items(raw, "/input"):
             parser.salvage(bytes(item))
         return parser.messages()
     for found in wire:
@@ -162,7 +162,7 @@ class ResponsesItemParser:
     def _opaque(self, kind: str | None) -> None:
         """An item of a kind that we do not know: a message of its own, unless it stands among calls."""
         if self._raws is None:
-            self._raws = items(self._raw, "/input")
+            self._raws = split_items(self._raw, "/input")
         part = Opaque(kind=kind or "item_reference", json=bytes(self._raws[self._index]), origin=ORIGIN)
         if self._called and self._role is ASSISTANT:
             self._parts.append(part)
@@ -296,7 +296,7 @@ def _arguments(raw: bytes) -> Json:
         return b"{}" if raw in NOTHING else raw
     text = unquote(raw).strip().encode()
     try:
-        members(text)
+        split_members(text)
     except (MalformedRequest, RecursionError):
         return raw if text else b"{}"
     return text
@@ -316,8 +316,8 @@ def _texts(raw: bytes, kind: str) -> list[bytes] | None:
     if raw[:1] != b"[":
         return None
     found: list[bytes] = []
-    for item in items(raw):
-        entry = members(item) if bytes(item)[:1] == b"{" else {}
+    for item in split_items(raw):
+        entry = split_members(item) if bytes(item)[:1] == b"{" else {}
         literal = bytes(entry.get("text", b""))
         if entry.keys() != {"type", "text"} or bytes(entry["type"]) != b'"%b"' % kind.encode() or literal[:1] != b'"':
             return None

@@ -38,7 +38,7 @@ from dragoman.dialects.top_level import (
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, render_object
+from dragoman.wire.json_reader import render_object, split_items, split_members
 
 PLAIN: PlainMembers = {
     "max_output_tokens": ("max_tokens", decode_whole),
@@ -80,7 +80,7 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
 
 
 def _given(raw: bytes) -> dict[str, bytes]:
-    return {key: bytes(value) for key, value in members(raw).items() if bytes(value) != b"null"}
+    return {key: bytes(value) for key, value in split_members(raw).items() if bytes(value) != b"null"}
 
 
 def _parse_reasoning(raw: bytes) -> ParsedMember:
@@ -157,7 +157,7 @@ def _parse_include(raw: bytes) -> ParsedMember:
     """What the answer is to include besides: log probabilities are a setting, all else is kept as it is."""
     if _LOGPROBS not in raw:
         return {}, {"": raw}
-    rest = [bytes(item) for item in items(raw, "/include") if bytes(item) != _LOGPROBS]
+    rest = [bytes(item) for item in split_items(raw, "/include") if bytes(item) != _LOGPROBS]
     return {"logprobs": True}, {"": b"[" + b",".join(rest) + b"]"} if rest else {}
 
 
@@ -198,7 +198,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["stream"] = b"true"
     out |= {key: value for key, value in extras.items() if "." not in key}
     if settings.logprobs:
-        rest = [bytes(item) for item in items(out.get(INCLUDE, b"[]"))]
+        rest = [bytes(item) for item in split_items(out.get(INCLUDE, b"[]"))]
         out[INCLUDE] = b"[" + b",".join([*rest, _LOGPROBS]) + b"]"
     return out
 

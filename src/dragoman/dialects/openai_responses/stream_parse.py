@@ -8,7 +8,7 @@ from dragoman.dialects.openai_responses import ORIGIN
 from dragoman.dialects.openai_responses.answer_events import ResponsesAnswerParser
 from dragoman.dialects.openai_stream import OpenAiStreamParser
 from dragoman.dialects.raw_json import UNREADABLE, valid_utf8
-from dragoman.wire.error_bodies import read_failure
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.sse import Frame
 
 
@@ -31,4 +31,4 @@ class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):
             parsed = False
         if not parsed and body.lstrip()[:1] == b"{":
             self._answer.over = True
-            out.append(Failed(read_failure(200, {}, body)))
+            out.append(Failed(parse_failure(200, {}, body)))

@@ -38,7 +38,7 @@ from dragoman.dialects.openai_responses.stop_reasons import render_incomplete
 from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.wire.json_reader import render_list
-from dragoman.wire.sse import event_frame
+from dragoman.wire.sse import render_event_frame
 
 _STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
@@ -320,7 +320,7 @@ class ResponsesStreamRenderer:
         self._over = True
 
     def _failed(self, event: Failed) -> None:
-        self._out.append(event_frame(b"error", error_event(event.failure, self._number)))
+        self._out.append(render_event_frame(b"error", error_event(event.failure, self._number)))
         self._number += 1
         response = self._response or response_for(Started(), self._answering)
         error = response_error(event.failure)

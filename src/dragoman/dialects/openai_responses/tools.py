@@ -10,7 +10,7 @@ from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import items, members, render_object
+from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
 def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
@@ -18,13 +18,13 @@ def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
         return (), False
     if raw[:1] != b"[":
         raise MalformedRequest("tools are not a list", at="/tools")
-    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(items(raw, "/tools"))])
+    tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(split_items(raw, "/tools"))])
     return tools, not tools
 
 
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     """A function or a custom tool. Namespaces and the provider's own tools are kept verbatim."""
-    wire = {key: bytes(value) for key, value in members(raw, f"/tools/{at}").items() if bytes(value) != b"null"}
+    wire = {key: bytes(value) for key, value in split_members(raw, f"/tools/{at}").items() if bytes(value) != b"null"}
     kind = wire.pop("type", b'""')
     named = wire.get("name", b"")[:1] == b'"'
     if kind not in (b'"function"', b'"custom"') or not named or "function" in wire:

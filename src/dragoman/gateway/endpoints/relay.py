@@ -22,8 +22,8 @@ from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
-from dragoman.wire.error_bodies import read_failure
-from dragoman.wire.json_reader import members, readable, refuse_duplicates, render_object
+from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.json_reader import readable, refuse_duplicates, render_object, split_members
 
 _FIELD = re.compile(
     rb'(content-disposition: form-data; name="model"\r\n(?:[^\r\n]+\r\n)*\r\n)([^\r\n]*)', re.IGNORECASE
@@ -66,7 +66,7 @@ async def _passed(
             await outbound.whole(200, answer, named, shown or JSON)
             return None
         refused = await error_body(incoming)
-        failure = read_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
+        failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
         failure = transport_failure(fault)
     failure = services.redaction.failure(failure)
@@ -105,14 +105,14 @@ def _write_down(
 
 def _json_model(body: bytes) -> str:
     source, _ = readable(body)
-    found = members(source)
+    found = split_members(source)
     refuse_duplicates(source, found)
     raw = bytes(found.get("model", b'""'))
     return msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
 
 
 def _named(body: bytes, model: str) -> bytes:
-    found: dict[str, bytes | msgspec.Raw] = dict(members(readable(body)[0]))
+    found: dict[str, bytes | msgspec.Raw] = dict(split_members(readable(body)[0]))
     return render_object(found | {"model": quote(model)})
 
 
