@@ -45,6 +45,7 @@ class Workers:
         while self._started:
             ended, status = os.wait()
             self._ended(ended, os.waitstatus_to_exitcode(status))
+        signal.setitimer(signal.ITIMER_REAL, 0)  # a tick while Python shuts down would end us with its signal
         return 1 if self._quick >= PATIENCE else 0
 
     def _fork(self) -> None:
