@@ -11,6 +11,7 @@
     ├── ProfileError            a profile file is wrong
     ├── ConfigError             a configuration file is wrong
     ├── StoreError              the file of the store cannot be used (`dragoman.store`)
+    │   └── StoreUnavailable    the store cannot be read right now
     └── UpstreamError           the provider refused, failed or could not be reached
         └── TransportFailure    no answer, or half of one (`dragoman.upstream.transport`)
 

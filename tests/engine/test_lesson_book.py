@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.engine.lesson_book import DAY, CorrectedTargets, LessonBook, Remembered, believed, remember
+from dragoman.engine.lesson_book import DAY, CorrectedTargets, LessonRecord, believed, remember
 from dragoman.engine.lessons import Learnt
 from dragoman.profiles.profile import Profiles
 
@@ -17,15 +17,19 @@ class Book:
     """A book with a clock that stands where it is put."""
 
     def __init__(self) -> None:
-        self.book = LessonBook()
+        self._records: dict[tuple[str, str], LessonRecord] = {}
         self.now = 1000.0
 
+    @property
+    def records(self) -> tuple[LessonRecord, ...]:
+        return tuple(self._records.values())
+
     def learn(self, learnt: Learnt, caller: str = "ann", request_id: str = "r1") -> None:
-        for record in remember(self.book.find(TARGET), TARGET, learnt, caller, request_id, self.now):
-            self.book.put(record)
+        for record in remember(self.records, TARGET, learnt, caller, request_id, self.now):
+            self._records[record.name, record.caller] = record
 
     def facts(self, caller: str) -> dict[str, Any]:
-        return believed(self.book.find(TARGET), caller, self.now)
+        return believed(self.records, caller, self.now)
 
 
 def test_a_lesson_in_the_providers_words_holds_for_everybody() -> None:
@@ -97,7 +101,7 @@ def test_steps_of_a_ladder_are_one_lesson_and_the_last_holds() -> None:
     book.now += 1
     book.learn(Learnt("tool-wrapper", {"tool_wrapper": "functionDeclarations"}))
     assert book.facts("ann") == {"tool_wrapper": "functionDeclarations"}
-    assert len(book.book.find(TARGET)) == 1
+    assert len(book.records) == 1
 
 
 def test_a_target_is_the_same_object_as_long_as_the_same_is_believed() -> None:
@@ -105,7 +109,7 @@ def test_a_target_is_the_same_object_as_long_as_the_same_is_believed() -> None:
     target = Profiles().target("openai/gpt-4o")
 
     def corrected(caller: str) -> Any:
-        return targets.correct(TARGET, target, book.book.find(TARGET), caller, book.now)
+        return targets.correct(TARGET, target, book.records, caller, book.now)
 
     assert corrected("ann") is target
     book.learn(PROVED)
@@ -118,12 +122,3 @@ def test_a_target_is_the_same_object_as_long_as_the_same_is_believed() -> None:
     assert corrected("ann").facts.limit_name == "max_completion_tokens"
     book.now += DAY
     assert corrected("ann") is target
-
-
-def test_a_book_is_bounded() -> None:
-    book = LessonBook()
-    for number in range(5000):
-        book.put(Remembered(target=f"p/{number}", name="x", facts={}, expires=1.0))
-    assert sum(1 for _ in book.all()) == 4096
-    assert book.find("p/0") == ()
-    assert book.find("p/4999")

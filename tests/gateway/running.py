@@ -91,7 +91,8 @@ class Running:
 
     def entry(self, answer: httpx.Response | Any) -> Entry:
         """The report of an answered request."""
-        found = self.services.store.report(answer.headers["x-dragoman-request-id"], Caller("", True))
+        ledger, identity = self.services.store.ledger, answer.headers["x-dragoman-request-id"]
+        found = self.do(lambda: ledger.report(identity, Caller("", True)))
         assert found is not None
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -20,11 +21,17 @@ PATIENCE = 20.0
 CLIENT = httpx.Client(timeout=PATIENCE, verify=False, trust_env=False)
 """One for all tests: reading certificates takes longer than most of them."""
 _LEFT_OUT = ("LLM_", "DRAGOMAN_", "PYTHONDONTWRITEBYTECODE")
+_STATE = tempfile.TemporaryDirectory(prefix="dragoman-tests-state-")
+_states = itertools.count()
 DRAGOMAN = (sys.executable, "-c", "from dragoman.cli import main; main()")
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """This process's environment without anybody's keys; bytecode is kept aside, so that the next start is quick."""
+    """This process's environment without anybody's keys and with a state directory of its own.
+
+    Bytecode is kept aside, so that the next start is quick.
+    """
+    more = {"XDG_STATE_HOME": f"{_STATE.name}/{next(_states)}", **more}
     more = {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "dragoman-tests-bytecode"), **more}
     kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
     return {name: value for name, value in kept.items() if not name.startswith(_LEFT_OUT)} | more

@@ -99,8 +99,8 @@ def config(folder: Path, text: str) -> Path:
 
 REFUSED = [
     (["--host", "0.0.0.0"], "", "there are no keys"),
-    (["--workers", "2"], "providers: {openai: {api_key: k}}", "Set store.kind: sqlite, or run one worker"),
-    (["--workers", "2"], "store: {kind: sqlite}", "the emulators stand in for one worker only"),
+    (["--workers", "2"], "providers: {openai: {api_key: k}}\nstore: {kind: memory}", "Remove store.kind: memory"),
+    (["--workers", "2"], "max_loss: content", "the emulators stand in for one worker only"),
     ([], "providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),
     ([], "modles: {}", "modles is not a known key"),
     (["--config", "nothing.yaml"], "", "dragoman init nothing.yaml creates one"),
@@ -108,7 +108,12 @@ REFUSED = [
     ([], "providers: [", "dragoman.yaml:1: is not YAML"),
     ([], "server: {port: eighty}", "must be a whole number from 0 to 65535"),
     ([], "models: {a: {target: openai/x}, a: {target: openai/y}}", "is there twice"),
-    ([], "store: {kind: sqlite, path: dragoman.yaml}", "cannot be used as a store"),
+    ([], "store: {path: dragoman.yaml}", "cannot be used as a store"),
+    (
+        ["--workers", "2"],
+        "providers: {p: {profile: openai, api_key: k}}\nstore: {path: dragoman.yaml/s}",
+        "cannot be used",
+    ),
     ([], "x: " + "y" * 2_000_000, "is larger than 2000000 bytes"),
 ]
 
@@ -287,7 +292,7 @@ def shared(folder: Path, url: str, grace: float = 10.0) -> Path:
         folder,
         f"providers: {{one: {{profile: anthropic, base_url: '{url}', api_key: k}}}}\n"
         "models: {m: {target: one/claude-sonnet-4-5}}\n"
-        f"store: {{kind: sqlite}}\nserver: {{shutdown_grace: {grace}}}\n",
+        f"server: {{shutdown_grace: {grace}}}\n",
     )
 
 
@@ -339,9 +344,9 @@ def test_a_worker_that_dies_beside_a_bad_file_is_replaced_with_the_last_good_one
 
 def test_a_reload_does_not_open_what_a_start_would_refuse(tmp_path: Path) -> None:
     key = f"keys: {{ci: {{sha256: '{hashlib.sha256(b'dm-key').hexdigest()}'}}}}\n"
-    path = config(tmp_path, "store: {kind: sqlite}\n" + key)
+    path = config(tmp_path, "max_loss: content\n" + key)
     with serving(tmp_path, "--host", "0.0.0.0") as served:
-        path.write_text("store: {kind: sqlite}\n")
+        path.write_text("max_loss: content\n")
         assert "anyone could spend your money" in served.wait("config-refused")["error"]
         assert served.chat("gpt-4o").status_code == 401
 
@@ -349,11 +354,11 @@ def test_a_reload_does_not_open_what_a_start_would_refuse(tmp_path: Path) -> Non
 def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
     path = config(tmp_path, "server: {max_body: 2048}\n")
     with serving(tmp_path) as served:
-        path.write_text("server: {host: 0.0.0.0, workers: 4, max_body: 4096}\nstore: {kind: sqlite}\n")
+        path.write_text("server: {host: 0.0.0.0, workers: 4, max_body: 4096}\nstore: {kind: memory}\n")
         told = " ".join(served.wait("config-reloaded")["warnings"])
         assert "server.host stays 127.0.0.1 until the next start; the file says 0.0.0.0" in told
         assert "server.workers stays 1" in told
-        assert "store.kind stays memory" in told
+        assert "store.kind stays sqlite" in told
         assert served.chat("gpt-4o", user="x" * 3000).status_code == 200
 
 
@@ -368,6 +373,85 @@ def test_what_cannot_be_written_down_is_told(tmp_path: Path) -> None:
         told = served.wait("not-written")
         assert (told["what"], told["entries"]) == ("log.provider_errors", 1)
         assert "dragoman.yaml" in told["error"]
+
+
+def one_provider(url: str, more: str = "") -> str:
+    return f"providers: {{p: {{profile: openai, base_url: '{url}', api_key: k}}}}\n{more}"
+
+
+def test_K36_state_is_kept_beside_the_configuration_for_its_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    with emulator("openai") as one:
+        path = config(folder, one_provider(one.base_url))
+        with serving(tmp_path, "--config", str(path)) as served:
+            assert served.wait("listening")["state"] == str(folder / "dragoman.sqlite3")
+            identity = served.chat("p/gpt-4o").headers["x-dragoman-request-id"]
+        files = {file.name: file.stat().st_mode & 0o777 for file in folder.glob("dragoman.sqlite3*")}
+        assert files == {"dragoman.sqlite3": 0o600, "dragoman.sqlite3-lock": 0o600}
+        with serving(tmp_path, "--config", str(path)) as served:
+            assert CLIENT.get(f"{served.url}/dragoman/requests/{identity}").json()["id"] == identity
+
+
+def test_K36_without_a_configuration_state_is_kept_in_the_users_state_directory(tmp_path: Path) -> None:
+    with emulator("compatible") as one:
+        more = {"LLM_GATEWAY_URL": one.base_url, "LLM_GATEWAY_API_KEY": "k", "LLM_MODEL": "m"}
+        with serving(tmp_path, env=clean_environment(XDG_STATE_HOME=str(tmp_path / "state"), **more)) as served:
+            assert served.wait("listening")["state"] == str(tmp_path / "state" / "dragoman" / "dragoman.sqlite3")
+            assert served.chat("gateway/m").status_code == 200
+    assert (tmp_path / "state" / "dragoman" / "dragoman.sqlite3").exists()
+
+
+@pytest.mark.parametrize("text", ["", "store: {kind: memory}\nmax_loss: content\n"])
+def test_K36_what_needs_no_file_writes_none(tmp_path: Path, text: str) -> None:
+    if text:
+        config(tmp_path, text)
+    env = clean_environment(XDG_STATE_HOME=str(tmp_path / "state"))
+    with serving(tmp_path, env=env) as served:
+        assert served.wait("listening")["state"] == "memory"
+        assert served.chat("gpt-4o").status_code == 200
+    assert list(tmp_path.rglob("*sqlite3*")) == []
+
+
+def test_a_file_that_cannot_be_made_is_warned_of_and_memory_is_used(tmp_path: Path) -> None:
+    with emulator("openai") as one:
+        config(tmp_path, one_provider(one.base_url))
+        (tmp_path / "dragoman.sqlite3").mkdir()
+        with serving(tmp_path) as served:
+            told = served.wait("store")
+            assert (told["level"], served.wait("listening")["state"]) == ("warning", "memory")
+            assert told["warning"].startswith(
+                f"state is kept in memory only: {tmp_path / 'dragoman.sqlite3'} cannot be"
+            )
+            identity = served.chat("p/gpt-4o").headers["x-dragoman-request-id"]
+            assert CLIENT.get(f"{served.url}/dragoman/requests/{identity}").status_code == 200
+        done = refused(tmp_path, "--workers", "2")
+        assert "2 workers must share one file" in done.stderr
+
+
+def test_two_gateways_may_share_a_file(tmp_path: Path) -> None:
+    with emulator("openai") as one:
+        config(tmp_path, one_provider(one.base_url))
+        with serving(tmp_path) as first, serving(tmp_path) as second:
+            ids = [served.chat("p/gpt-4o").headers["x-dragoman-request-id"] for served in (first, second) * 4]
+            wait_for(lambda: entries(tmp_path) == 8, 20)
+            for served in (first, second):
+                found = [CLIENT.get(f"{served.url}/dragoman/requests/{identity}").status_code for identity in ids]
+                assert found == [200] * 8
+        assert entries(tmp_path) == 8
+
+
+def test_a_file_that_is_deleted_meanwhile_is_told_and_begun_anew(tmp_path: Path) -> None:
+    with emulator("openai") as one:
+        config(tmp_path, one_provider(one.base_url))
+        with serving(tmp_path) as served:
+            assert served.chat("p/gpt-4o").status_code == 200
+            wait_for(lambda: entries(tmp_path) == 1, 20)
+            for file in tmp_path.glob("dragoman.sqlite3*"):
+                file.unlink()
+            assert served.chat("p/gpt-4o").status_code == 200
+            assert "was deleted or replaced while in use" in served.wait("store-replaced")["error"]
+        assert entries(tmp_path) == 1
 
 
 def test_a_low_limit_of_open_files_is_raised_or_told(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class Reproduction(msgspec.Struct, frozen=True):
         from dragoman.gateway.services import open_services
         from dragoman.upstream.dispatch import Dispatch
 
-        services = open_services(file, env_files)
+        services = open_services(file, env_files, in_memory=True)
         try:
             route = services.routes.find(self.destination.name)
             if route is None:

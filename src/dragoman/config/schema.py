@@ -336,16 +336,23 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     kind: Annotated[
         StoreKind,
-        Meta(description="`memory` forgets at restart; `sqlite` does not, and is shared by several workers."),
-    ] = StoreKind.MEMORY
-    path: Annotated[str, Meta(description="The SQLite file.")] = "dragoman.sqlite3"
+        Meta(description="`sqlite` survives a restart and is shared by several workers; `memory` does neither."),
+    ] = StoreKind.SQLITE
+    path: Annotated[
+        str | None,
+        Meta(
+            description="The SQLite file, relative to this file's folder; by default `dragoman.sqlite3` beside this "
+            "file, and without a configuration file in the user's state directory.",
+            examples=["/var/lib/dragoman/store.sqlite3"],
+        ),
+    ] = None
     keep_requests: Annotated[int, Meta(ge=0, description="Requests in the ledger.")] = 10_000
     keep_days: Annotated[float, Meta(gt=0, description="Days after which a request leaves the ledger.")] = 30.0
     keep_bodies: Annotated[
         bool,
         Meta(
             description="Keep request and answer bodies too, of a streamed answer the first mebibyte: conversations "
-            "then stand on disk."
+            "are then on the disk."
         ),
     ] = False
     queue: Annotated[

@@ -34,7 +34,7 @@ from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_
 from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D, Route
 from dragoman.engine.lessons import Learnt, is_recognised, learn
-from dragoman.engine.reasoning_restore import Kept, keeps, keys, scope
+from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.relay_observer import has_event
 from dragoman.engine.steps import (
     Answered,
@@ -152,7 +152,7 @@ class Exchange(Generic[D]):
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
         found = destination.target if target is None else target
         self._visit = _Visit(destination, found, key, destination.key_count - 1)
-        if keeps(found.facts, self.ask.dialect):
+        if keeps(found.facts, self.ask.dialect) and has_keys(self.ask.conversation):
             return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation))
         return self._prepare()
 

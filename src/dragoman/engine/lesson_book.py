@@ -20,7 +20,7 @@ DAY = 86_400.0
 _MOST = 4096
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class LessonRecord(Struct, frozen=True, kw_only=True):
     """Facts of a target that a refusal corrected; one record for each target, name and caller.
 
     `caller` is the only one it holds for; empty where it holds for everybody. `request_id` proved it: it takes another
@@ -41,15 +41,15 @@ class Remembered(Struct, frozen=True, kw_only=True):
 
 
 def remember(
-    known: Iterable[Remembered], target: str, learnt: Learnt, caller: str, request_id: str, now: float
-) -> list[Remembered]:
+    known: Iterable[LessonRecord], target: str, learnt: Learnt, caller: str, request_id: str, now: float
+) -> list[LessonRecord]:
     """The records that an accepted request adds to those that are known of its target."""
     alive = [one for one in known if now < one.expires]
     if learnt.tentative:
         return [_inferred(alive, target, learnt.lesson, one, caller, request_id, now) for one in _apart(learnt.facts)]
     before = believed([one for one in alive if one.name == learnt.lesson], caller, now)
     return [
-        Remembered(
+        LessonRecord(
             target=target,
             name=learnt.lesson,
             facts=merge(before, learnt.facts),
@@ -62,12 +62,12 @@ def remember(
 
 
 def _inferred(
-    known: list[Remembered], target: str, lesson: str, facts: Patch, caller: str, request_id: str, now: float
-) -> Remembered:
+    known: list[LessonRecord], target: str, lesson: str, facts: Patch, caller: str, request_id: str, now: float
+) -> LessonRecord:
     """One fact that care has proved, confirmed if another request has proved it before."""
     name = f"{lesson} {_path(facts)}"
     confirmed = any(one.name == name and (one.confirmed or one.request_id != request_id) for one in known)
-    return Remembered(
+    return LessonRecord(
         target=target,
         name=name,
         facts=facts,
@@ -94,7 +94,7 @@ def _path(facts: Patch) -> str:
     return f"{name}.{_path(value)}" if isinstance(value, dict) else name
 
 
-def believed(records: Iterable[Remembered], caller: str, now: float) -> Patch:
+def believed(records: Iterable[LessonRecord], caller: str, now: float) -> Patch:
     """The facts that hold for a caller; what was learnt last wins."""
     facts: Patch = {}
     for record in sorted(records, key=_learnt):
@@ -103,7 +103,7 @@ def believed(records: Iterable[Remembered], caller: str, now: float) -> Patch:
     return facts
 
 
-def _learnt(record: Remembered) -> float:
+def _learnt(record: LessonRecord) -> float:
     return record.learnt
 
 
@@ -114,7 +114,7 @@ class CorrectedTargets:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[Target, Patch, Target]] = {}
 
-    def correct(self, name: str, target: Target, records: Iterable[Remembered], caller: str, now: float) -> Target:
+    def correct(self, name: str, target: Target, records: Iterable[LessonRecord], caller: str, now: float) -> Target:
         facts = believed(records, caller, now)
         if not facts:
             return target
@@ -126,26 +126,3 @@ class CorrectedTargets:
             self._known.clear()
         self._known[name, caller] = (target, facts, corrected)
         return corrected
-
-
-class LessonBook:
-    """The records of one process, bounded: those that were learnt first go first."""
-
-    def __init__(self, records: Iterable[Remembered] = ()) -> None:
-        self._targets: dict[str, tuple[Remembered, ...]] = {}
-        for record in records:
-            self.put(record)
-
-    def find(self, target: str) -> tuple[Remembered, ...]:
-        return self._targets.get(target, ())
-
-    def put(self, record: Remembered) -> None:
-        """Keep a record in place of the one with its target, name and caller."""
-        others = [one for one in self.find(record.target) if (one.name, one.caller) != (record.name, record.caller)]
-        self._targets[record.target] = (*others, record)[-_MOST:]
-        if len(self._targets) > _MOST:
-            del self._targets[next(iter(self._targets))]
-
-    def all(self) -> Iterator[Remembered]:
-        for records in self._targets.values():
-            yield from records

@@ -30,6 +30,11 @@ def scope(facts: Facts) -> str:
     return facts.model if facts.reasoning_scope is Scope.MODEL else ""
 
 
+def has_keys(conversation: Conversation) -> bool:
+    """Whether `keys` has anything to ask for: seen without making a single digest."""
+    return any(message.role is Role.ASSISTANT for message in conversation.messages)
+
+
 def keys(conversation: Conversation) -> Iterator[str]:
     """What may be needed for this conversation, the latest first. Made as they are asked for: digests take time."""
     known: set[str] = set()

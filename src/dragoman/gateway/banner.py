@@ -24,6 +24,7 @@ class Facts(msgspec.Struct, frozen=True):
     keys: int
     workers: int
     file: str | None
+    state: str = "memory"
     notice: str = ""
 
     @property
@@ -32,9 +33,9 @@ class Facts(msgspec.Struct, frozen=True):
         return self.models[0] if self.models else f"{self.providers[0]}/MODEL" if self.providers else "MODEL"
 
 
-def facts(config: Config, url: str, file: str | None, notice: str = "") -> Facts:
+def facts(config: Config, url: str, file: str | None, state: str = "memory", notice: str = "") -> Facts:
     models = tuple(name for name, model in config.models.items() if not model.hidden)
-    return Facts(url, models, tuple(config.providers), len(config.keys), config.server.workers, file, notice)
+    return Facts(url, models, tuple(config.providers), len(config.keys), config.server.workers, file, state, notice)
 
 
 def clients(url: str, model: str, key: str = "any") -> list[tuple[str, str]]:
@@ -65,6 +66,7 @@ def show(console: Console, told: Facts) -> None:
     table.add_row("config", told.file or "none: providers come from the environment")
     table.add_row("models", _models(told))
     table.add_row("keys", _keys(told))
+    table.add_row("state", "in memory: a restart forgets it" if told.state == "memory" else told.state)
     if told.workers > 1:
         table.add_row("workers", str(told.workers))
     console.print()

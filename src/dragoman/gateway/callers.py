@@ -13,8 +13,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
-from dragoman.store import Caller, Limited
-from dragoman.store import Limits as KeyLimits
+from dragoman.store import Caller, KeyLimits, Limited
 
 
 class Refused(Exception):
@@ -105,11 +104,9 @@ def may_look(known: Known, what: str) -> None:
         raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 
-def admit(services: Services, known: Known, tokens: int, now: float) -> None:
+async def admit(services: Services, known: Known, limits: KeyLimits, tokens: int) -> None:
     """Count a request against the caller's limits. Raises Refused with the seconds to wait."""
-    if known.limits is None:
-        return
-    verdict = services.store.allow(known.name, known.limits, now, tokens)
+    verdict = await services.store.limits.reserve(known.name, limits, tokens)
     if isinstance(verdict, Limited):
         message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"
         raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.config import Config, Loaded, Model, Provider, Secret
+from dragoman.config.schema import StoreKind
 from dragoman.profiles.profile import Profiles
 
 if TYPE_CHECKING:
@@ -78,12 +79,19 @@ class EmulatorFallback:
         self._thread.join(timeout=5)
 
     def completed(self, loaded: Loaded) -> Loaded:
-        """The configuration with the emulators as its providers; one that has providers is left alone."""
+        """The configuration with the emulators as its providers; one that has providers is left alone.
+
+        Without a configuration file its state stays in memory.
+        """
         if not stands_in(loaded.config):
             return loaded
         providers = {name: Provider(profile=name, base_url=url, api_key=NO_KEY) for name, url in self._urls.items()}
+        store = loaded.config.store
         config = msgspec.structs.replace(
-            loaded.config, providers=providers, models={**self._models(), **loaded.config.models}
+            loaded.config,
+            providers=providers,
+            models={**self._models(), **loaded.config.models},
+            store=store if loaded.file is not None else msgspec.structs.replace(store, kind=StoreKind.MEMORY),
         )
         return msgspec.structs.replace(loaded, config=config)
 

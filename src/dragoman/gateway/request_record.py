@@ -73,7 +73,7 @@ async def with_copy(pieces: AsyncGenerator[bytes], record: RequestRecord) -> Asy
 def record_request(services: Services, record: RequestRecord) -> None:
     """Put the request into the ledger, the counts and the log."""
     entry = _entry(services, record)
-    services.store.record(entry)
+    services.store.ledger.record(entry)
     if services.spans is not None:
         services.spans.add(entry, record.ask.headers if record.ask is not None else {})
     _spend(services, record, entry)
@@ -151,7 +151,7 @@ def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
     client, ask = record.known.client, record.ask
     used = entry.input_tokens + entry.output_tokens
     if client is not None and client.key.tokens_per_minute and used and ask is not None:
-        services.store.spend(client.name, used - estimate(ask.source), entry.time)
+        services.store.limits.settle(client.name, used - estimate(ask.source))
 
 
 def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> None:

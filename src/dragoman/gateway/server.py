@@ -28,9 +28,9 @@ from dragoman.gateway.http_protocol import bounded, drop_overdue
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import Newest
 from dragoman.gateway.services import Services, known_names
-from dragoman.gateway.store_alerts import Losses
+from dragoman.gateway.store_alerts import StoreAlerts
 from dragoman.profiles.profile import Profiles
-from dragoman.store import workers_need_sqlite
+from dragoman.store import file_refusal, memory_refusal, store_file
 
 KEEP_ALIVE = 75
 """Seconds that an idle connection of a client is kept."""
@@ -79,10 +79,13 @@ def run(plan: Plan) -> int:
         loaded, notice = _stood_in(file, loaded)
     server = loaded.config.server
     check(loaded.config)
+    state = store_file(loaded.config.store, plan.path)
+    if (refusal := file_refusal(loaded.config, state)) is not None:
+        raise ServeError(refusal)
     listening = bind(server.host, server.port)
-    told = banner.facts(loaded.config, url_of(listening, server.host), loaded.file, notice)
+    told = banner.facts(loaded.config, url_of(listening, server.host), loaded.file, str(state or "memory"), notice)
     if server.workers == 1:
-        return _serve(loaded, file, profiles, listening, plan, partial(announce, told, loaded.config.log))
+        return _serve(loaded, file, profiles, listening, plan, told)
     from dragoman.gateway.workers import Workers
 
     announce(told, loaded.config.log, at_once=True)  # a thread would not survive the fork
@@ -93,7 +96,7 @@ def run(plan: Plan) -> int:
 
 def check(config: Config) -> None:
     """Raise ServeError where it would be wrong to start."""
-    for refusal in (public_bind_refusal(config, config.server.host), workers_need_sqlite(config)):
+    for refusal in (public_bind_refusal(config, config.server.host), memory_refusal(config)):
         if refusal is not None:
             raise ServeError(refusal)
     if config.server.workers > 1 and not hasattr(os, "fork"):
@@ -145,14 +148,18 @@ def _serve(
     profiles: Profiles,
     listening: socket.socket,
     plan: Plan,
-    started: Callable[[], None] | None,
+    told: banner.Facts | None,
     parent: int | None = None,
 ) -> int:
-    services = Services(loaded, file, profiles, check)
+    services = Services(loaded, file, profiles, check, alone=loaded.config.server.workers == 1)
     _relay_log(services)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
         services.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
+    started = None
+    if told is not None:
+        told = msgspec.structs.replace(told, state=services.store.place)
+        started = partial(announce, told, loaded.config.log)
     server = Server(services, Gateway(services, watch=plan.watch), started, parent)
     server.run(sockets=[listening])
     return 0 if server.started else 1
@@ -183,7 +190,7 @@ class Server(uvicorn.Server):
             )
         )
         self._services = services
-        self._losses = Losses(services)
+        self._store_alerts = StoreAlerts(services)
         self._reloads: set[asyncio.Task[None]] = set()
         self._announce = started
         self._parent = parent
@@ -209,7 +216,7 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_PER_SECOND == 0:
             drop_overdue(self.server_state.connections, asyncio.get_running_loop().time())
-            self._losses.look()
+            self._store_alerts.look()
             if self._parent is not None and os.getppid() != self._parent:  # whoever watched over us is gone
                 return True
         return await super().on_tick(counter)
@@ -274,6 +281,7 @@ def announce(told: banner.Facts, log: Log, at_once: bool = False) -> None:
             "providers": told.providers,
             "keys": told.keys,
             "workers": told.workers,
+            "state": told.state,
             "note": told.notice,
         },
     )

@@ -10,8 +10,10 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dragoman.config import Clients, Config, ConfigFile, KnownNames, Loaded
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.lessons import Learnt
@@ -31,7 +33,7 @@ from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
 from dragoman.store import Failure as FailureLine
-from dragoman.store import Failures, Redactor, Store, open_store, secrets_of, timestamp
+from dragoman.store import Failures, Redactor, Store, open_store, secrets_of, store_file, timestamp
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Tls, Transport, TransportLimits
@@ -59,17 +61,21 @@ class Services:
         file: ConfigFile | None = None,
         profiles: Profiles | None = None,
         check: Callable[[Config], None] | None = None,
+        alone: bool = False,
     ) -> None:
-        """`check` raises where a configuration is good in itself and yet not for this server."""
+        """`check` raises where a configuration is good in itself and yet not for this server.
+
+        `alone`: no other process is expected to use the same store.
+        """
         self.profiles = profiles or Profiles()
         self.file = file
         self._check = check
         self.config: Config = loaded.config
         self.clients = Clients(self.config.keys)
         self.routes = Routes(self.config, self.profiles)
-        self.store: Store = open_store(self.config, time.time)
         self.lines = RequestLog(self.config.log)
         self.redactor = Redactor.of(self.config)
+        self.store: Store = self._open_store(alone)
         self.failures = Failures(self.config.log.provider_errors, self.redactor)
         self.metrics = Metrics()
         self.ticker = CoarseTimer()
@@ -87,6 +93,17 @@ class Services:
         self._reloading = asyncio.Lock()
         self.closing = False
         self.ending = False
+
+    def _open_store(self, alone: bool) -> Store:
+        """The store that the configuration asks for; a configuration without a file is kept in memory."""
+        file, store = self.file, self.config.store
+        path = store_file(store, file.path) if file is not None else None
+        if file is None and store.path is not None:
+            path = store_file(store, None)
+        opened = open_store(self.config, path, redactor=self.redactor, alone=alone)
+        if opened.warning is not None:
+            self.lines.add(LogLevel.WARNING, {"event": "store", "warning": opened.warning})
+        return opened.store
 
     def request_id(self) -> str:
         """Unlike any other of this or another process."""
@@ -123,7 +140,7 @@ class Services:
         if config.media != self.config.media:
             self._retired.append(self.media)
             self.media = MediaFetcher(config.media)
-        self.store.config = config.store
+        self.store.reconfigure(config.store)
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
     async def reload_if_changed(self) -> None:
@@ -158,7 +175,7 @@ class Services:
             await media.close()
         self.lines.flush()
         self.failures.close()
-        self.store.close()
+        await self.store.aclose()
         if self.spans is not None:
             self.spans.close()
 
@@ -203,8 +220,21 @@ def _failure_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestinati
     )
 
 
-def open_services(path: Path | None, env_files: tuple[Path, ...] = (), profiles: Profiles | None = None) -> Services:
-    """Read the configuration and open everything. Raises InvalidConfig."""
+def open_services(
+    path: Path | None,
+    env_files: tuple[Path, ...] = (),
+    profiles: Profiles | None = None,
+    *,
+    in_memory: bool = False,
+) -> Services:
+    """Read the configuration and open everything. Raises InvalidConfig. `in_memory`: read and write no store's file."""
     found = profiles or Profiles()
     file = ConfigFile(path, known=known_names(found), process=os.environ, env_files=env_files)
-    return Services(file.load(), file, found)
+    loaded = file.load()
+    return Services(in_memory_only(loaded) if in_memory else loaded, file, found)
+
+
+def in_memory_only(loaded: Loaded) -> Loaded:
+    """The same configuration with its state in memory."""
+    store = replace(loaded.config.store, kind=StoreKind.MEMORY)
+    return replace(loaded, config=replace(loaded.config, store=store))

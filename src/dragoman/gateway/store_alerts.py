@@ -1,27 +1,36 @@
-"""What could not be written down. No request fails for it, so somebody must say so."""
+"""What the store lost or could not read. No request fails for it, so the log must say so."""
 
 from __future__ import annotations
 
 from dragoman.config.schema import LogLevel
 from dragoman.gateway.services import Services
-from dragoman.store.store import Health
+from dragoman.store import StoreHealth
 
 
-class Losses:
-    """Looks now and then how the ledger and the file of refusals are doing, and tells each new loss once."""
+class StoreAlerts:
+    """Compares the health of the store and of the log of refusals with what it was, and logs each new loss once."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, StoreHealth] = {}
 
     def look(self) -> None:
         self._compare("store", self._services.store.health())
         self._compare("log.provider_errors", self._services.failures.health())
 
-    def _compare(self, what: str, health: Health) -> None:
-        lost, seen = health.failed + health.dropped, self._seen.get(what, 0)
-        self._seen[what] = lost
-        if lost > seen:
+    def _compare(self, what: str, health: StoreHealth) -> None:
+        seen = self._seen.get(what, StoreHealth())
+        self._seen[what] = health
+        lost = health.failed + health.dropped - seen.failed - seen.dropped
+        if lost > 0:
             why = health.last_error or "too many were waiting"
-            line = {"event": "not-written", "what": what, "entries": lost - seen, "error": why}
-            self._services.lines.add(LogLevel.ERROR, line)
+            self._log({"event": "not-written", "what": what, "entries": lost, "error": why})
+        if health.unread > seen.unread:
+            unread = health.unread - seen.unread
+            self._log({"event": "not-read", "what": what, "reads": unread, "error": health.last_error})
+        if health.replaced > seen.replaced:
+            why = f"{self._services.store.place} was deleted or replaced while in use; a new one was begun"
+            self._log({"event": "store-replaced", "what": what, "error": why})
+
+    def _log(self, line: dict[str, object]) -> None:
+        self._services.lines.add(LogLevel.ERROR, line)

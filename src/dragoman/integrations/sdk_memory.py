@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from threading import Lock
 
 from dragoman.config.schema import Vault
-from dragoman.engine.lesson_book import CorrectedTargets, LessonBook, remember
+from dragoman.engine.lesson_book import CorrectedTargets, remember
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.reasoning_restore import Kept, pack, unpack
+from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.steps import Recall, ToKeep
 from dragoman.profiles.profile import Target
-from dragoman.store.vault import Kept as Packed
-from dragoman.store.vault import MemoryVault
+from dragoman.store import LessonMemory, ReasoningMemory, StateOwner
 from dragoman.upstream.destinations import HttpDestination
 
 OWNER = ""
-"""A transport has one caller: whoever made it."""
+"""A transport has one caller: its owner."""
 
 
 class SdkMemory:
@@ -25,29 +24,24 @@ class SdkMemory:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._vault = MemoryVault(Vault())
-        self._book = LessonBook()
+        self._vault = ReasoningMemory(Vault())
+        self._lessons = LessonMemory(time.time)
         self._targets = CorrectedTargets()
 
     def corrected(self, destination: HttpDestination) -> Target:
         """The destination's target with what has been learnt about it."""
         with self._lock:
-            records = self._book.find(destination.name)
+            records = self._lessons.find(destination.name)
             return self._targets.correct(destination.name, destination.target, records, OWNER, time.time())
 
     def learn(self, destination: HttpDestination, learnt: Learnt, request_id: str) -> None:
         with self._lock:
-            known = self._book.find(destination.name)
+            known = self._lessons.find(destination.name)
             for record in remember(known, destination.name, learnt, OWNER, request_id, time.time()):
-                self._book.put(record)
+                self._lessons.put(record)
 
     def recall(self, wanted: Recall) -> Mapping[str, Kept]:
-        with self._lock:
-            held = self._vault.fetch(OWNER, wanted.provider, wanted.scope, wanted.keys, time.time())
-        return {key: unpack(packed.value) for key, packed in held.items()}
+        return self._vault.find(StateOwner(OWNER, wanted.provider, wanted.scope), wanted.keys)
 
     def keep(self, state: ToKeep) -> None:
-        with self._lock:
-            for key, parts in state.states.items():
-                place = (OWNER, state.provider, state.scope, key)
-                self._vault.keep(place, Packed(pack(parts), "reasoning"), time.time())
+        self._vault.put(StateOwner(OWNER, state.provider, state.scope), state.states)

@@ -1,40 +1,68 @@
-"""State that outlives a request: ledger, vault, counters, lessons, pins and the file of refusals."""
+"""State that outlives a request: reasoning state, limits, pins, lessons, ledger, summaries, and the log of refusals."""
 
+from dragoman.store.clock import Clocks
+from dragoman.store.errors import StoreError, StoreUnavailable
 from dragoman.store.failure_log import Failure, Failures, read_failure, read_failures, timestamp
+from dragoman.store.health import StoreHealth
+from dragoman.store.ledger import Ledger, LedgerPage, LedgerQuery
 from dragoman.store.ledger_entry import By, Caller, Entry, Totals
-from dragoman.store.memory import MemoryStore
-from dragoman.store.open_store import open_store, workers_need_sqlite
-from dragoman.store.rate_windows import Allowed, Limited, Limits
+from dragoman.store.lesson_records import LessonRecords
+from dragoman.store.location import store_file
+from dragoman.store.memory.lessons import LessonMemory
+from dragoman.store.memory.reasoning import ReasoningMemory
+from dragoman.store.memory.store import MemoryStore
+from dragoman.store.open_store import OpenedStore, file_refusal, memory_refusal, open_store
+from dragoman.store.pins import SESSION, Pin, PinOwner, Pins, pin_place
+from dragoman.store.rate_limits import Allowed, KeyLimits, Limited, RateLimits
+from dragoman.store.reasoning_vault import Parts, ReasoningVault, StateOwner
 from dragoman.store.redaction import Redactor, secrets_of
-from dragoman.store.shelf import Shelf, pin_key
-from dragoman.store.sqlite import SqliteStore
-from dragoman.store.sqlite_tables import StoreError
-from dragoman.store.store import Health, Store
-from dragoman.store.vault import Kept
+from dragoman.store.sqlite.store import SqliteStore
+from dragoman.store.store import Store
+from dragoman.store.summaries import Summaries, Summary, SummaryKind
 
 __all__ = [
+    "SESSION",
     "Allowed",
     "By",
     "Caller",
+    "Clocks",
     "Entry",
     "Failure",
     "Failures",
-    "Health",
-    "Kept",
+    "KeyLimits",
+    "Ledger",
+    "LedgerPage",
+    "LedgerQuery",
+    "LessonMemory",
+    "LessonRecords",
     "Limited",
-    "Limits",
     "MemoryStore",
+    "OpenedStore",
+    "Parts",
+    "Pin",
+    "PinOwner",
+    "Pins",
+    "RateLimits",
+    "ReasoningMemory",
+    "ReasoningVault",
     "Redactor",
-    "Shelf",
     "SqliteStore",
+    "StateOwner",
     "Store",
     "StoreError",
+    "StoreHealth",
+    "StoreUnavailable",
+    "Summaries",
+    "Summary",
+    "SummaryKind",
     "Totals",
+    "file_refusal",
+    "memory_refusal",
     "open_store",
-    "pin_key",
+    "pin_place",
     "read_failure",
     "read_failures",
     "secrets_of",
+    "store_file",
     "timestamp",
-    "workers_need_sqlite",
 ]

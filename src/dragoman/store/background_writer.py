@@ -1,22 +1,37 @@
 """Work that nobody waits for.
 
 A bounded queue and one thread. `put` never blocks: when too much waits, in number or in bytes, the item is counted as
-dropped. An error in
-the work is counted and kept for the metrics; it never reaches whoever put the item there.
+dropped. An error in the work is counted and kept for the metrics; it never reaches the code that put the item there.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from dragoman.store.store import Health
+from dragoman.store.health import StoreHealth
 
 Item = TypeVar("Item")
 MOST_BYTES = 128 * 1024 * 1024
 """What may wait in memory: a slow disk must not cost us all of it."""
+
+
+class PartlyFailed(Exception):
+    """Some items of a batch could not be worked on, the others were."""
+
+    def __init__(self, count: int, last: Exception) -> None:
+        super().__init__(f"{type(last).__name__}: {last}")
+        self.count = count
+
+
+class _Mark:
+    """A place in the queue. `reached` is called when everything before it was handed over."""
+
+    def __init__(self, reached: Callable[[], object]) -> None:
+        self.reached = reached
 
 
 class Background(Generic[Item]):
@@ -36,7 +51,7 @@ class Background(Generic[Item]):
         self._weight_in = self._weight_out = 0  # each is written by one thread alone
         self._size = size
         self._batch = batch
-        self._queue: SimpleQueue[Item | threading.Event | None] = SimpleQueue()
+        self._queue: SimpleQueue[Item | _Mark | None] = SimpleQueue()
         self._written = self._dropped = self._failed = 0
         self._last_error: str | None = None
         self._closed = False
@@ -54,59 +69,74 @@ class Background(Generic[Item]):
         self._queue.put(item)
         return True
 
+    def mark(self, reached: Callable[[], object]) -> None:
+        """Have a function called, by the thread, when everything put so far was handed over."""
+        if self._thread.is_alive() and not self._closed:
+            self._queue.put(_Mark(reached))
+        else:
+            reached()
+
     def flush(self, timeout: float) -> bool:
         """Wait until everything put so far was handed over."""
-        if not self._thread.is_alive():
-            return self._queue.empty()
         done = threading.Event()
-        self._queue.put(done)
+        self.mark(done.set)
         return done.wait(timeout)
 
-    def close(self, timeout: float = 10.0) -> None:
-        """Take no more, finish what waits, end the thread."""
-        if self._closed:
-            return
-        self._closed = True
-        self._queue.put(None)
-        self._thread.join(timeout)
+    def close(self, timeout: float = 10.0) -> bool:
+        """Take no more, finish what waits, end the thread; False when that takes too long."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
 
-    def health(self) -> Health:
-        return Health(self._queue.qsize(), self._written, self._dropped, self._failed, self._last_error)
+    def health(self) -> StoreHealth:
+        return StoreHealth(
+            waiting=self._queue.qsize(),
+            written=self._written,
+            dropped=self._dropped,
+            failed=self._failed,
+            last_error=self._last_error,
+        )
 
     def _run(self) -> None:
         while True:
-            batch, signal, ended = self._next()
+            batch, marks, ended = self._next()
             if batch:
                 self._do(batch)
-            if signal is not None:
-                signal.set()
+            for mark in marks:
+                with suppress(Exception):  # a loop that was closed meanwhile has nobody waiting in it
+                    mark.reached()
             if ended:
                 return
 
-    def _next(self) -> tuple[list[Item], threading.Event | None, bool]:
+    def _next(self) -> tuple[list[Item], list[_Mark], bool]:
         """Wait for one item, then take what else is there."""
         batch: list[Item] = []
+        marks: list[_Mark] = []
         item = self._queue.get()
         while True:
             if item is None:
-                return batch, None, True
-            if isinstance(item, threading.Event):
-                return batch, item, False
-            batch.append(item)
+                return batch, marks, True
+            if isinstance(item, _Mark):
+                marks.append(item)
+            else:
+                batch.append(item)
             if len(batch) >= self._batch:
-                return batch, None, False
+                return batch, marks, False
             try:
                 item = self._queue.get_nowait()
             except Empty:
-                return batch, None, False
+                return batch, marks, False
 
     def _do(self, batch: list[Item]) -> None:
+        failed = 0
         try:
             self._work(batch)
-        except Exception as error:  # the thread must outlive a full disk; the loss is counted and told
-            self._failed += len(batch)
-            self._last_error = f"{type(error).__name__}: {error}"
-        else:
-            self._written += len(batch)
-        finally:
-            self._weight_out += sum(map(self._weigh, batch))
+        except PartlyFailed as error:
+            failed, self._last_error = error.count, str(error)
+        except Exception as error:  # the thread must outlive a full disk; the loss is counted and logged
+            failed, self._last_error = len(batch), f"{type(error).__name__}: {error}"
+        self._failed += failed
+        self._written += len(batch) - failed
+        self._weight_out += sum(map(self._weigh, batch))

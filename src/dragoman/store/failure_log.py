@@ -1,4 +1,4 @@
-"""`provider_errors.jsonl`: one line per refusal of a provider, fit to be sent again.
+"""`provider_errors.jsonl`: one line per refusal of a provider, which can be sent again.
 
 Lines are made and written by a thread of their own. Secrets never reach the file, and texts only if asked for: a
 request whose words are replaced by as many `x` is refused for the same reasons.
@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from dragoman.config.schema import ProviderErrors
 from dragoman.store.background_writer import Background
+from dragoman.store.health import StoreHealth
 from dragoman.store.redaction import Redactor, parsed_body, without_content
-from dragoman.store.store import Health
 
 if sys.platform == "win32":  # there, one worker writes the file
 
@@ -76,8 +76,8 @@ class Failures:
         if self._lines is not None:
             self._lines.put(failure)
 
-    def health(self) -> Health:
-        return self._lines.health() if self._lines is not None else Health()
+    def health(self) -> StoreHealth:
+        return self._lines.health() if self._lines is not None else StoreHealth()
 
     def flush(self, timeout: float = 5.0) -> bool:
         return self._lines.flush(timeout) if self._lines is not None else True

@@ -1,12 +1,23 @@
-"""What is remembered of a request."""
+"""What the ledger keeps of a request."""
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+
+from dragoman.store.redaction import Redactor
+
+MOST_TOKENS = 1_000_000_000
+"""Of one request. A provider may claim any number; sums over all entries must fit into 64 bits."""
+LATEST = 32_503_680_000.0
+"""The year 3000: a later time is a broken clock's."""
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "attempts", "overhead_us")
+_BODIES = ("request", "sent", "answer")
 
 
 class Caller(Struct, frozen=True):
@@ -22,7 +33,7 @@ class Caller(Struct, frozen=True):
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds.
 
-    `estimated`: the provider told no usage, or the stream ended before it could.
+    `estimated`: the provider reported no usage, or the stream ended before it could.
     """
 
     id: str
@@ -52,15 +63,25 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     sent: bytes | None = None
     answer: bytes | None = None
 
+    @property
+    def failed(self) -> bool:
+        return self.status >= 400 or self.error_kind is not None
+
+    @property
+    def day(self) -> str:
+        """The day of the request, in UTC."""
+        return datetime.fromtimestamp(int(self.time), UTC).date().isoformat()
+
     def weight(self) -> int:
-        """The bytes of its bodies."""
-        return len(self.request or b"") + len(self.sent or b"") + len(self.answer or b"")
+        """The bytes of everything in it that may be large."""
+        bodies = len(self.request or b"") + len(self.sent or b"") + len(self.answer or b"")
+        return bodies + len(self.changes) + len(self.error or "")
 
     def report(self) -> bytes:
-        """The entry as the JSON that its owner may read; changes and bodies stand in it as JSON."""
+        """The entry as the JSON that its owner may read; changes and bodies are included as JSON."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__struct_fields__}
         fields["changes"] = Raw(self.changes)
-        for name in ("request", "sent", "answer"):
+        for name in _BODIES:
             body = fields.pop(name)
             if body is not None:
                 fields[name] = _json_or_text(body)
@@ -68,15 +89,16 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class By(StrEnum):
-    """What totals are grouped by."""
+    """What totals are grouped by. `asked` is the model that the client named; `day` is in UTC."""
 
     TARGET = "target"
     CALLER = "caller"
     ASKED = "asked"
+    DAY = "day"
 
 
 class Totals(Struct, frozen=True):
-    """Sums over the requests of one target, key or model."""
+    """Sums over the requests of one group."""
 
     name: str
     requests: int = 0
@@ -91,13 +113,50 @@ class Totals(Struct, frozen=True):
         return Totals(
             self.name,
             self.requests + 1,
-            self.errors + (entry.status >= 400 or entry.error_kind is not None),
+            self.errors + entry.failed,
             self.input_tokens + entry.input_tokens,
             self.output_tokens + entry.output_tokens,
             self.cached_tokens + entry.cached_tokens,
             self.reasoning_tokens + entry.reasoning_tokens,
             self.seconds + entry.duration,
         )
+
+
+def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
+    """The entry as it may be stored: no secret in a provider's words, bodies only if asked for, counts bounded."""
+    if (
+        entry.error is None
+        and entry.request is None
+        and entry.sent is None
+        and entry.answer is None
+        and 0 <= entry.input_tokens <= MOST_TOKENS
+        and 0 <= entry.output_tokens <= MOST_TOKENS
+        and 0 <= entry.cached_tokens <= MOST_TOKENS
+        and 0 <= entry.reasoning_tokens <= MOST_TOKENS
+        and 0 <= entry.attempts <= MOST_TOKENS
+        and 0 <= entry.overhead_us <= MOST_TOKENS
+        and 0 <= entry.duration <= MOST_TOKENS
+        and 0 <= entry.time <= LATEST
+    ):
+        return entry  # nearly always, and this is on every request's way
+    changed = _bounded(entry)
+    if entry.error is not None:
+        changed["error"] = redactor.text(entry.error)
+    changed |= {name: _kept_body(getattr(entry, name), redactor, bodies) for name in _BODIES}
+    return msgspec.structs.replace(entry, **changed)
+
+
+def _kept_body(body: bytes | None, redactor: Redactor, bodies: bool) -> bytes | None:
+    return redactor.body(body) if bodies and body is not None else None
+
+
+def _bounded(entry: Entry) -> dict[str, object]:
+    counts: dict[str, object] = {name: min(max(getattr(entry, name), 0), MOST_TOKENS) for name in _COUNTS}
+    return counts | {"duration": _within(entry.duration, MOST_TOKENS), "time": _within(entry.time, LATEST)}
+
+
+def _within(seconds: float, most: float) -> float:
+    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), float(most))
 
 
 def _json_or_text(body: bytes) -> Raw | str:

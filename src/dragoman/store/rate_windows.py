@@ -1,51 +1,26 @@
-"""Requests and tokens per minute, over a window that slides.
+"""Windows that slide over a minute: the arithmetic of limits, and the counts of one process.
 
-Time is cut into quarter seconds and each counts until a minute after its beginning: a client that keeps exactly to
-its limit is never refused, and none gets more than a quarter second's worth above it. The decision is a function
-over the counts; where those are kept (here, or in a file shared by several workers) is another matter.
+Time is cut into quarter seconds, and each counts until a minute after its beginning. A client that keeps exactly to its
+limit is never refused, and none gets more than a quarter second's worth above it. The decision is a function over the
+counts; where those are kept (here, or in a file that several workers share) is another matter.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from threading import Lock
 
-from msgspec import Struct
-
-from dragoman.config.schema import ClientKey
+from dragoman.store.clock import Clock
+from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
 
 MINUTE = 60.0
 SLICE = 0.25
+MOST_TOKENS = 1_000_000_000_000
+"""That one request may reserve or settle: sums must fit into 64 bits whatever a provider claims."""
 
-
-class Limits(Struct, frozen=True):
-    """What one key may use in any minute; None is no limit."""
-
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-
-    @classmethod
-    def of(cls, key: ClientKey) -> Limits:
-        return cls(key.requests_per_minute, key.tokens_per_minute)
-
-
-class Allowed(Struct, frozen=True):
-    """The request may go on; what is left after it, where there is a limit."""
-
-    requests_left: int | None = None
-    tokens_left: int | None = None
-
-
-class Limited(Struct, frozen=True):
-    """The request must wait: for how many seconds, and for what."""
-
-    retry_after: float
-    what: str
-    limit: int
-
-
-Bucket = tuple[int, int, int]  # number of the quarter second, requests, tokens
+Bucket = tuple[int, int, int]
+"""The number of a quarter second, its requests, its tokens."""
 
 
 def slice_of(now: float) -> int:
@@ -55,7 +30,12 @@ def slice_of(now: float) -> int:
 
 def oldest_slice(now: float) -> int:
     """The first quarter second that still counts."""
-    return int((now - MINUTE) / SLICE) + 1
+    return int((now - MINUTE) // SLICE) + 1
+
+
+def bounded(tokens: int) -> int:
+    """Tokens as they are counted."""
+    return min(max(tokens, -MOST_TOKENS), MOST_TOKENS)
 
 
 class Tally:
@@ -83,11 +63,8 @@ class Tally:
         self.buckets.append((number, requests, tokens))
 
 
-def decide(tally: Tally, limits: Limits, now: float, tokens: int = 0) -> Allowed | Limited:
-    """Whether one more request, of about so many tokens, may go on.
-
-    A request that alone is larger than the limit is let through when nothing else counts: else it never could be.
-    """
+def decide(tally: Tally, limits: KeyLimits, now: float, tokens: int = 0) -> Allowed | Limited:
+    """Whether one more request, of about so many tokens, may go on."""
     rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
     if rpm is not None and tally.requests >= rpm:
         return Limited(_wait(tally, 1, tally.requests - rpm + 1, now), "requests", rpm)
@@ -110,16 +87,19 @@ def _wait(tally: Tally, column: int, excess: int, now: float) -> float:
     return MINUTE
 
 
-class Windows:
-    """The counts of one process."""
+class RateWindows:
+    """The counts of one process. Threads may share it."""
 
-    def __init__(self) -> None:
-        self.failed = 0
+    def __init__(self, steady: Clock) -> None:
+        self._now = steady
         self._keys: dict[str, Tally] = {}
         self._lock = Lock()
 
-    def allow(self, key: str, limits: Limits, now: float, tokens: int = 0) -> Allowed | Limited:
+    def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
         """Decide, and count the request where it may go on."""
+        now = self._now()
+        if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
+            tokens = bounded(tokens)
         with self._lock:
             tally = self._fresh(key, now)
             verdict = decide(tally, limits, now, tokens)
@@ -127,13 +107,19 @@ class Windows:
                 tally.add(slice_of(now), 1, tokens)
             return verdict
 
-    def spend(self, key: str, tokens: int, now: float) -> None:
-        """Count tokens beyond (or below) the estimate that `allow` was given."""
+    def add(self, key: str, requests: int, tokens: int) -> None:
+        """Count without asking."""
+        now = self._now()
+        if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
+            tokens = bounded(tokens)
         with self._lock:
-            self._fresh(key, now).add(slice_of(now), 0, tokens)
+            self._fresh(key, now).add(slice_of(now), requests, tokens)
 
-    def close(self) -> None:
-        return None
+    def counts(self) -> Iterator[tuple[str, Bucket]]:
+        """Everything that still counts."""
+        with self._lock:
+            tallies = [(key, tuple(self._fresh(key, self._now()).buckets)) for key in self._keys]
+        return ((key, bucket) for key, buckets in tallies for bucket in buckets)
 
     def _fresh(self, key: str, now: float) -> Tally:
         tally = self._keys.get(key)

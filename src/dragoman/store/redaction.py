@@ -67,7 +67,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ),
     (("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"), REDACTED),
 )
-"""Words without which a pattern cannot match, in small letters; the pattern; what stands there instead.
+"""Words without which a pattern cannot match, in small letters; the pattern; the replacement.
 
 Looking for a word is a hundred times quicker than a pattern, and conversations are long.
 """

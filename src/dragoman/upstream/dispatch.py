@@ -44,8 +44,8 @@ ANSWER_LIMIT = 256 * 1024 * 1024
 class Memory(Protocol):
     """What outlives an exchange: lessons, and state that clients cannot carry."""
 
-    async def corrected(self, destination: HttpDestination, caller: str) -> Target:
-        """The destination's target with what has been learnt about it."""
+    def corrected(self, destination: HttpDestination, caller: str) -> Target:
+        """The destination's target with what has been learnt about it. Never waits."""
 
     async def recall(self, caller: str, wanted: Recall) -> Mapping[str, Kept]:
         """What was kept for this caller."""
@@ -167,7 +167,7 @@ class Dispatch:
         self._release()
         picked = self._picked = candidates[0] if len(candidates) == 1 else self._healthiest(candidates)
         key = world.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
-        return self.exchange.chosen(picked, await world.memory.corrected(picked, self._caller), key)
+        return self.exchange.chosen(picked, world.memory.corrected(picked, self._caller), key)
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
         """The first that is not left alone; the first of all where each is."""

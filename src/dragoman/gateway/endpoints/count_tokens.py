@@ -5,8 +5,6 @@ Where the target speaks the client's dialect, its provider counts. Otherwise we 
 
 from __future__ import annotations
 
-import time
-
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import Route
@@ -34,7 +32,8 @@ async def count(
         ask = parse_count_request(dialect, body, inbound.headers, model)
         name = ask.model or services.config.default_model or ""
         first = find_route(services, known, name).first
-        admit(services, known, 0, time.time())
+        if known.limits is not None:
+            await admit(services, known, known.limits, 0)
         options = caller_options(inbound.headers, loosen=known.admin)
         exchange = Exchange(ask, Route((first,)), AnswerContext(model=name, id=outbound.id), options)
         named = header(b"x-dragoman-model", first.name)

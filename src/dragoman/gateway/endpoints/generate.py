@@ -71,7 +71,11 @@ async def _generate(
     body = await inbound.body(services.config.server.max_body)
     record.ask = ask = _parse(record.dialect, body, inbound.headers, model, stream)
     record.model = name = ask.model or services.config.default_model or ""
-    record.exchange = exchange = _exchange(services, inbound, record, ask, name)
+    known = record.known
+    route = find_route(services, known, name)
+    if known.limits is not None:
+        await admit(services, known, known.limits, estimate(ask.source))
+    record.exchange = exchange = _exchange(services, inbound, record, ask, route)
     record.dispatch = dispatch = Dispatch(services, exchange, record.known.name)
     watch = ClientWatch(inbound)
     try:
@@ -87,23 +91,18 @@ async def _generate(
 
 
 def _exchange(
-    services: Services, inbound: Inbound, record: RequestRecord, ask: Ask, name: str
+    services: Services, inbound: Inbound, record: RequestRecord, ask: Ask, route: Route[HttpDestination]
 ) -> Exchange[HttpDestination]:
-    """The request on its way, once it is known that it may go. Raises Refused."""
-    known = record.known
-    route = find_route(services, known, name)
-    now = time.time()
-    if known.client is not None:
-        admit(services, known, estimate(ask.source), now)
+    """The request on its way, now that it may go."""
     record.context = AnswerContext(
-        model=name,
-        created=int(now),
+        model=record.model,
+        created=int(time.time()),
         id=record.id,
         include_usage=ask.include_usage,
         request=ask.members,
         framing=record.context.framing,
     )
-    options = caller_options(inbound.headers, loosen=known.admin)
+    options = caller_options(inbound.headers, loosen=record.known.admin)
     return Exchange(ask, route, record.context, options, services.redaction)
 
 

@@ -55,13 +55,15 @@ async def metrics(services: Services, inbound: Inbound, outbound: Outbound, know
         "dragoman_upstream_queued": sum(one.queued for one in stats),
         "dragoman_ledger_waiting": store.waiting,
         "dragoman_ledger_dropped": store.dropped,
+        "dragoman_store_failed": store.failed,
+        "dragoman_store_unread": store.unread,
     }
     await outbound.whole(200, services.metrics.text(gauges).encode(), None, TEXT)
 
 
 async def report(services: Services, inbound: Inbound, outbound: Outbound, known: Known, request_id: str) -> None:
     """The whole report of one request, for its owner."""
-    entry = services.store.report(request_id, known.caller)
+    entry = await services.store.ledger.report(request_id, known.caller)
     if entry is None:
         message = f'there is no request "{request_id}" of yours'
         raise Refused(Failure(FailureKind.NOT_FOUND, message, 404, "unknown_request"))

@@ -43,7 +43,8 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         route = services.routes.find(name)
         if route is None:
             raise Refused(unknown_model(name))
-        admit(services, known, 0 if form else estimate(body), time.time())
+        if known.limits is not None:
+            await admit(services, known, known.limits, 0 if form else estimate(body))
         destination = route.first
         model = destination.target.model
         sent = _named_form(body, model) if form else _named(body, model)
@@ -97,7 +98,7 @@ def _write_down(
         error_kind=failure.kind.value if failure is not None else None,
         error=failure.message if failure is not None else None,
     )
-    services.store.record(entry)
+    services.store.ledger.record(entry)
     services.metrics.request("relay", entry.target, entry.status)
     line = {"event": "relay", "id": entry.id, "key": entry.caller, "target": entry.target, "status": entry.status}
     services.lines.add(LogLevel.INFO if failure is None else LogLevel.WARNING, line)

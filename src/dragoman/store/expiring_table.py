@@ -1,0 +1,39 @@
+"""What the vault, pins and summaries have in common: small values by key that expire.
+
+This is not part of the store's contract. A need gets a contract of its own, because what may be lost and who must agree
+differ from need to need; a backend implements this one table for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+Value = TypeVar("Value")
+
+
+class Bounds(Struct, frozen=True):
+    """How much is kept: entries of one caller, entries and bytes of all, and seconds since the last use."""
+
+    per_caller: int
+    entries: int
+    max_bytes: int
+    ttl: float
+
+
+class ExpiringTable(Protocol[Value]):
+    """Values by caller, place (the other parts of the key) and key."""
+
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
+        """Keep values, each under its key; the last writer wins."""
+
+    async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
+        """Keep a value unless there is one; the one that is kept. The first writer wins."""
+
+    async def find(self, caller: str, place: str, keys: Iterable[str]) -> dict[str, Value]:
+        """The values under these keys, in the order of the keys."""
+
+    async def forget(self, caller: str, place: str) -> None:
+        """Remove all values of a place."""

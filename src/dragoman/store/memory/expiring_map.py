@@ -1,0 +1,138 @@
+"""A bounded map whose entries expire: the synchronous core of the vault, pins and summaries.
+
+The SDK transports use it directly, the memory store wraps it, and the SQLite store has it in front of its file.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+from typing import Generic, TypeVar
+
+from dragoman.store.clock import Clock
+from dragoman.store.expiring_table import Bounds
+
+Value = TypeVar("Value")
+Address = tuple[str, str, str]
+"""Caller, place, key."""
+OVERHEAD = 200
+"""About what an entry costs beside its value, in bytes."""
+
+
+class CachedValue(Generic[Value]):
+    """An entry. `known`: when it was put or read. `used`: its last use. `written`: the last use that the file knows."""
+
+    __slots__ = ("known", "size", "used", "value", "written")
+
+    def __init__(self, value: Value, size: int, now: float) -> None:
+        self.value = value
+        self.size = size
+        self.used = self.written = self.known = now
+
+
+class ExpiringMap(Generic[Value]):
+    """Values by caller, place and key. The least recently used goes first. Threads may share it."""
+
+    def __init__(self, bounds: Bounds, weigh: Callable[[Value], int], clock: Clock) -> None:
+        self.bounds = bounds
+        self.bytes = 0
+        self._weigh = weigh
+        self._clock = clock
+        self._slots: OrderedDict[Address, CachedValue[Value]] = OrderedDict()
+        self._callers: dict[str, OrderedDict[Address, None]] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
+        now = self._clock()
+        with self._lock:
+            for key, value in entries.items():
+                self._put((caller, place, key), value, now)
+
+    def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
+        """Keep a value unless there is one; the one that is kept."""
+        now, address = self._clock(), (caller, place, key)
+        with self._lock:
+            slot = self._use(address, now)
+            if slot is not None:
+                return slot.value
+            self._put(address, value, now)
+            return value
+
+    def find(self, caller: str, place: str, keys: Iterable[str]) -> dict[str, Value]:
+        if caller not in self._callers:
+            return {}
+        now, found = self._clock(), {}
+        with self._lock:
+            for key in keys:
+                slot = self._use((caller, place, key), now)
+                if slot is not None:
+                    found[key] = slot.value
+        return found
+
+    def fits(self, caller: str, place: str, key: str, value: Value) -> bool:
+        """Whether there is room for a value at all."""
+        return self._size((caller, place, key), value) <= self.bounds.max_bytes
+
+    def slot(self, address: Address, now: float) -> CachedValue[Value] | None:
+        """The entry at an address, now used; for a table that has this map in front of it."""
+        with self._lock:
+            return self._use(address, now)
+
+    def remove(self, address: Address) -> None:
+        """Drop the entry at an address, if there is one."""
+        with self._lock:
+            self._drop(address)
+
+    def forget(self, caller: str, place: str) -> None:
+        with self._lock:
+            for address in [one for one in self._callers.get(caller, ()) if one[1] == place]:
+                self._drop(address)
+
+    def _use(self, address: Address, now: float) -> CachedValue[Value] | None:
+        slot = self._slots.get(address)
+        if slot is None:
+            return None
+        if now - slot.used > self.bounds.ttl:
+            self._drop(address)
+            return None
+        slot.used = now
+        self._slots.move_to_end(address)
+        self._callers[address[0]].move_to_end(address)
+        return slot
+
+    def _put(self, address: Address, value: Value, now: float) -> None:
+        """A value that is larger than all the room is not kept, and neither is the one that it replaces."""
+        self._drop(address)
+        size = self._size(address, value)
+        if size > self.bounds.max_bytes:
+            return
+        self._slots[address] = CachedValue(value, size, now)
+        self._callers.setdefault(address[0], OrderedDict())[address] = None
+        self.bytes += size
+        self._shrink(address[0], now)
+
+    def _size(self, address: Address, value: Value) -> int:
+        return self._weigh(value) + sum(map(len, address)) + OVERHEAD
+
+    def _shrink(self, caller: str, now: float) -> None:
+        bounds, slots, own = self.bounds, self._slots, self._callers[caller]
+        while len(own) > bounds.per_caller:
+            self._drop(next(iter(own)))
+        while len(slots) > bounds.entries or self.bytes > bounds.max_bytes:
+            self._drop(next(iter(slots)))
+        while slots and now - next(iter(slots.values())).used > bounds.ttl:
+            self._drop(next(iter(slots)))
+
+    def _drop(self, address: Address) -> None:
+        slot = self._slots.pop(address, None)
+        if slot is None:
+            return
+        self.bytes -= slot.size
+        own = self._callers[address[0]]
+        del own[address]
+        if not own:
+            del self._callers[address[0]]

@@ -1,0 +1,114 @@
+"""The ledger of one process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from threading import Lock
+
+from dragoman.store.clock import Clock
+from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
+from dragoman.store.ledger_entry import By, Caller, Entry, Totals, sanitized
+from dragoman.store.redaction import Redactor
+from dragoman.store.settings import StoreSettings
+
+DAY = 86_400.0
+MOST_BYTES = 256 * 1024 * 1024
+"""Of bodies, reports and errors; the oldest requests leave for the newest."""
+
+
+def matches(entry: Entry, query: LedgerQuery) -> bool:
+    """Whether an entry is one that a query asks for."""
+    return (
+        (query.since is None or entry.time >= query.since)
+        and (query.until is None or entry.time < query.until)
+        and (query.caller is None or entry.caller == query.caller)
+        and (query.target is None or entry.target == query.target)
+        and (query.asked is None or entry.asked == query.asked)
+        and (query.failed is None or entry.failed is query.failed)
+    )
+
+
+def page(entries: Iterable[Entry], query: LedgerQuery) -> LedgerPage:
+    """The newest entries that come after the query's cursor."""
+    position, size = position_of(query.after), query.page_size()
+    rest = [entry for entry in entries if position is None or (entry.time, entry.id) < position]
+    rest.sort(key=lambda entry: (entry.time, entry.id), reverse=True)
+    shown = tuple(rest[:size])
+    return LedgerPage(shown, cursor_of(shown[-1]) if len(rest) > size else None)
+
+
+def summed(entries: Iterable[Entry], by: By) -> tuple[Totals, ...]:
+    """Sums by group, the largest first."""
+    groups: dict[str, Totals] = {}
+    for entry in entries:
+        name: str = getattr(entry, by.value)
+        groups[name] = groups.get(name, Totals(name)).plus(entry)
+    return tuple(sorted(groups.values(), key=lambda group: (-group.requests, group.name)))
+
+
+class LedgerMemory:
+    """The last requests. Threads may share it."""
+
+    def __init__(self, settings: StoreSettings, clock: Clock, most: int | None = None) -> None:
+        """`most` bounds the entries where that is less than the configuration says."""
+        self._settings = settings
+        self._clock = clock
+        self._most = most
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+        self.written = 0
+
+    def put(self, entry: Entry) -> None:
+        """Take a sanitized entry."""
+        most = self._settings.config.keep_requests
+        if self._most is not None and self._most < most:
+            most = self._most
+        with self._lock:
+            if entry.id in self._entries:
+                self._remove(entry.id)
+            self._entries[entry.id] = entry
+            self._bytes += entry.weight()
+            self.written += 1
+            while len(self._entries) > most or self._bytes > MOST_BYTES:
+                self._remove(next(iter(self._entries)))
+
+    def report(self, request_id: str, viewer: Caller) -> Entry | None:
+        entry = self._entries.get(request_id)
+        return entry if entry is not None and viewer.may_see(entry) and entry.time >= self.oldest() else None
+
+    def matching(self, viewer: Caller, query: LedgerQuery) -> Iterator[Entry]:
+        """The entries of a query that the viewer may see, in no order."""
+        oldest = self.oldest()
+        with self._lock:
+            entries = list(self._entries.values())
+        return (one for one in entries if one.time >= oldest and viewer.may_see(one) and matches(one, query))
+
+    def oldest(self) -> float:
+        """The time of the oldest entry that may still be shown."""
+        return self._clock() - self._settings.config.keep_days * DAY
+
+    def _remove(self, request_id: str) -> None:
+        self._bytes -= self._entries.pop(request_id).weight()
+
+
+class MemoryLedger:
+    """`Ledger` of one process."""
+
+    def __init__(self, core: LedgerMemory, settings: StoreSettings, redactor: Redactor) -> None:
+        self._core = core
+        self._settings = settings
+        self._redactor = redactor
+
+    def record(self, entry: Entry) -> None:
+        self._core.put(sanitized(entry, self._redactor, self._settings.config.keep_bodies))
+
+    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
+        return self._core.report(request_id, viewer)
+
+    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
+        return page(self._core.matching(viewer, query), query)
+
+    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
+        return summed(self._core.matching(viewer, query), by)

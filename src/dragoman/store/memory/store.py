@@ -1,0 +1,55 @@
+"""The store for tests, for the demo, and for `store.kind: memory`."""
+
+from __future__ import annotations
+
+from dragoman.config.schema import StoreConfig
+from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.health import StoreHealth
+from dragoman.store.memory.expiring_map import ExpiringMap
+from dragoman.store.memory.ledger import LedgerMemory, MemoryLedger
+from dragoman.store.memory.lessons import LessonMemory, MemoryLessons
+from dragoman.store.memory.limits import MemoryLimits
+from dragoman.store.memory.table import MemoryTable
+from dragoman.store.rate_windows import RateWindows
+from dragoman.store.redaction import Redactor
+from dragoman.store.settings import StoreSettings
+from dragoman.store.table_backed import (
+    PIN_BOUNDS,
+    PINS,
+    REASONING,
+    SUMMARIES,
+    SUMMARY_BOUNDS,
+    TablePins,
+    TableSummaries,
+    TableVault,
+    vault_bounds,
+)
+
+
+class MemoryStore:
+    """`Store` of one process. No coroutine of it ever waits."""
+
+    place = "memory"
+
+    def __init__(self, config: StoreConfig, clocks: Clocks = REAL_CLOCKS, redactor: Redactor | None = None) -> None:
+        self._settings = settings = StoreSettings(config)
+        wall = clocks.wall
+        self._entries = LedgerMemory(settings, wall)
+        self.ledger = MemoryLedger(self._entries, settings, redactor or Redactor())
+        self.limits = MemoryLimits(RateWindows(clocks.steady))
+        self.lessons = MemoryLessons(LessonMemory(wall))
+        self.vault = TableVault(MemoryTable(ExpiringMap(vault_bounds(config.vault), REASONING.weigh, wall)), settings)
+        self.pins = TablePins(MemoryTable(ExpiringMap(PIN_BOUNDS, PINS.weigh, wall)))
+        self.summaries = TableSummaries(MemoryTable(ExpiringMap(SUMMARY_BOUNDS, SUMMARIES.weigh, wall)))
+
+    def reconfigure(self, config: StoreConfig) -> None:
+        self._settings.config = config
+
+    def health(self) -> StoreHealth:
+        return StoreHealth(written=self._entries.written)
+
+    async def flush(self, seconds: float = 5.0) -> bool:
+        return True
+
+    async def aclose(self) -> None:
+        return None

@@ -1,0 +1,68 @@
+"""Pins: which model a call or a session stays with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+_GENERIC_ID = re.compile(r"(?:call|tool|toolu|func|function|id)?[_-]?\d{0,4}", re.IGNORECASE)
+
+
+class PinOwner(NamedTuple):
+    """Whose pin it is: the caller, and the session where there is one."""
+
+    caller: str
+    session: str = ""
+
+
+class Pin(Struct, frozen=True):
+    """The target that made the call or serves the session, and when that was (seconds since 1970)."""
+
+    target: str
+    at: float
+
+
+SESSION = ""
+"""The key of a session's own pin."""
+
+
+class Pins(Protocol):
+    """Pins by owner and key. A key is a call (see `pin_place`), or `SESSION` for the session itself.
+
+    Isolation: the caller is part of every key.
+
+    Atomicity: each key is written whole or not at all; the last writer wins. `forget` removes a session as a whole.
+
+    Consistency: when `put` or `forget` returns, this process sees it at once. Other workers and replicas see a new pin
+    at once, and a pin that they have read before changed within two seconds.
+
+    Expiry and bounds: a pin is forgotten a day after its last use, and at most 4,096 pins of one caller are kept; the
+    least recently used goes first.
+
+    What may be lost: everything; a restart keeps pins where the backend has a file or a server.
+
+    What a failure means: a `find` that fails finds nothing, and the failure is counted. The turn is then routed as if
+    it had never been pinned. No request fails.
+    """
+
+    async def put(self, owner: PinOwner, pins: Mapping[str, Pin]) -> None:
+        """Keep pins, each under its key."""
+
+    async def find(self, owner: PinOwner, keys: Iterable[str]) -> Mapping[str, Pin]:
+        """The pins under these keys."""
+
+    async def forget(self, owner: PinOwner) -> None:
+        """Remove all pins of a session."""
+
+
+def pin_place(caller: str, call_id: str, *, session: str = "", tool: str = "") -> tuple[PinOwner, str] | None:
+    """Where a call is pinned, or None where its id says nothing.
+
+    Some servers number their calls (`call_0`). Such an id is trusted only within a session.
+    """
+    if not _GENERIC_ID.fullmatch(call_id):
+        return PinOwner(caller), call_id
+    return (PinOwner(caller, session), f"{tool}\x1f{call_id}") if session else None

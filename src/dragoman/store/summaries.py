@@ -1,0 +1,50 @@
+"""Summaries and cuts: what was made of the beginning of a long conversation, so that it is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class SummaryKind(StrEnum):
+    """`summary`: the text that stands for the prefix. `cut`: how the prefix was trimmed."""
+
+    SUMMARY = "summary"
+    CUT = "cut"
+
+
+class Summary(Struct, frozen=True):
+    """What stands for a prefix. `value` is opaque to the store."""
+
+    kind: SummaryKind
+    value: bytes
+
+
+class Summaries(Protocol):
+    """Summaries by caller and digest of the prefix that they stand for.
+
+    Isolation: the caller is part of every key.
+
+    Atomicity: the first writer wins, everywhere. `put` returns what is kept, which is another worker's summary where
+    that was first. Turns and replicas therefore agree, and a conversation's prefix stays the same bytes.
+
+    Consistency: when `put` returns, all workers and replicas find the same summary.
+
+    Expiry and bounds: a summary is forgotten a week after its last use. Entries and bytes are bounded; the least
+    recently used goes first.
+
+    What may be lost: everything. A lost summary is made again, and may differ; a restart keeps summaries where the
+    backend has a file or a server.
+
+    What a failure means: a `find` that fails finds nothing, and a `put` that fails returns the caller's own summary.
+    Both are counted. No request fails.
+    """
+
+    async def put(self, caller: str, digest: str, summary: Summary) -> Summary:
+        """Keep a summary unless there is one; the one that is kept."""
+
+    async def find(self, caller: str, digests: Iterable[str]) -> tuple[str, Summary] | None:
+        """The first of these digests that has a summary, and the summary. Name the longest prefix first."""

@@ -1,0 +1,112 @@
+"""The vault, pins and summaries on top of a backend's table of expiring values: written once for all backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.config.schema import Vault
+from dragoman.conversation.parts import Opaque, Part, Reasoning
+from dragoman.engine.reasoning_restore import pack, unpack
+from dragoman.store.expiring_table import Bounds, ExpiringTable
+from dragoman.store.pins import Pin, PinOwner
+from dragoman.store.reasoning_vault import Parts, StateOwner
+from dragoman.store.settings import StoreSettings
+from dragoman.store.summaries import Summary
+
+Value = TypeVar("Value")
+DAY = 86_400.0
+SEPARATOR = "\x1f"
+_NO_PLACE = ""
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class TableKind(Struct, Generic[Value], frozen=True):
+    """A table of one backend: its name, how its values are written as bytes, and how large they are.
+
+    `fresh`: seconds that a worker may answer from its copy of a value that another worker may have changed.
+    """
+
+    name: str
+    encode: Callable[[Value], bytes]
+    decode: Callable[[bytes], Value]
+    weigh: Callable[[Value], int]
+    fresh: float
+
+
+def _parts_weight(parts: Parts) -> int:
+    return sum(map(_part_weight, parts))
+
+
+def _part_weight(part: Part) -> int:
+    if isinstance(part, Opaque):
+        return len(part.json)
+    assert isinstance(part, Reasoning)  # nothing else is kept
+    text = len(part.text.literal) if part.text is not None else 0
+    return text + (len(part.state.json) if part.state is not None else 0)
+
+
+FOREVER = float("inf")
+REASONING: TableKind[Parts] = TableKind("reasoning", pack, unpack, _parts_weight, FOREVER)
+PINS: TableKind[Pin] = TableKind("pins", _encode, msgspec.msgpack.Decoder(Pin).decode, lambda pin: len(pin.target), 2.0)
+SUMMARIES: TableKind[Summary] = TableKind(
+    "summaries", _encode, msgspec.msgpack.Decoder(Summary).decode, lambda summary: len(summary.value), FOREVER
+)
+PIN_BOUNDS = Bounds(per_caller=4096, entries=65_536, max_bytes=32 << 20, ttl=DAY)
+SUMMARY_BOUNDS = Bounds(per_caller=4096, entries=16_384, max_bytes=128 << 20, ttl=7 * DAY)
+
+
+def vault_bounds(vault: Vault) -> Bounds:
+    return Bounds(vault.per_caller, vault.entries, vault.max_bytes, vault.ttl)
+
+
+def vault_place(owner: StateOwner) -> str:
+    return owner.provider + SEPARATOR + owner.scope
+
+
+class TableVault:
+    """The vault; see `ReasoningVault`. It keeps and finds nothing while `store.vault.enabled` is off."""
+
+    def __init__(self, table: ExpiringTable[Parts], settings: StoreSettings) -> None:
+        self._table = table
+        self._settings = settings
+
+    async def put(self, owner: StateOwner, entries: Mapping[str, Parts]) -> None:
+        if self._settings.config.vault.enabled:
+            await self._table.put(owner.caller, vault_place(owner), entries)
+
+    def find(self, owner: StateOwner, keys: Iterable[str]) -> Coroutine[Any, Any, Mapping[str, Parts]]:
+        return self._table.find(owner.caller, vault_place(owner), keys if self._settings.config.vault.enabled else ())
+
+
+class TablePins:
+    """Pins; see `Pins`."""
+
+    def __init__(self, table: ExpiringTable[Pin]) -> None:
+        self._table = table
+
+    def put(self, owner: PinOwner, pins: Mapping[str, Pin]) -> Coroutine[Any, Any, None]:
+        return self._table.put(owner.caller, owner.session, pins)
+
+    def find(self, owner: PinOwner, keys: Iterable[str]) -> Coroutine[Any, Any, Mapping[str, Pin]]:
+        return self._table.find(owner.caller, owner.session, keys)
+
+    def forget(self, owner: PinOwner) -> Coroutine[Any, Any, None]:
+        return self._table.forget(owner.caller, owner.session)
+
+
+class TableSummaries:
+    """Summaries; see `Summaries`."""
+
+    def __init__(self, table: ExpiringTable[Summary]) -> None:
+        self._table = table
+
+    def put(self, caller: str, digest: str, summary: Summary) -> Coroutine[Any, Any, Summary]:
+        return self._table.put_first(caller, _NO_PLACE, digest, summary)
+
+    async def find(self, caller: str, digests: Iterable[str]) -> tuple[str, Summary] | None:
+        found = await self._table.find(caller, _NO_PLACE, digests)
+        return next(iter(found.items()), None)

@@ -1,0 +1,219 @@
+"""Which store is opened, where its file is, and what happens where it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from dragoman.config.schema import ClientKey, Config, ServerConfig, StoreConfig, StoreKind, Vault
+from dragoman.store import (
+    Entry,
+    KeyLimits,
+    MemoryStore,
+    SqliteStore,
+    StoreError,
+    file_refusal,
+    memory_refusal,
+    open_store,
+    store_file,
+)
+
+SQLITE, MEMORY = StoreConfig(), StoreConfig(kind=StoreKind.MEMORY)
+HOME = {"HOME": "/home/anna"}
+
+
+@pytest.mark.parametrize(
+    ("config", "file", "environment", "found"),
+    [
+        (SQLITE, "/etc/dragoman/dragoman.yaml", HOME, "/etc/dragoman/dragoman.sqlite3"),
+        (SQLITE, "conf/my.yaml", HOME, f"{Path.cwd()}/conf/dragoman.sqlite3"),
+        (SQLITE, None, HOME, "/home/anna/.local/state/dragoman/dragoman.sqlite3"),
+        (SQLITE, None, {**HOME, "XDG_STATE_HOME": "/var/state"}, "/var/state/dragoman/dragoman.sqlite3"),
+        (SQLITE, None, {**HOME, "XDG_STATE_HOME": "state"}, "/home/anna/.local/state/dragoman/dragoman.sqlite3"),
+        (StoreConfig(path="s.db"), "/etc/d/dragoman.yaml", HOME, "/etc/d/s.db"),
+        (StoreConfig(path="/var/s.db"), "/etc/d/dragoman.yaml", HOME, "/var/s.db"),
+        (StoreConfig(path="s.db"), None, HOME, f"{Path.cwd()}/s.db"),
+        (MEMORY, "/etc/dragoman.yaml", HOME, None),
+        (StoreConfig(kind=StoreKind.MEMORY, path="s.db"), None, HOME, None),
+    ],
+)
+def test_K36_the_file_is_beside_the_configuration(
+    config: StoreConfig, file: str | None, environment: dict[str, str], found: str | None
+) -> None:
+    place = store_file(config, Path(file) if file is not None else None, environment)
+    assert (str(place) if place is not None else None) == found
+
+
+async def test_the_configured_store_is_opened(tmp_path: Path) -> None:
+    memory = open_store(Config(), None)
+    assert isinstance(memory.store, MemoryStore)
+    assert (memory.store.place, memory.warning) == ("memory", None)
+    opened = open_store(Config(), tmp_path / "sub" / "s.sqlite3")
+    assert isinstance(opened.store, SqliteStore)
+    assert (opened.store.place, opened.warning) == (str(tmp_path / "sub" / "s.sqlite3"), None)
+    await opened.store.aclose()
+
+
+def files_of(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def test_only_its_owner_may_read_any_of_its_files(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = SqliteStore(tmp_path / "s.sqlite3", StoreConfig())
+    finally:
+        os.umask(before)
+    store.ledger.record(Entry(id="r", time=1.0))
+    await store.flush()
+    await store.limits.reserve("k", KeyLimits(requests_per_minute=1))
+    modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in files_of(tmp_path)}
+    await store.aclose()
+    assert set(modes) >= {"s.sqlite3", "s.sqlite3-wal", "s.sqlite3-shm", "s.sqlite3-counters", "s.sqlite3-lock"}
+    assert set(modes.values()) == {0o600}
+
+
+def broken(tmp_path: Path) -> Path:
+    path = tmp_path / "s.sqlite3"
+    path.write_bytes(b"this is no database, and long enough to be looked at as one" * 20)
+    return path
+
+
+def newer(tmp_path: Path) -> Path:
+    path = tmp_path / "s.sqlite3"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+    return path
+
+
+def foreign(tmp_path: Path) -> Path:
+    path = tmp_path / "s.sqlite3"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE photos (name TEXT)")
+    connection.close()
+    return path
+
+
+def below_a_file(tmp_path: Path) -> Path:
+    (tmp_path / "file").write_text("")
+    return tmp_path / "file" / "s.sqlite3"
+
+
+def a_folder(tmp_path: Path) -> Path:
+    (tmp_path / "s.sqlite3").mkdir()
+    return tmp_path / "s.sqlite3"
+
+
+UNUSABLE = {
+    broken: "not a database",
+    newer: "newer Dragoman",
+    below_a_file: "File exists",
+    foreign: "belongs to another program",
+    a_folder: "unable to",
+}
+
+
+@pytest.mark.parametrize("make", UNUSABLE, ids=lambda make: make.__name__)
+async def test_a_file_that_cannot_be_used_is_refused_in_words_or_left_alone(tmp_path: Path, make: object) -> None:
+    path = make(tmp_path)  # type: ignore[operator]
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(StoreError, match=UNUSABLE[make]):  # type: ignore[index]
+        SqliteStore(path, StoreConfig())
+    opened = open_store(Config(), path)
+    assert isinstance(opened.store, MemoryStore)
+    assert opened.warning is not None
+    assert opened.warning.startswith("state is kept in memory only: ")
+    assert UNUSABLE[make] in opened.warning  # type: ignore[index]
+    assert before is None or path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("workers", "named", "says"),
+    [
+        (1, False, None),
+        (1, True, "not a database"),
+        (4, False, "4 workers must share one file"),
+        (4, True, "not a data"),
+    ],
+)
+def test_a_start_is_refused_where_the_file_is_named_or_shared(
+    tmp_path: Path, workers: int, named: bool, says: str | None
+) -> None:
+    path = broken(tmp_path)
+    config = Config(server=ServerConfig(workers=workers), store=StoreConfig(path=str(path) if named else None))
+    refusal = file_refusal(config, path)
+    assert refusal is None if says is None else says in (refusal or "")
+    path.unlink()
+    assert file_refusal(config, path) is None
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (Config(store=MEMORY), None),
+        (Config(server=ServerConfig(workers=2)), None),
+        (Config(server=ServerConfig(workers=2), store=MEMORY), "the vault"),
+        (
+            Config(
+                server=ServerConfig(workers=2), store=StoreConfig(kind=StoreKind.MEMORY, vault=Vault(enabled=False))
+            ),
+            None,
+        ),
+        (
+            Config(
+                server=ServerConfig(workers=2),
+                store=StoreConfig(kind=StoreKind.MEMORY, vault=Vault(enabled=False)),
+                keys={"ci": ClientKey(sha256="x", requests_per_minute=1)},
+            ),
+            "the limits per minute of ci",
+        ),
+    ],
+)
+def test_Q34_several_workers_need_a_file(config: Config, reason: str | None) -> None:
+    refusal = memory_refusal(config)
+    assert refusal is None if reason is None else reason in (refusal or "")
+
+
+OLD = """
+CREATE TABLE requests (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, time REAL NOT NULL,
+    caller TEXT NOT NULL, target TEXT NOT NULL, asked TEXT NOT NULL, failed INTEGER NOT NULL, input INTEGER NOT NULL,
+    output INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL, seconds REAL NOT NULL,
+    entry BLOB NOT NULL);
+CREATE INDEX requests_by_time ON requests (time);
+CREATE INDEX requests_by_caller ON requests (caller, time);
+CREATE TABLE vault (caller TEXT NOT NULL, provider TEXT NOT NULL, scope TEXT NOT NULL, key TEXT NOT NULL,
+    kind TEXT NOT NULL, value BLOB NOT NULL, used REAL NOT NULL, PRIMARY KEY (caller, provider, scope, key));
+CREATE TABLE notes (shelf TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, time REAL NOT NULL,
+    PRIMARY KEY (shelf, key));
+PRAGMA user_version=1;
+"""
+
+
+async def test_a_file_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
+    import msgspec
+    from tests.store.contract.backends import ADMIN, OWNER, parts
+
+    from dragoman.engine.reasoning_restore import pack
+
+    path, entry = tmp_path / "s.sqlite3", Entry(id="r1", time=1_800_000_000.0, caller="anna")
+    old = sqlite3.connect(path)
+    old.executescript(OLD)
+    old.execute(
+        "INSERT INTO requests VALUES (NULL, ?, ?, 'anna', '', '', 0, 0, 0, 0, 0, 0, ?)",
+        (entry.id, entry.time, msgspec.msgpack.encode(entry)),
+    )
+    old.execute("INSERT INTO vault VALUES (?, ?, ?, 'call_1', 'reasoning', ?, 9e9)", (*OWNER, pack(parts())))
+    old.execute("INSERT INTO notes VALUES ('lessons', 't', '{}', 0)")
+    old.commit()
+    old.close()
+    for _ in range(2):
+        store = SqliteStore(path, StoreConfig(keep_days=1e9))
+        assert await store.ledger.report("r1", ADMIN) == entry
+        assert await store.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
+        assert await store.lessons.all() == ()
+        await store.aclose()
