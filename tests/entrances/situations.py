@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.entrances.doors import Question
+from tests.entrances.entrances import Question
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 
 ALL = ("library", "sdk", "async sdk", "gateway", "dry run", "command line")

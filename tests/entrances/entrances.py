@@ -1,6 +1,6 @@
 """Every way into Dragoman, behind one function: ask, and see what came of it.
 
-A door shows what its user sees: a status, a body, the report. What the provider saw is the provider's to tell.
+An entrance shows what its user sees: a status, a body, the report. What the provider saw is asked of the provider.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the user of a door sees. None: this door does not show it."""
+    """What the user of an entrance sees. None: this entrance does not show it."""
 
     status: int | None
     body: str | None
@@ -85,7 +85,7 @@ class Seen:
 
     @property
     def message(self) -> str:
-        """The error's words, wherever the door and the dialect put them."""
+        """The error's words, wherever the entrance and the dialect put them."""
         if self.error:
             return self.error
         found = re.search(r'"message":\s*"((?:[^"\\]|\\.)*)"', self.body or "")
@@ -98,7 +98,7 @@ def plain(text: str) -> str:
     return re.sub(r'"created":\s*\d+', '"created":0', text)
 
 
-class Door:
+class Entrance:
     """One way in."""
 
     name = ""
@@ -112,7 +112,7 @@ class Door:
         raise NotImplementedError
 
 
-class Library(Door):
+class Library(Entrance):
     """`dragoman.adapt`, plain httpx, `adapted.answer` and `adapted.stream`."""
 
     name = "library"
@@ -153,7 +153,7 @@ class Library(Door):
         )
 
 
-class Sdk(Door):
+class Sdk(Entrance):
     """The transport inside an SDK, driven by a bare client."""
 
     name = "sdk"
@@ -202,7 +202,7 @@ class _Kept(httpx.BaseTransport):
         return answered
 
 
-class Gateway(Door):
+class Gateway(Entrance):
     """`dragoman serve`, over HTTP."""
 
     name = "gateway"
@@ -263,7 +263,7 @@ class SdkCounting(Sdk):
             return seen(client.post(url, content=question.content, headers=question.headers))
 
 
-class CommandLine(Door):
+class CommandLine(Entrance):
     """`dragoman adapt`."""
 
     name = "command line"
@@ -280,7 +280,7 @@ class CommandLine(Door):
         return Seen(None, None, _summary(told["changes"]), told["body"])
 
 
-class Replay(Door):
+class Replay(Entrance):
     """`dragoman replay --send` of the recorded request."""
 
     name = "replay"
@@ -313,12 +313,12 @@ def _summary(changes: list[dict[str, Any]]) -> str:
 
 
 @contextmanager
-def doors(stage: Stage) -> Iterator[dict[str, Door]]:
+def all_entrances(stage: Stage) -> Iterator[dict[str, Entrance]]:
     """All of them, each with a memory of its own."""
     providers = {stage.profile: provider(stage.profile, stage.url, api_key=KEY)}
     providers |= {name: provider(name, url, api_key=KEY) for name, url in stage.providers.items()}
     config = {"providers": providers, "models": dict(stage.models), "media": {"allow": ["127.0.0.1"]}}
     with gateway(config, stage.folder) as running:
-        made: list[Door] = [Library(stage), Sdk(stage), AsyncSdk(stage), CommandLine(stage), SdkCounting(stage)]
+        made: list[Entrance] = [Library(stage), Sdk(stage), AsyncSdk(stage), CommandLine(stage), SdkCounting(stage)]
         made += [Gateway(stage, running), DryRun(stage, running), Counting(stage, running), Replay(stage, running)]
-        yield {door.name: door for door in made}
+        yield {entrance.name: entrance for entrance in made}
