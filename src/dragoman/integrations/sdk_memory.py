@@ -17,7 +17,7 @@ from dragoman.store.vault import MemoryVault
 from dragoman.upstream.destinations import HttpDestination
 
 OWNER = ""
-"""A transport has one caller: whoever made it."""
+"""A transport has one caller: the code that made it."""
 
 
 class SdkMemory:
