@@ -40,17 +40,21 @@ def test_every_entrance_gives_the_same(situation: Situation, stream: bool, tmp_p
     behind = stack.enter_context(upstream())
     opened = stack.enter_context(all_entrances(_stage(situation, behind, tmp_path, stack)))
     bodies: dict[str, str] = {}
+    messages: dict[str, str] = {}
     compiled: dict[str, str] = {}
     for entrance in (opened[name] for name in situation.where if not stream or opened[name].streams):
         behind.answer = situation.new_judge()
         shown, sent = _asked(entrance, situation, stream, behind)
-        if shown.body is not None:
+        if shown.body is not None and entrance.sends:
             bodies[entrance.name] = plain(shown.body)
+        if shown.status is not None and situation.status != 200:  # the command line says where it read, too
+            messages[entrance.name] = shown.message
         if shown.compiled is not None:
             compiled[entrance.name] = json.dumps(shown.compiled)
         if sent and situation.sends == 1:
             compiled[f"sent by {entrance.name}"] = json.dumps(sent[0])
     assert len(set(bodies.values())) <= 1, bodies
+    assert len(set(messages.values())) <= 1, messages
     assert len(set(compiled.values())) <= 1, compiled
 
 
