@@ -227,7 +227,7 @@ class Fuzzer:
         data = self.scrambled(STREAMS[upstream])
         size = self.random.choice([1, 3, 17, 4096])
         self.last = (upstream, client, size, data)
-        translation = Translation(upstream, client, answering=AnswerContext(model="m", id="x", include_usage=True))
+        translation = Translation(upstream, client, context=AnswerContext(model="m", id="x", include_usage=True))
         for start in range(0, len(data), size):
             translation.feed(data[start : start + size])
         translation.close()
@@ -238,7 +238,7 @@ class Fuzzer:
             b'{"id":"x","model":"m","choices":[{"message":{"content":"a"}}],"content":[],"candidates":[],"output":[]}'
         )
         self.last = (upstream, client, body)
-        Translation(upstream, client, answering=AnswerContext(model="m", id="x")).whole(body)
+        Translation(upstream, client, context=AnswerContext(model="m", id="x")).whole(body)
 
     def failure(self) -> None:
         body = self.scrambled(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_config_file import KNOWN, read
 
-from dragoman.config import Clients, Environment, InvalidConfig, find_target, merge_options, parse, settings_for
+from dragoman.config import Clients, Environment, InvalidConfig, find_target, parse, settings_for
 from dragoman.config.client_keys import sha256_of
 from dragoman.config.schema import ClientKey, MaxLoss, Synthetic
 
@@ -97,22 +97,6 @@ def test_the_nearest_layer_wins() -> None:
     assert (treated.passthrough_fields, treated.omit) == (("a", "b"), ("top_p",))
     assert settings_for(config, direct).rules["late-system"] == "user"
     assert settings_for(config, direct).synthetic is Synthetic.ALLOW
-
-
-@pytest.mark.parametrize(
-    ("request_", "options", "sent"),
-    [
-        ({"a": 1}, {}, {"a": 1}),
-        ({"a": 1}, {"a": 2}, {"a": 2}),
-        ({"p": {"x": 1, "y": [1]}}, {"p": {"y": [2], "z": 3}}, {"p": {"x": 1, "y": [2], "z": 3}}),
-        ({"p": 1}, {"p": {"x": 1}}, {"p": {"x": 1}}),
-        ({"p": {"x": 1}}, {"p": None}, {"p": None}),
-    ],
-)
-def test_E15_options_are_merged_deeply(request_: Any, options: Any, sent: Any) -> None:
-    before = repr((request_, options))
-    assert merge_options(request_, options) == sent
-    assert repr((request_, options)) == before
 
 
 NAMES = st.sampled_from(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.entrances.doors import Question
+from tests.entrances.entrances import Question
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 
 ALL = ("library", "sdk", "async sdk", "gateway", "dry run", "command line")
@@ -128,7 +128,55 @@ def streamed(*pieces: bytes) -> Callable[[Seen], Answer]:
     return lambda seen: (200, pieces)
 
 
+BODIES: dict[str, dict[str, Any]] = {
+    "openai-responses": {"model": "openai/gpt-4o", "input": "Hi"},
+    "anthropic": {"model": "openai/gpt-4o", "max_tokens": 9, "messages": HI},
+    "gemini": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+}
+LISTS = {"openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
+LOSING: dict[str, dict[str, Any]] = {
+    "openai-responses": {"truncation": "auto"},
+    "anthropic": {"top_k": 3},
+    "gemini": {"generationConfig": {"topK": 3}},
+}
+"""Settings that Chat does not have."""
+
+
+def in_dialect(dialect: str) -> list[Situation]:
+    """What every client meets, whatever it speaks."""
+    body, always = BODIES[dialect], unless(lambda body: True, "I do not like it.")
+    sending, empty = ("library", "sdk", "async sdk", "gateway"), {LISTS[dialect]: []}
+    return [
+        Situation(f"{dialect}: a plain question", body, sending, good, dialect=dialect),
+        Situation(f"{dialect}: malformed", {**body, LISTS[dialect]: 5}, ALL[:5], status=400, sends=0, dialect=dialect),
+        Situation(
+            f"{dialect}: empty", {**body, **empty}, ALL, status=400, sends=0, says="send at least one", dialect=dialect
+        ),
+        Situation(
+            f"{dialect}: more loss than is allowed",
+            {**body, **LOSING[dialect]},
+            ALL,
+            status=422,
+            sends=0,
+            says="refused-setting is needed",
+            max_loss="nothing",
+            dialect=dialect,
+        ),
+        Situation(f"{dialect}: refused", body, sending, always, status=400, says="I do not like it.", dialect=dialect),
+        Situation(
+            f"{dialect}: a stream that is cut",
+            body,
+            sending,
+            streamed(*WORDS),
+            says="The stream ended before the answer was complete.",
+            streams=(True,),
+            dialect=dialect,
+        ),
+    ]
+
+
 SITUATIONS = [
+    *(situation for dialect in BODIES for situation in in_dialect(dialect)),
     Situation("a plain question", {"model": "openai/gpt-4o", "messages": HI}, SENDING, good),
     # What cannot be sent.
     Situation("not JSON", b'{"model": "m", "messages": [', ALL[:4], status=400, sends=0),
@@ -343,15 +391,6 @@ SITUATIONS = [
         streamed(LATE_REFUSAL),
         status=400,
         says="I do not like it.",
-        streams=(True,),
-    ),
-    Situation(
-        "a stream that is cut, in another dialect",
-        {"model": "openai/gpt-4o", "max_tokens": 9, "messages": HI},
-        ("library", "sdk", "async sdk", "gateway"),
-        streamed(*WORDS),
-        dialect="anthropic",
-        says="The stream ended before the answer was complete.",
         streams=(True,),
     ),
 ]

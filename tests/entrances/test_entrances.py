@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.entrances.doors import Door, Gateway, Question, Stage, doors, plain
-from tests.entrances.doors import Seen as Shown
+from tests.entrances.entrances import Entrance, Gateway, Question, Stage, all_entrances, plain
+from tests.entrances.entrances import Seen as Shown
 from tests.entrances.situations import SITUATIONS, Situation
 from tests.gateway.upstream import Upstream, upstream
 
@@ -31,26 +31,30 @@ def stack() -> Iterator[ExitStack]:
 
 
 def test_the_table_leaves_no_entrance_out(tmp_path: Path) -> None:
-    with doors(Stage("openai/gpt-4o", "http://127.0.0.1:9/v1", folder=tmp_path)) as opened:
+    with all_entrances(Stage("openai/gpt-4o", "http://127.0.0.1:9/v1", folder=tmp_path)) as opened:
         assert set(opened) == {name for situation in SITUATIONS for name in situation.where}
 
 
 @pytest.mark.parametrize(("situation", "stream"), CASES)
 def test_every_entrance_gives_the_same(situation: Situation, stream: bool, tmp_path: Path, stack: ExitStack) -> None:
     behind = stack.enter_context(upstream())
-    opened = stack.enter_context(doors(_stage(situation, behind, tmp_path, stack)))
+    opened = stack.enter_context(all_entrances(_stage(situation, behind, tmp_path, stack)))
     bodies: dict[str, str] = {}
+    messages: dict[str, str] = {}
     compiled: dict[str, str] = {}
-    for door in (opened[name] for name in situation.where if not stream or opened[name].streams):
+    for entrance in (opened[name] for name in situation.where if not stream or opened[name].streams):
         behind.answer = situation.new_judge()
-        shown, sent = _asked(door, situation, stream, behind)
-        if shown.body is not None:
-            bodies[door.name] = plain(shown.body)
+        shown, sent = _asked(entrance, situation, stream, behind)
+        if shown.body is not None and entrance.sends:
+            bodies[entrance.name] = plain(shown.body)
+        if shown.status is not None and situation.status != 200:  # the command line says where it read, too
+            messages[entrance.name] = shown.message
         if shown.compiled is not None:
-            compiled[door.name] = json.dumps(shown.compiled)
+            compiled[entrance.name] = json.dumps(shown.compiled)
         if sent and situation.sends == 1:
-            compiled[f"sent by {door.name}"] = json.dumps(sent[0])
+            compiled[f"sent by {entrance.name}"] = json.dumps(sent[0])
     assert len(set(bodies.values())) <= 1, bodies
+    assert len(set(messages.values())) <= 1, messages
     assert len(set(compiled.values())) <= 1, compiled
 
 
@@ -62,38 +66,38 @@ def _stage(situation: Situation, behind: Upstream, folder: Path, stack: ExitStac
     return Stage(situation.target, behind.url, situation.dialect, folder, models, providers)
 
 
-def _asked(door: Door, situation: Situation, stream: bool, behind: Upstream) -> tuple[Shown, list[Any]]:
+def _asked(entrance: Entrance, situation: Situation, stream: bool, behind: Upstream) -> tuple[Shown, list[Any]]:
     """Ask, and ask again where memory matters; what was shown and sent the first time."""
     question = situation.question(stream)
-    shown, sent = _ask(door, question, behind)
-    _check(door, shown, sent, situation)
-    if door.name == "gateway" and isinstance(door, Gateway):
-        _check_report(door, shown, situation)
-    if situation.again is not None and door.sends:
-        _, again = _ask(door, question, behind)
-        assert len(again) == situation.again, (door.name, again)
+    shown, sent = _ask(entrance, question, behind)
+    _check(entrance, shown, sent, situation)
+    if entrance.name == "gateway" and isinstance(entrance, Gateway):
+        _check_report(entrance, shown, situation)
+    if situation.again is not None and entrance.sends:
+        _, again = _ask(entrance, question, behind)
+        assert len(again) == situation.again, (entrance.name, again)
     return shown, sent
 
 
-def _ask(door: Door, question: Question, behind: Upstream) -> tuple[Shown, list[Any]]:
+def _ask(entrance: Entrance, question: Question, behind: Upstream) -> tuple[Shown, list[Any]]:
     before = len(behind.seen)
-    shown = door.ask(question)
+    shown = entrance.ask(question)
     return shown, behind.bodies()[before:]
 
 
-def _check(door: Door, shown: Shown, sent: list[Any], situation: Situation) -> None:
-    where = (door.name, shown)
+def _check(entrance: Entrance, shown: Shown, sent: list[Any], situation: Situation) -> None:
+    where = (entrance.name, shown)
     assert shown.status in (None, situation.status), where
-    assert len(sent) == (situation.sends if door.sends else 0), (door.name, sent)
+    assert len(sent) == (situation.sends if entrance.sends else 0), (entrance.name, sent)
     assert situation.says in shown.message, where
-    if situation.status == 200 and door.name != "replay":
+    if situation.status == 200 and entrance.name != "replay":
         assert shown.changes == situation.changes, where
 
 
-def _check_report(door: Gateway, shown: Shown, situation: Situation) -> None:
+def _check_report(entrance: Gateway, shown: Shown, situation: Situation) -> None:
     """The ledger counts every send, and names the lessons that were tried."""
-    ledger = door.running.services.store.ledger
-    entry = door.running.do(lambda: ledger.report(shown.request_id, Caller("", True)))
+    ledger = entrance.running.services.store.ledger
+    entry = entrance.running.do(lambda: ledger.report(shown.request_id, Caller("", True)))
     assert entry is not None
     assert (entry.status, entry.lessons) == (situation.status, situation.lessons)
     assert entry.attempts == situation.sends + (situation.fallback is not None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.entrances.doors import Door, Question, Stage, doors
+from tests.entrances.entrances import Entrance, Question, Stage, all_entrances
 
 from dragoman.testing import emulator
 
@@ -36,7 +36,7 @@ def signature(body: Any) -> str | None:
 def test_reasoning_that_chat_cannot_carry_comes_back(name: str, stream: bool, tmp_path: Path) -> None:
     with (
         emulator("gemini", signatures="strict") as google,
-        doors(Stage(GEMINI, google.base_url, folder=tmp_path)) as opened,
+        all_entrances(Stage(GEMINI, google.base_url, folder=tmp_path)) as opened,
     ):
         google.script(*SCRIPT)
         history: list[Any] = [{"role": "user", "content": "Go."}]
@@ -92,7 +92,7 @@ CLAUDE = "anthropic/claude-sonnet-4-5"
 def test_media_that_the_target_does_not_fetch(picture: str, stream: bool, tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": picture}}]
     question = Question({"model": CLAUDE, "messages": [{"role": "user", "content": parts}]}, stream)
-    with emulator("anthropic") as one, doors(Stage(CLAUDE, one.base_url, folder=tmp_path)) as opened:
+    with emulator("anthropic") as one, all_entrances(Stage(CLAUDE, one.base_url, folder=tmp_path)) as opened:
         fetched = {name: _sent(opened[name], question, one) for name in ("library", "gateway", "dry run")}
         named = {name: _sent(opened[name], question, one) for name in ("sdk", "async sdk", "command line")}
         assert {one.verdict for one in one.requests} == {"accepted"}
@@ -106,10 +106,10 @@ def test_media_that_the_target_does_not_fetch(picture: str, stream: bool, tmp_pa
     assert "refused-part;n=1" in changes
 
 
-def _sent(door: Door, question: Question, provider: Any) -> tuple[Any, str]:
+def _sent(entrance: Entrance, question: Question, provider: Any) -> tuple[Any, str]:
     """The body for the provider, and the report."""
-    shown = door.ask(question)
-    return shown.compiled if not door.sends else provider.requests[-1].body, shown.changes
+    shown = entrance.ask(question)
+    return shown.compiled if not entrance.sends else provider.requests[-1].body, shown.changes
 
 
 COUNTED = {"max_tokens": 9, "messages": [{"role": "user", "content": "How long am I?"}]}
@@ -117,7 +117,7 @@ COUNTED = {"max_tokens": 9, "messages": [{"role": "user", "content": "How long a
 
 def test_a_provider_of_the_same_dialect_counts(tmp_path: Path) -> None:
     question = Question({"model": CLAUDE, **COUNTED})
-    with emulator("anthropic") as one, doors(Stage(CLAUDE, one.base_url, "anthropic", tmp_path)) as opened:
+    with emulator("anthropic") as one, all_entrances(Stage(CLAUDE, one.base_url, "anthropic", tmp_path)) as opened:
         shown = {name: opened[name].ask(question) for name in ("counting", "sdk counting")}
         assert [request.path for request in one.requests] == ["/v1/messages/count_tokens"] * 2
     counts = {name: json.loads(one.body or "{}")["input_tokens"] for name, one in shown.items()}
@@ -126,7 +126,10 @@ def test_a_provider_of_the_same_dialect_counts(tmp_path: Path) -> None:
 
 def test_otherwise_the_count_is_an_estimate(tmp_path: Path) -> None:
     question = Question({"model": "openai/gpt-4o", **COUNTED})
-    with emulator("openai") as one, doors(Stage("openai/gpt-4o", one.base_url, "anthropic", tmp_path)) as opened:
+    with (
+        emulator("openai") as one,
+        all_entrances(Stage("openai/gpt-4o", one.base_url, "anthropic", tmp_path)) as opened,
+    ):
         shown = {name: opened[name].ask(question) for name in ("counting", "sdk counting")}
         assert one.requests == []
     assert len({one.body for one in shown.values()}) == 1, shown

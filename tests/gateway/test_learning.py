@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gateway.running import Running, gateway, provider
+from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, Upstream, refusal, upstream
 
 from dragoman.testing import emulator
@@ -229,3 +231,69 @@ def test_C2_a_signature_that_is_refused_is_left_out(tmp_path: Path) -> None:
             assert [one.verdict for one in google.requests] == ["refused", "accepted"]
             assert running.entry(answered).lessons == ("signature-refused",)
             assert running.get("/health").json()["lessons"] == {}
+
+
+MOODY = [{"role": "user", "content": "Hi", "mood": "good"}]
+
+
+def dislikes_moods(seen: Seen) -> Answer | None:
+    """A provider that does not say what it refuses."""
+    return (400, refusal("I do not like it.")) if "mood" in seen.body["messages"][0] else None
+
+
+def keyed(behind: Upstream, **store: Any) -> dict[str, Any]:
+    """A gateway of three callers, the first of them an admin, to a provider of which nobody knows all."""
+    names = {"ann": True, "bob": False, "eve": False}
+    keys = {
+        name: {"sha256": hashlib.sha256(name.encode()).hexdigest(), "admin": admin} for name, admin in names.items()
+    }
+    return {**config("openai", behind, **store), "keys": keys}
+
+
+def sends(running: Running, behind: Upstream, key: str) -> int:
+    before = len(behind.seen)
+    answered = running.post(PATH, {"model": "m", "messages": MOODY}, key=key)
+    assert answered.status_code == 200, answered.text
+    assert answered.headers["x-dragoman-changes"] == "stray-field;n=1"
+    return len(behind.seen) - before
+
+
+def test_K19_what_care_proved_is_for_its_caller_and_then_for_all(tmp_path: Path) -> None:
+    facts = {"p/some-model": {"unknown_fields": "refuses"}}
+    where = str(tmp_path / "store.sqlite3")
+    with upstream(dislikes_moods) as behind:
+        with gateway(keyed(behind, store=where), tmp_path) as running:
+            assert [sends(running, behind, "ann") for _ in range(2)] == [2, 1]
+            shown = running.get("/health", key="ann").json()
+            assert (shown["lessons"], shown["tentative_lessons"]) == ({}, facts)
+        with gateway(keyed(behind, store=where), tmp_path) as running:  # and a restart forgets nothing
+            assert sends(running, behind, "ann") == 1
+            assert [sends(running, behind, "bob") for _ in range(2)] == [2, 1]
+            assert sends(running, behind, "eve") == 1
+            shown = running.get("/health", key="ann").json()
+            assert shown["lessons"] == facts
+
+
+def test_K19_it_is_in_the_log_and_in_the_report(tmp_path: Path) -> None:
+    with upstream(dislikes_moods) as behind, gateway(config("openai", behind), tmp_path) as running:
+        answered = ask(running, messages=MOODY)
+        entry = running.entry(answered)
+        assert (entry.lessons, entry.attempts) == (("careful",), 2)
+        wait_for(lambda: '"event":"lesson"' in running.log.getvalue())
+        line = next(json.loads(line) for line in running.log.getvalue().splitlines() if '"event":"lesson"' in line)
+        assert (line["lesson"], line["facts"], line["tentative"]) == ("careful", {"unknown_fields": "refuses"}, True)
+        wait_for(lambda: running.errors.exists() and running.errors.read_text().count("\n") == 1)
+        failed = json.loads(running.errors.read_text())
+        assert failed["sent_request"]["messages"] == MOODY
+
+
+def test_K19_what_is_wrong_with_every_body_is_told_as_at_first(tmp_path: Path) -> None:
+    count = iter(range(1, 9))
+    with (
+        upstream(lambda seen: (422, refusal(f"Refusal {next(count)}."))) as behind,
+        gateway(config("openai", behind), tmp_path) as running,
+    ):
+        refused = running.post(PATH, {"model": "m", "messages": MOODY})
+        assert (refused.status_code, refused.json()["error"]["message"]) == (422, "Refusal 1.")
+        assert len(behind.seen) == 2
+        assert running.get("/health").json()["tentative_lessons"] == {}

@@ -237,9 +237,22 @@ def test_a_target_without_a_model_takes_the_sdks(providers: dict[str, Any]) -> N
     assert providers["gemini"].requests[-1].model == "gemini-2.5-pro"
 
 
+def test_K20_care_can_be_asked_of_the_transport(providers: dict[str, Any]) -> None:
+    moody: Any = [{"role": "user", "content": "Hi", "mood": "good"}]
+    for doubt, sent in (("faithful", True), ("careful", False)):
+        http = httpx2.Client(transport=transport(providers, "openai", doubt=doubt))
+        openai_sdk(http).chat.completions.create(model="m", messages=moody)
+        assert ("mood" in providers["openai"].requests[-1].body["messages"][0]) is sent
+
+
 @pytest.mark.parametrize(
     ("more", "fault"),
-    [({}, TargetError), ({"rules": {"late-sytem": "user"}}, OptionError), ({"max_loss": "all"}, OptionError)],
+    [
+        ({}, TargetError),
+        ({"rules": {"late-sytem": "user"}}, OptionError),
+        ({"max_loss": "all"}, OptionError),
+        ({"doubt": "none"}, OptionError),
+    ],
 )
 def test_mistakes_are_told_at_once(more: dict[str, Any], fault: type[Exception]) -> None:
     with pytest.raises(fault):

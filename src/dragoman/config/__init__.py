@@ -15,7 +15,6 @@ from dragoman.config.model_targets import (
     TargetSettings,
     find_fallbacks,
     find_target,
-    merge_options,
     settings_for,
 )
 from dragoman.config.schema import ClientKey, Config, Model, Provider
@@ -45,7 +44,6 @@ __all__ = [
     "find_target",
     "is_loopback",
     "load",
-    "merge_options",
     "parse",
     "public_bind_refusal",
     "settings_for",

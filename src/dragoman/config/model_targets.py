@@ -63,17 +63,6 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
     )
 
 
-def merge_options(request: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """A request with a model's options merged deeply. The options win; the arguments stay unchanged."""
-    both = {
-        name: merge_options(request[name], value)
-        if isinstance(value, dict) and isinstance(request.get(name), dict)
-        else value
-        for name, value in options.items()
-    }
-    return {**request, **both}
-
-
 def find_target(config: Config, name: str) -> ConfiguredTarget | None:
     """The target of a public model name or of `PROVIDER/MODEL`; None if unknown."""
     entry = config.models.get(name)

@@ -36,8 +36,8 @@ _SETTINGS: Mapping[str, str] = {
 """Names on the wire that we call otherwise."""
 
 
-class Said(msgspec.Struct, frozen=True):
-    """A refusal and what it was about."""
+class Recognised(msgspec.Struct, frozen=True):
+    """A refusal in words that we know, and what it was about."""
 
     failure: Failure
     match: re.Match[str]
@@ -50,14 +50,14 @@ class Lesson(msgspec.Struct, frozen=True):
 
     name: str
     says: re.Pattern[str]
-    teaches: Callable[[Said], Patch | None]
+    teaches: Callable[[Recognised], Patch | None]
     statuses: tuple[int, ...] = (400, 404, 422, 500)
     lasting: bool = True
 
 
 class Learnt(msgspec.Struct, frozen=True):
     """A lesson taken from one refusal. What is not lasting is true of this conversation only; what is tentative was
-    inferred, not said, and waits for another request to confirm it."""
+    inferred, not told, and waits for another request to confirm it."""
 
     lesson: str
     facts: Patch
@@ -73,7 +73,7 @@ def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt 
         match = lesson.says.search(failure.message)
         if match is None:
             continue
-        patch = lesson.teaches(Said(failure, match, facts, conversation))
+        patch = lesson.teaches(Recognised(failure, match, facts, conversation))
         if patch:
             return Learnt(lesson.name, patch, lesson.lasting)
     return None
@@ -84,49 +84,49 @@ def is_recognised(failure: Failure) -> bool:
     return any(failure.status in lesson.statuses and lesson.says.search(failure.message) for lesson in LESSONS)
 
 
-def _fixed(**patch: Any) -> Callable[[Said], Patch | None]:
+def _fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
     """A lesson with one answer; None where the facts hold it already."""
 
-    def teach(said: Said) -> Patch | None:
-        known = msgspec.to_builtins({name: getattr(said.facts, name) for name in patch})
+    def teach(refusal: Recognised) -> Patch | None:
+        known = msgspec.to_builtins({name: getattr(refusal.facts, name) for name in patch})
         return None if known == patch else dict(patch)
 
     return teach
 
 
-def _next_wrapper(said: Said) -> Patch | None:
+def _next_wrapper(refusal: Recognised) -> Patch | None:
     """The next shape of the target's ladder."""
-    ladder = said.facts.tool_ladder
-    here = ladder.index(said.facts.tool_wrapper) if said.facts.tool_wrapper in ladder else -1
+    ladder = refusal.facts.tool_ladder
+    here = ladder.index(refusal.facts.tool_wrapper) if refusal.facts.tool_wrapper in ladder else -1
     return {"tool_wrapper": ladder[here + 1]} if here + 1 < len(ladder) else None
 
 
-def _last_resort(said: Said) -> Patch | None:
+def _last_resort(refusal: Recognised) -> Patch | None:
     """No tools, where a tool has just answered and the client left the choice of tools open."""
-    conversation = said.conversation
+    conversation = refusal.conversation
     last = conversation.messages[-1].role if conversation.messages else None
     open_choice = conversation.settings.tool_choice is None
-    return _without_tools(said) if said.facts.tools_last_resort and last is Role.TOOL and open_choice else None
+    return _without_tools(refusal) if refusal.facts.tools_last_resort and last is Role.TOOL and open_choice else None
 
 
-def _without_tools(said: Said) -> Patch | None:
-    return {"tools": _REFUSES} if said.facts.tools is not Stance.REFUSES else None
+def _without_tools(refusal: Recognised) -> Patch | None:
+    return {"tools": _REFUSES} if refusal.facts.tools is not Stance.REFUSES else None
 
 
-def _refused_name(said: Said) -> Patch | None:
+def _refused_name(refusal: Recognised) -> Patch | None:
     """A field named in the refusal: a setting, or something inside the messages."""
-    name = said.match["name"]
-    if _inside_messages(said.match.string, name):
-        return _stray_field(said)
+    name = refusal.match["name"]
+    if _inside_messages(refusal.match.string, name):
+        return _stray_field(refusal)
     head = name.partition(".")[0].partition("[")[0]
     if head == "stream_options":
-        return {"stream_usage": _REFUSES} if said.facts.stream_usage is not Stance.REFUSES else None
+        return {"stream_usage": _REFUSES} if refusal.facts.stream_usage is not Stance.REFUSES else None
     if head in ("messages", "contents", "input", "tools", "system"):
         return None
-    if head in said.facts.refused_settings:
+    if head in refusal.facts.refused_settings:
         return None
     ours = _SETTINGS.get(head, head)
-    patch: Patch = {"refused_settings": [*said.facts.refused_settings, head]}
+    patch: Patch = {"refused_settings": [*refusal.facts.refused_settings, head]}
     if ours == "thinking":
         patch["thinking_form"] = "none"
     elif ours != head or ours in _TYPED:
@@ -145,41 +145,41 @@ def _inside_messages(text: str, name: str) -> bool:
     return bool(re.search(r"messages[.\[]|contents[.\[]|input\[", text[: text.find(name) + len(name)]))
 
 
-def _other_limit(said: Said) -> Patch | None:
-    wanted = said.match["wanted"]
-    return None if said.facts.limit_name == wanted else {"limit_name": wanted}
+def _other_limit(refusal: Recognised) -> Patch | None:
+    wanted = refusal.match["wanted"]
+    return None if refusal.facts.limit_name == wanted else {"limit_name": wanted}
 
 
-def _system_refused(said: Said) -> Patch | None:
-    if said.facts.system_count.value == "none":
+def _system_refused(refusal: Recognised) -> Patch | None:
+    if refusal.facts.system_count.value == "none":
         return None
     return {"system_count": "none"}
 
 
-def _next_system(said: Said) -> Patch | None:
+def _next_system(refusal: Recognised) -> Patch | None:
     """Only at the opening; and where that is refused too, none at all."""
-    if said.facts.system_place in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
-        return _system_refused(said)
+    if refusal.facts.system_place in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
+        return _system_refused(refusal)
     return {"system_place": "opening"}
 
 
-def _known_efforts(said: Said) -> Patch | None:
+def _known_efforts(refusal: Recognised) -> Patch | None:
     """The refusal lists the efforts that there are."""
-    efforts = [word for word in re.findall(r"[a-z]+", said.match["known"].lower()) if word in _EFFORTS]
+    efforts = [word for word in re.findall(r"[a-z]+", refusal.match["known"].lower()) if word in _EFFORTS]
     ordered = [effort for effort in _EFFORTS if effort in efforts]
-    return {"efforts": ordered} if ordered and tuple(ordered) != said.facts.efforts else None
+    return {"efforts": ordered} if ordered and tuple(ordered) != refusal.facts.efforts else None
 
 
 _EFFORTS = tuple(str(effort) for effort in Effort)
 
 
-def _proto_schema(said: Said) -> Patch | None:
-    if said.facts.schema_form == "gemini-proto":
+def _proto_schema(refusal: Recognised) -> Patch | None:
+    if refusal.facts.schema_form == "gemini-proto":
         return None
     return {"schema_form": "gemini-proto", "schema_as": "parameters"}
 
 
-def _lesson(name: str, says: str, teaches: Callable[[Said], Patch | None], **more: Any) -> Lesson:
+def _lesson(name: str, says: str, teaches: Callable[[Recognised], Patch | None], **more: Any) -> Lesson:
     return Lesson(name, re.compile(says, re.IGNORECASE | re.DOTALL), teaches, **more)
 
 
@@ -247,7 +247,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "limit-refused",
         r"\bmax_tokens\b",
-        lambda said: _refused_name_of("max_tokens", said),
+        lambda refusal: _refused_name_of("max_tokens", refusal),
         statuses=(422,),
         lasting=False,  # it may have been the number, not the name
     ),
@@ -303,7 +303,7 @@ LESSONS: tuple[Lesson, ...] = (
         "sampling-refused",
         r"(?P<name>temperature|top_p|top_k)[`'\"]? (is deprecated|does not support|may only be set)|"
         r"'(?P<name2>temperature|top_p)' does not support",
-        lambda said: _refused_name_of(said.match["name"] or said.match["name2"], said),
+        lambda refusal: _refused_name_of(refusal.match["name"] or refusal.match["name2"], refusal),
     ),
     _lesson(
         "field-refused",
@@ -314,18 +314,18 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "field-unexpected",
         r"additional properties are not allowed \('(?P<name>\w+)' was unexpected\)(?P<where>.*messages)?",
-        lambda said: _stray_field(said) if said.match["where"] else _refused_name(said),
+        lambda refusal: _stray_field(refusal) if refusal.match["where"] else _refused_name(refusal),
     ),
     _lesson("extra-input", r"(?P<name>[\w.]+): extra inputs are not permitted", _refused_name),
     _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", _refused_name),
 )
 
 
-def _stray_field(said: Said) -> Patch | None:
-    return {"unknown_fields": _REFUSES} if said.facts.unknown_fields is not Stance.REFUSES else None
+def _stray_field(refusal: Recognised) -> Patch | None:
+    return {"unknown_fields": _REFUSES} if refusal.facts.unknown_fields is not Stance.REFUSES else None
 
 
-def _refused_name_of(name: str, said: Said) -> Patch | None:
-    if said.facts.setting(name).support is Stance.REFUSES:
+def _refused_name_of(name: str, refusal: Recognised) -> Patch | None:
+    if refusal.facts.setting(name).support is Stance.REFUSES:
         return None
     return {"settings": {name: {"support": _REFUSES}}}

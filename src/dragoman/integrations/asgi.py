@@ -57,20 +57,20 @@ class _Life:
     """One application's lifespan. Applications without one raise at the first message; they are left alone then."""
 
     def __init__(self, app: App, scope: Any) -> None:
-        self._told: asyncio.Queue[Message] = asyncio.Queue()
-        self._said: asyncio.Queue[Message] = asyncio.Queue()
-        self._task = asyncio.ensure_future(app(scope, self._told.get, self._said.put))
+        self._incoming: asyncio.Queue[Message] = asyncio.Queue()
+        self._outgoing: asyncio.Queue[Message] = asyncio.Queue()
+        self._task = asyncio.ensure_future(app(scope, self._incoming.get, self._outgoing.put))
 
     async def tell(self, message: Message) -> Message:
         nothing: Message = {"type": message["type"] + ".complete"}
         if self._task.done():
             return nothing
-        await self._told.put(message)
-        answer = asyncio.ensure_future(self._said.get())
+        await self._incoming.put(message)
+        answer = asyncio.ensure_future(self._outgoing.get())
         await asyncio.wait({answer, self._task}, return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
             return answer.result()
         answer.cancel()
-        if self._task.exception() is None and not self._said.empty():
-            return self._said.get_nowait()
+        if self._task.exception() is None and not self._outgoing.empty():
+            return self._outgoing.get_nowait()
         return nothing

@@ -21,7 +21,7 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Framing, Job
-from dragoman.engine.adapt import Adapted, check_choice, loss_of
+from dragoman.engine.adapt import Adapted, check_choice, doubt_of, loss_of
 from dragoman.engine.attempts import Policy
 from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options
@@ -44,6 +44,7 @@ from dragoman.engine.summary import summary
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
 from dragoman.errors import DragomanError, RequestError
 from dragoman.integrations.sdk_memory import SdkMemory
+from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
 from dragoman.store import Redactor
 from dragoman.upstream.destinations import HttpDestination, Routes
@@ -65,6 +66,7 @@ class TransportSettings(msgspec.Struct, frozen=True):
     max_loss: str | None = None
     synthetic: bool = True
     profiles: Profiles | None = None
+    doubt: str = Doubt.FAITHFUL
 
 
 class SdkResponse(msgspec.Struct, frozen=True):
@@ -173,6 +175,7 @@ class SdkBridge:
         redactor = Redactor.of(config)
         self._redaction = Redaction(redactor.text, redactor.known)
         self._routes = Routes(config, profiles, _ONCE)
+        self._doubt = doubt_of(settings.doubt)
         self._memory = SdkMemory()
 
     def read(
@@ -199,6 +202,8 @@ class SdkBridge:
         if route is None:
             raise RequestError(f'"{name}" leads nowhere', hint="give the transport a target like PROFILE/MODEL")
         options = caller_options(headers, loosen=True)
+        if options.doubt is None and self._doubt is not Doubt.FAITHFUL:
+            options = msgspec.structs.replace(options, doubt=self._doubt)
         return SdkExchange(Exchange(ask, Route((route.first,)), context, options, self._redaction), self._memory)
 
     def _count(self, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:

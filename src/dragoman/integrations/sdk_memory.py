@@ -16,7 +16,7 @@ from dragoman.store import LessonMemory, ReasoningMemory, StateOwner
 from dragoman.upstream.destinations import HttpDestination
 
 OWNER = ""
-"""A transport has one caller: its owner."""
+"""A transport has one caller: the code that made it."""
 
 
 class SdkMemory:

@@ -23,6 +23,7 @@ from dragoman.engine.adapt import Adapted
 from dragoman.engine.steps import Reading, Send, Step, Streaming
 from dragoman.integrations.http_libraries import ancestors, library_of
 from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
+from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.transport import Outgoing
@@ -53,6 +54,7 @@ class _Transport:
         rules: Mapping[str, Any] | None = None,
         max_loss: str | None = None,
         synthetic: bool = True,
+        doubt: str = Doubt.FAITHFUL,
         profiles: Profiles | None = None,
         wrap: Any = None,
         on_adapted: Callable[[Adapted], None] | None = None,
@@ -60,11 +62,11 @@ class _Transport:
         """
         `target` is `PROFILE/MODEL`, or `PROFILE` alone to use the SDK's own model names. Without `api_key` the vendor's
         environment variable is used, unless `base_url` leads elsewhere. `wrap` is the transport that sends;
-        `on_adapted` is called with every request that is sent. `facts`, `rules`, `max_loss` and `synthetic` are those
-        of `dragoman.yaml`.
+        `on_adapted` is called with every request that is sent. `facts`, `rules`, `max_loss`, `synthetic` and `doubt`
+        are those of `dragoman.yaml`.
         """
         settings = TransportSettings(
-            target, api_key, base_url, headers or {}, facts or {}, rules or {}, max_loss, synthetic, profiles
+            target, api_key, base_url, headers or {}, facts or {}, rules or {}, max_loss, synthetic, profiles, doubt
         )
         self._bridge = SdkBridge(settings)
         self._wrapped = wrap

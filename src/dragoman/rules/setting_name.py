@@ -20,7 +20,7 @@ from typing import Any
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
-from dragoman.conversation.settings import THINKING_FIELDS, Settings
+from dragoman.conversation.settings import THINKING_FIELDS, Settings, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -29,6 +29,8 @@ from dragoman.rules.rule import rule
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _SEEDS = ("seed", "random_seed")
+SWITCH_FIELD = "thinking"
+"""The field that says whether to think, and not how much."""
 ALIASES = {name: names for names in (_LIMITS, _SEEDS, THINKING_FIELDS) for name in names}
 """Names that one setting goes by."""
 
@@ -53,12 +55,21 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
         _say(settings.seed_as, facts.seed_name, notes)
     thinking = settings.thinking
     if thinking is not None and _misspelled(thinking.spelled, facts):
-        changes["thinking"] = but(thinking, spelled=facts.thinking_as)
+        changes["thinking"] = _respelled(thinking, facts.thinking_as, notes)
         _say(thinking.spelled, facts.thinking_as, notes)
     extras = _without_doubles(conversation.extras, settings, facts, notes)
     if not changes and extras is conversation.extras:
         return Rewrite(conversation)
     return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+
+
+def _respelled(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
+    """In other fields. An effort has no room in a mere switch: the client's own field for it is refused, so it goes."""
+    if thinking.spelled and thinking.effort is not None and fields == SWITCH_FIELD:
+        note = f"left out the effort: the target knows only `{fields}`"
+        notes.append(Note(note, key="reasoning_effort", loses=Loss.METADATA, before=thinking.effort))
+        thinking = but(thinking, effort=None)
+    return but(thinking, spelled=fields)  # type: ignore[no-any-return]
 
 
 def _misspelled(spelled: str, facts: Facts) -> bool:

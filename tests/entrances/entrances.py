@@ -1,6 +1,6 @@
 """Every way into Dragoman, behind one function: ask, and see what came of it.
 
-A door shows what its user sees: a status, a body, the report. What the provider saw is the provider's to tell.
+An entrance shows what its user sees: a status, a body, the report. What the provider saw is asked of the provider.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ PATHS = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
     "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/{model}:{method}",
 }
 KEY = "pk-entrances-0123456789"
 
@@ -46,9 +47,9 @@ class Stage:
     def profile(self) -> str:
         return self.target.partition("/")[0]
 
-    @property
-    def path(self) -> str:
-        return PATHS[self.dialect]
+    def path(self, stream: bool) -> str:
+        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        return PATHS[self.dialect].format(model=self.target, method=method)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class Question:
     def content(self) -> bytes:
         if isinstance(self.body, bytes):
             return self.body
-        return json.dumps({**self.body, "stream": True} if self.stream else self.body).encode()
+        in_body = self.stream and "contents" not in self.body
+        return json.dumps({**self.body, "stream": True} if in_body else self.body).encode()
 
     @property
     def headers(self) -> dict[str, str]:
@@ -74,7 +76,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the user of a door sees. None: this door does not show it."""
+    """What the user of an entrance sees. None: this entrance does not show it."""
 
     status: int | None
     body: str | None
@@ -85,7 +87,7 @@ class Seen:
 
     @property
     def message(self) -> str:
-        """The error's words, wherever the door and the dialect put them."""
+        """The error's words, wherever the entrance and the dialect put them."""
         if self.error:
             return self.error
         found = re.search(r'"message":\s*"((?:[^"\\]|\\.)*)"', self.body or "")
@@ -93,12 +95,13 @@ class Seen:
 
 
 def plain(text: str) -> str:
-    """A body without what no two requests share."""
+    """A body without what no two requests share; nor a Gemini answer's model, whose name the library is not told."""
     text = re.sub(r"req_[0-9a-f]+", "req", text)
-    return re.sub(r'"created":\s*\d+', '"created":0', text)
+    text = re.sub(r'"modelVersion":"[^"]*"', "", text)
+    return re.sub(r'"(created|created_at|completed_at)":\s*\d+', r'"\1":0', text)
 
 
-class Door:
+class Entrance:
     """One way in."""
 
     name = ""
@@ -112,7 +115,7 @@ class Door:
         raise NotImplementedError
 
 
-class Library(Door):
+class Library(Entrance):
     """`dragoman.adapt`, plain httpx, `adapted.answer` and `adapted.stream`."""
 
     name = "library"
@@ -146,6 +149,7 @@ class Library(Door):
             question.content,
             source=self.stage.dialect,
             target=self.stage.target,
+            stream=question.stream if self.stage.dialect == "gemini" else None,
             kept=self.kept,
             media=media,
             max_loss=question.max_loss,
@@ -153,7 +157,7 @@ class Library(Door):
         )
 
 
-class Sdk(Door):
+class Sdk(Entrance):
     """The transport inside an SDK, driven by a bare client."""
 
     name = "sdk"
@@ -167,8 +171,8 @@ class Sdk(Door):
 
     def ask(self, question: Question) -> Seen:
         with httpx.Client(transport=_Kept(self.transport), timeout=20) as client:
-            answered = client.post("http://sdk" + self.stage.path, content=question.content, headers=question.headers)
-        return seen(answered)
+            url = "http://sdk" + self.stage.path(question.stream)
+            return seen(client.post(url, content=question.content, headers=question.headers))
 
 
 class AsyncSdk(Sdk):
@@ -186,7 +190,7 @@ class AsyncSdk(Sdk):
         return self.loop.run_until_complete(self._ask(question))
 
     async def _ask(self, question: Question) -> Seen:
-        url = "http://sdk" + self.stage.path
+        url = "http://sdk" + self.stage.path(question.stream)
         client = httpx.AsyncClient(transport=self.transport, timeout=20)
         return seen(await client.post(url, content=question.content, headers=question.headers))
 
@@ -202,7 +206,7 @@ class _Kept(httpx.BaseTransport):
         return answered
 
 
-class Gateway(Door):
+class Gateway(Entrance):
     """`dragoman serve`, over HTTP."""
 
     name = "gateway"
@@ -215,7 +219,7 @@ class Gateway(Door):
         return seen(self.answered(question))
 
     def answered(self, question: Question) -> httpx.Response:
-        url = self.running.url + self.stage.path
+        url = self.running.url + self.stage.path(question.stream)
         return self.running.http.post(url, content=question.content, headers=question.headers)
 
 
@@ -227,7 +231,8 @@ class DryRun(Gateway):
 
     def answered(self, question: Question) -> httpx.Response:
         content = question.content
-        given = {"max_loss": question.max_loss, "doubt": question.doubt}
+        given: dict[str, Any] = {"max_loss": question.max_loss, "doubt": question.doubt}
+        given |= {"stream": question.stream} if self.stage.dialect == "gemini" else {}
         asked = {"from": self.stage.dialect, "to": self.stage.target, **{k: v for k, v in given.items() if v}}
         head = json.dumps(asked).encode()[:-1] + b', "request": '
         return self.running.http.post(self.running.url + "/dragoman/adapt", content=head + content + b"}")
@@ -247,7 +252,7 @@ class Counting(Gateway):
     sends = False
 
     def answered(self, question: Question) -> httpx.Response:
-        url = self.running.url + self.stage.path + "/count_tokens"
+        url = self.running.url + self.stage.path(False) + "/count_tokens"
         return self.running.http.post(url, content=question.content, headers=question.headers)
 
 
@@ -259,11 +264,11 @@ class SdkCounting(Sdk):
 
     def ask(self, question: Question) -> Seen:
         with httpx.Client(transport=_Kept(self.transport), timeout=20) as client:
-            url = "http://sdk" + self.stage.path + "/count_tokens"
+            url = "http://sdk" + self.stage.path(False) + "/count_tokens"
             return seen(client.post(url, content=question.content, headers=question.headers))
 
 
-class CommandLine(Door):
+class CommandLine(Entrance):
     """`dragoman adapt`."""
 
     name = "command line"
@@ -271,6 +276,7 @@ class CommandLine(Door):
 
     def ask(self, question: Question) -> Seen:
         options = ["--from", self.stage.dialect, "--to", self.stage.target, "--json"]
+        options += ["--stream"] if question.stream and self.stage.dialect == "gemini" else []
         options += ["--max-loss", question.max_loss] if question.max_loss else []
         options += ["--doubt", question.doubt] if question.doubt else []
         done = CliRunner().invoke(cli, ["adapt", "-", *options], input=question.content)
@@ -280,7 +286,7 @@ class CommandLine(Door):
         return Seen(None, None, _summary(told["changes"]), told["body"])
 
 
-class Replay(Door):
+class Replay(Entrance):
     """`dragoman replay --send` of the recorded request."""
 
     name = "replay"
@@ -313,12 +319,12 @@ def _summary(changes: list[dict[str, Any]]) -> str:
 
 
 @contextmanager
-def doors(stage: Stage) -> Iterator[dict[str, Door]]:
+def all_entrances(stage: Stage) -> Iterator[dict[str, Entrance]]:
     """All of them, each with a memory of its own."""
     providers = {stage.profile: provider(stage.profile, stage.url, api_key=KEY)}
     providers |= {name: provider(name, url, api_key=KEY) for name, url in stage.providers.items()}
     config = {"providers": providers, "models": dict(stage.models), "media": {"allow": ["127.0.0.1"]}}
     with gateway(config, stage.folder) as running:
-        made: list[Door] = [Library(stage), Sdk(stage), AsyncSdk(stage), CommandLine(stage), SdkCounting(stage)]
+        made: list[Entrance] = [Library(stage), Sdk(stage), AsyncSdk(stage), CommandLine(stage), SdkCounting(stage)]
         made += [Gateway(stage, running), DryRun(stage, running), Counting(stage, running), Replay(stage, running)]
-        yield {door.name: door for door in made}
+        yield {entrance.name: entrance for entrance in made}
