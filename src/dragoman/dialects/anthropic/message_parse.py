@@ -29,9 +29,8 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.anthropic.block_builder import NOTHING
 from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, state
-from dragoman.dialects.raw_json import ABSENT
+from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import items, members, salvage
 
