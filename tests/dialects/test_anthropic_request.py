@@ -111,6 +111,19 @@ def test_blocks(wire: dict[str, Any], part: Part) -> None:
     assert messages({"role": "assistant", "content": [wire]}) == (Message(Role.ASSISTANT, (part,)),)
 
 
+@pytest.mark.parametrize("wire", [{"content": None}, {}])
+def test_content_that_is_null_or_absent_is_empty(wire: dict[str, Any]) -> None:
+    found = parse_request(orjson.dumps({"model": "m", "messages": [{"role": "user", **wire}]})).conversation.messages
+    assert [(message.parts, message.listed) for message in found] == [((), False)]
+
+
+def test_results_without_content_and_an_absent_system_are_empty() -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": None, "cache_control": None}
+    body = {"model": "m", "system": None, "messages": [{"role": "user", "content": [result]}]}
+    found = parse_request(orjson.dumps(body)).conversation.messages
+    assert [message.parts for message in found] == [(Result("t", ()),)]
+
+
 def test_a_turn_of_results_and_text_is_two_messages_and_one_again() -> None:
     results = [
         {"type": "tool_result", "tool_use_id": "a", "content": "1"},

@@ -101,8 +101,8 @@ def test_words_for_the_end_that_only_some_servers_use(said: str, reason: Stop) -
 @pytest.mark.parametrize(
     ("choice", "says"),
     [
-        ({"finish_reason": "insufficient_system_resource"}, "The provider broke off: insufficient_system_resource."),
-        ({"finish_reason": "network_error"}, "The provider broke off: network_error."),
+        ({"finish_reason": "insufficient_system_resource"}, "The provider stopped with insufficient_system_resource."),
+        ({"finish_reason": "network_error"}, "The provider stopped with network_error."),
         ({"finish_reason": "error", "error": {"code": 502, "message": "Upstream died"}}, "Upstream died"),
         ({"finish_reason": "error"}, "The provider stopped with an error and gave no reason."),
     ],

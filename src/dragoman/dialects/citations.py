@@ -1,4 +1,4 @@
-"""Citations of web pages, which every dialect has in a form of its own."""
+"""Citations of web pages. Every dialect has its own form for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.dialects.raw_json import decode_object
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """A page that a text rests on, and where in the text, in characters."""
+    """A cited page, and the range of characters in the text that cites it."""
 
     url: str
     title: str = ""

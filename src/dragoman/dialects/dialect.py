@@ -62,7 +62,7 @@ MODEL = "{model}"
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A path that a dialect serves to its clients, without its prefix.
+    """A path that a dialect serves to its clients, without the prefix.
 
     `stream`: whether the path asks for a stream; None where the body says so. `required` are the members without
     which a body is not a request, each with its JSON Schema.
@@ -272,8 +272,9 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """One wire format.
 
     As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first. `recognise` looks
-    at the members of a body; `caller_headers` and `caller_prefixes` tell this dialect's SDKs where several dialects
-    serve the same path. `client_framing` gives the framing of a stream from the query of the client's request.
+    at the members of a body. Where several dialects serve the same path, `caller_headers` and `caller_prefixes` show
+    that the caller is one of this dialect's SDKs. `client_framing` gives the framing of a stream from the query of the
+    client's request.
 
     As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
     says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`

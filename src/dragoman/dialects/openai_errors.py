@@ -24,12 +24,12 @@ KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.BROKEN_STREAM: (502, "server_error", "upstream_broken_stream"),
     FailureKind.SERVER: (500, "server_error", "server_error"),
 }
-"""Kind → status, type, and the code where the provider gave none. A rate limit is worth a retry, a spent quota is not:
-the code tells them apart."""
+"""Kind → status, type, and the code where the provider gave none. The code separates a rate limit, which is worth a
+retry, from a spent quota, which is not."""
 
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
 _NO_MODEL = frozenset({"unknown_url", "unknown_request"})
-"""Codes for what is not found and is no model."""
+"""Codes of things other than models that were not found."""
 
 
 def status_of(failure: Failure) -> int:
@@ -38,10 +38,10 @@ def status_of(failure: Failure) -> int:
     return failure.status if own else status
 
 
-def headers_of(failure: Failure, answering: AnswerContext) -> dict[str, str]:
+def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
     headers = {"content-type": "application/json"}
-    if answering.id:
-        headers["x-request-id"] = answering.id
+    if context.id:
+        headers["x-request-id"] = context.id
     if failure.retry_after is not None:
         headers["retry-after"] = str(math.ceil(failure.retry_after))
     if failure.kind is FailureKind.QUOTA:
@@ -50,7 +50,7 @@ def headers_of(failure: Failure, answering: AnswerContext) -> dict[str, str]:
 
 
 def error_object(failure: Failure, message: str) -> dict[str, str | None]:
-    """The error as it stands in a body, with the message that the dialect has for it."""
+    """The `error` object of a body, with this message."""
     _, kind, code = KINDS[failure.kind]
     if failure.kind in _OWN_CODES or failure.code in _NO_MODEL:
         code = failure.code or code

@@ -12,7 +12,7 @@ from dragoman.wire.sse import Frame, SseDecoder, one_line
 
 
 class OpenAiAnswerParser(Protocol):
-    """Frames to events. `begun`: the answer has a head; `over`: nothing more is to come."""
+    """Frames to events. `begun`: the answer has a head. `over`: it has ended or failed."""
 
     begun: bool
     over: bool
@@ -52,7 +52,7 @@ class OpenAiStreamParser(Generic[Answer]):
             self._end(out)
         return out
 
-    # What the two dialects do in their own way.
+    # What each of the two dialects does in its own way.
 
     def _take_frame(self, frame: Frame, out: list[Event]) -> None:
         raise NotImplementedError
@@ -62,7 +62,7 @@ class OpenAiStreamParser(Generic[Answer]):
         raise NotImplementedError
 
     def _end(self, out: list[Event]) -> None:
-        """The bytes have ended, and nothing said that the answer has."""
+        """The bytes have ended before the answer did."""
         self._answer.over = True
         out.append(Failed(UNFINISHED))
 

@@ -13,7 +13,7 @@ _LARGEST = 2**53
 
 
 def count_in(usage: Mapping[str, Any], key: str) -> int:
-    """A count; 0 where there is none that can be one."""
+    """A count; 0 where the value cannot be one."""
     found = usage.get(key)
     return int(found) if isinstance(found, (int, float)) and 0 <= found < _LARGEST else 0
 

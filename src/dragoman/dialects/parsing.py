@@ -21,7 +21,7 @@ from dragoman.wire.json_reader import malformed, readable, refuse_duplicates, sp
 FRAME_TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "The provider sent an event that is too long to be one.", 502)
 
 OPENAI_FILES = "openai"
-"""Who holds the files that Chat and Responses speak of."""
+"""The holder of files that Chat and Responses name by an id."""
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -41,14 +41,14 @@ def made_id(ordinal: int, name: str) -> str:
     return "call_" + base62(ordinal, name, length=24)
 
 
-def state(kind: str, literal: Json, origin: Origin) -> Opaque:
-    """Opaque state as it came, or what was sealed in it under its maker's name."""
+def parse_state(kind: str, literal: Json, origin: Origin) -> Opaque:
+    """Opaque state: as it is, or as another dialect made it where it is sealed."""
     sealed = unseal(unquote(literal))
     return sealed if sealed is not None else Opaque(kind=kind, json=literal, origin=origin)
 
 
-def link(url: str) -> Inline | Remote:
-    """A data URL is bytes in the request; any other is remote."""
+def parse_link(url: str) -> Inline | Remote:
+    """The source that a URL names: a data URL holds the bytes itself, any other URL is remote."""
     if not url.startswith("data:"):
         return Remote(url)
     head, comma, content = url[5:].partition(",")
@@ -64,7 +64,7 @@ def data_url(source: Inline) -> bytes:
 
 
 def kind_of(raw: bytes, at: str) -> str:
-    """The `type` of an object that could not be read as it stands."""
+    """The `type` of an object that has unknown fields."""
     kind = msgspec.json.decode(raw).get("type")
     if not isinstance(kind, str):
         raise MalformedRequest("the type is not a string", at=f"{at}/type")
@@ -82,7 +82,7 @@ def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
 
 
 class OpenBody(msgspec.Struct, frozen=True):
-    """A client's body: its text, its members, and what had to be mended before it could be read at all."""
+    """A client's body: its text, its members, and sentences about what was mended before it could be decoded."""
 
     source: bytes
     members: dict[str, Raw]

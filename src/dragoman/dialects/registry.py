@@ -50,12 +50,12 @@ def model_listing(name: str) -> ModelListing:
 
 
 def recognise(body: Mapping[str, Any]) -> DialectName:
-    """The dialect of a request, by its members; the default one where nothing speaks for another."""
+    """The dialect of a request, by its members; the default dialect where no other one fits better."""
     return max(all_dialects(), key=lambda one: (one.recognise(body), one.name == DEFAULT_DIALECT)).name
 
 
 def caller_dialect(path: str, headers: Mapping[str, str]) -> DialectName:
-    """The dialect of a caller whose path alone does not tell: by the path's beginning, else by its SDK's headers."""
+    """The dialect of a caller at a path that several dialects serve: by its prefix, else by the SDK's headers."""
     known = all_dialects()
     by_path = [one.name for one in known if path.startswith(one.caller_prefixes)]
     by_header = [one.name for one in known if any(header in headers for header in one.caller_headers)]

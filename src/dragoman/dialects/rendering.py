@@ -1,7 +1,7 @@
-"""How a request is written: anew in another dialect, or amended in the client's own.
+"""How a body is rendered: new, or by amending the client's own.
 
-In the client's own dialect whatever no rule touched is written from its source text. What a rule touched is known by
-identity: it hands on the same object for what it leaves alone.
+In the client's own dialect, everything that no rule touched is copied from the client's text. A rule returns the same
+object for what it leaves alone, so identity shows what was touched. `docs/theory/identity.md` explains it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class BodyLayout(msgspec.Struct, frozen=True):
 
 
 def render_body(layout: BodyLayout, conversation: Conversation, options: RenderOptions) -> bytes:
-    """A request written anew."""
+    """A new body."""
     out: Pieces = []
     for key, value in layout.render_top_level(conversation, options).items():
         out += (member_head(key), value)
@@ -55,10 +55,10 @@ def render_body(layout: BodyLayout, conversation: Conversation, options: RenderO
 
 
 def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bytes:
-    """The client's own request with nothing but what changed written anew."""
+    """The client's own body, in which only what changed is rendered again."""
     before = ask.conversation
-    said = options.model == (ask.model or "") and options.stream == ask.stream and not options.usage
-    if said and conversation is before:
+    same = options.model == (ask.model or "") and options.stream == ask.stream and not options.usage
+    if same and conversation is before:
         return ask.source
     members: dict[str, bytes | Raw] = dict(ask.members)
     if _is_renamed(layout, ask, conversation, options):
@@ -71,7 +71,7 @@ def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options
 
 
 def _is_renamed(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bool:
-    """Whether nothing changes but the model's name, and that stands in the body."""
+    """Whether only the model's name changes, and the body holds it."""
     return (
         conversation is ask.conversation
         and options.stream == ask.stream
@@ -132,7 +132,7 @@ def _wire_items(raw: bytes | Raw) -> list[Raw]:
 
 
 def _groups(messages: tuple[Message, ...]) -> Mapping[int, list[Message]]:
-    """The messages of each wire item: several may have come from one."""
+    """The messages by the item of the client's list that they came from. One item may give several messages."""
     groups: dict[int, list[Message]] = {}
     for message in messages:
         groups.setdefault(message.at, []).append(message)
@@ -153,14 +153,14 @@ def leading_systems(messages: Sequence[Message]) -> int:
 
 
 def inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
-    """The extras that stood right inside a member we know."""
+    """The extra fields of an object that is a member itself, under their own names."""
     head = key + "."
     found = {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
     return {name: value for name, value in found.items() if "." not in name}
 
 
-def refuse_unspoken(settings: Settings, names: Iterable[str], dialect: str) -> None:
-    """Raise Unrepresentable where a setting is there that the dialect has no word for."""
+def refuse_settings(settings: Settings, names: Iterable[str], dialect: str) -> None:
+    """Raise Unrepresentable where one of these settings is present."""
     for name in names:
         if getattr(settings, name) is not None:
             raise Unrepresentable(f"{name} in a request of {dialect}", at=f"/{name}")

@@ -1,4 +1,4 @@
-"""Deltas whose surrogate pairs a server tore apart, put together again."""
+"""Surrogate pairs that a server split between two deltas, put together again."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
-from dragoman.wire.surrogates import REPLACEMENT, SurrogateJoiner, mark_surrogates
+from dragoman.wire.surrogates import REPLACEMENT, mark_surrogates
 
 _DELTAS: frozenset[type[Any]] = frozenset({TextDelta, ReasoningDelta, RefusalDelta, CallDelta})
 
 
-class TornDeltas:
+class SurrogateMender:
     """Costs nothing until a frame turns up that holds half a pair: then `found` is set and all deltas are looked at."""
 
-    __slots__ = ("_torn", "found")
+    __slots__ = ("_surrogates", "found")
 
     def __init__(self) -> None:
         self.found = False
-        self._torn: SurrogateJoiner[tuple[type[Any], int, int]] = SurrogateJoiner()
+        self._surrogates: SurrogateJoiner[tuple[type[Any], int, int]] = SurrogateJoiner()
 
     def mark(self, frame: bytes) -> bytes:
         """The frame in a form that can be decoded."""
@@ -31,10 +31,10 @@ class TornDeltas:
         for place in range(start, len(out)):
             event: Any = out[place]
             if type(event) in _DELTAS:
-                literal = self._torn.join((type(event), event.choice, event.part), event.literal)
+                literal = self._surrogates.join((type(event), event.choice, event.part), event.literal)
                 out[place] = msgspec.structs.replace(event, literal=literal)
 
-    def tell_leftovers(self, out: list[Event]) -> None:
+    def flush(self, out: list[Event]) -> None:
         """Half a pair at the very end of a text."""
-        for kind, choice, part in self._torn.leftovers():
+        for kind, choice, part in self._surrogates.leftovers():
             out.append(kind(choice, part, REPLACEMENT))

@@ -42,7 +42,7 @@ ODD_FORM = (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError
 
 
 class TopLevel(msgspec.Struct, frozen=True):
-    """What a request says besides its messages. `include_usage`: its stream is to report the usage."""
+    """What a request says besides its messages. `include_usage`: the client wants its stream to report usage."""
 
     settings: Settings
     tools: Tools = ()

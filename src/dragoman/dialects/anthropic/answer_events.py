@@ -1,4 +1,4 @@
-"""Claude's blocks read into events, whether they grow in a stream or come whole."""
+"""Anthropic's content blocks to events, whether they grow in a stream or come whole."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.stop_reasons import parse_stop
 from dragoman.dialects.anthropic.usage import UsageCounter
-from dragoman.dialects.parsing import base62, extras_of, state
+from dragoman.dialects.parsing import base62, extras_of, parse_state
 from dragoman.dialects.raw_json import decode_items, decode_members, decode_object, encode, text_in
 
 LATE = frozenset({"container", "context_management", "stop_details"})
-"""Members of a message that a stream tells at its end."""
+"""Members of a message that a stream sends at its end."""
 AT_THE_END = LATE | {"stop_reason", "stop_sequence", "usage"}
 
 TEXT, THINKING, TOOL, OTHER = "text", "thinking", "tool_use", ""
@@ -63,7 +63,7 @@ class _OpenBlock:
 
 
 class AnthropicAnswerParser:
-    """Holds the open blocks, the usage so far and the count of parts."""
+    """An answer on its way in: the open blocks, the usage so far and the number of parts."""
 
     __slots__ = ("_blocks", "_called", "_counter", "_id", "_late", "_parts", "_seed", "_stopped", "origin", "over")
 
@@ -80,7 +80,7 @@ class AnthropicAnswerParser:
         self._stopped = False
 
     def start(self, message: Mapping[str, Raw], out: list[Event]) -> None:
-        """The message's head. Members that a stream tells at its end are put aside for the stop."""
+        """The message's head. Members that a stream sends at its end are kept for the stop."""
         model = text_in(message.get("model"))
         if model and not self.origin.model:
             self.origin = msgspec.structs.replace(self.origin, model=model)
@@ -116,8 +116,8 @@ class AnthropicAnswerParser:
         else:
             block.fragments.append(_text(literal))
 
-    def odd_delta(self, index: int, delta: Mapping[str, Raw], out: list[Event]) -> None:
-        """Signatures, citations, and whatever a block of the provider's own may grow by."""
+    def other_delta(self, index: int, delta: Mapping[str, Raw], out: list[Event]) -> None:
+        """Signatures, citations, and deltas of blocks of an unknown type."""
         block = self._blocks.get(index)
         if "signature" in delta:
             self._sign(block or self._implied(index, THINKING), bytes(delta["signature"]), out)
@@ -127,11 +127,11 @@ class AnthropicAnswerParser:
             block.fields = _grown(block.fields, delta)
 
     def open_block(self, index: int, raw: bytes, out: list[Event]) -> None:
-        """A block's head, or in a whole reply all of it."""
+        """A block's head, or a whole block."""
         fields = decode_members(raw)
         kind = text_in(fields.get("type"))
         if index in self._blocks:
-            self.shut_block(index, out)
+            self.close_block(index, out)
         block = self._blocks[index] = _OpenBlock(kind if kind in (TEXT, THINKING, TOOL) else OTHER, fields)
         if kind == TEXT:
             self.text(index, bytes(fields.get("text", b"")), out)
@@ -142,7 +142,7 @@ class AnthropicAnswerParser:
         elif kind == TOOL:
             self._call(block, out)
 
-    def shut_block(self, index: int, out: list[Event]) -> None:
+    def close_block(self, index: int, out: list[Event]) -> None:
         block = self._blocks.pop(index, None)
         if block is None:
             return
@@ -163,19 +163,19 @@ class AnthropicAnswerParser:
         self.use(fields.get("usage"), out)
 
     def stop(self, fields: Mapping[str, Raw], late: dict[str, Json], out: list[Event]) -> None:
-        said = text_in(fields.get("stop_reason"))
+        word = text_in(fields.get("stop_reason"))
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _MESSAGE}
         kept = {key: value for key, value in {**self._late, **others, **late}.items() if value != _NULL}
-        if not said:
+        if not word:
             self._late = kept
             return
         self._stopped = True
-        self._shut_all(out)
+        self._close_all(out)
         sequence = text_in(fields.get("stop_sequence")) or None
-        out.append(Stopped(0, parse_stop(said, self._called), said, sequence, extras_of(NAME, kept)))
+        out.append(Stopped(0, parse_stop(word, self._called), word, sequence, extras_of(NAME, kept)))
 
     def end(self, out: list[Event]) -> None:
-        self._shut_all(out)
+        self._close_all(out)
         if not self._stopped:
             out.append(Stopped(0, parse_stop("", self._called), "", None, extras_of(NAME, self._late)))
         out.append(Ended())
@@ -194,14 +194,14 @@ class AnthropicAnswerParser:
         self._parts += 1
 
     def _block(self, index: int, kind: str) -> _OpenBlock:
-        """The block that a delta goes to; one of its own where the block at that place is of another kind."""
+        """The block that a delta belongs to; a second one where the block at this index has another type."""
         block = self._blocks.get(index) or self._implied(index, kind)
         if block.kind == kind:
             return block
         return self._blocks.get(~index) or self._implied(~index, kind)
 
     def _implied(self, index: int, kind: str) -> _OpenBlock:
-        """A delta whose block was never opened: some servers leave the opening out."""
+        """A block that was never opened: some servers leave `content_block_start` out."""
         block = self._blocks[index] = _OpenBlock(kind, {})
         return block
 
@@ -218,23 +218,23 @@ class AnthropicAnswerParser:
             return
         if block.part < 0:
             self._begin(block)
-        out.append(Signed(0, block.part, state(reasoning_states.SIGNATURE, literal, self.origin)))
+        out.append(Signed(0, block.part, parse_state(reasoning_states.SIGNATURE, literal, self.origin)))
 
     def _keep(self, block: _OpenBlock, out: list[Event]) -> None:
         kind = text_in(block.fields.get("type"))
         self._begin(block)
         if kind == reasoning_states.REDACTED:
             data = bytes(block.fields.get("data", b'""'))
-            out.append(Signed(0, block.part, state(reasoning_states.REDACTED, data, self.origin), redacted=True))
+            out.append(Signed(0, block.part, parse_state(reasoning_states.REDACTED, data, self.origin), redacted=True))
             return
         fields = dict(block.fields)
         if block.fragments:
             fields["input"] = Raw("".join(block.fragments).encode())
         out.append(Kept(0, block.part, Opaque(kind=kind, json=encode(fields), origin=self.origin)))
 
-    def _shut_all(self, out: list[Event]) -> None:
+    def _close_all(self, out: list[Event]) -> None:
         for index in list(self._blocks):
-            self.shut_block(index, out)
+            self.close_block(index, out)
 
 
 def _object(raw: Raw | None) -> bytes:
@@ -248,7 +248,7 @@ def _list_of(raw: Raw | None) -> list[Json]:
 
 
 def _grown(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, Raw]:
-    """A block of the provider's own with a delta put to it: texts grow, all else is replaced."""
+    """A block of an unknown type with a delta applied: texts grow, other values are replaced."""
     grown: dict[str, Any] = decode_object(encode(fields))
     for key, value in decode_object(encode(delta)).items():
         if key == "type":

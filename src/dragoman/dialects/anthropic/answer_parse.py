@@ -16,7 +16,7 @@ from dragoman.wire.json_reader import replace_lone_surrogates
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
-    """The reply as events. A body that is no reply gives one event, the failure."""
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = AnthropicAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     try:
@@ -27,7 +27,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         answer.start({key: raw for key, raw in message.items() if key not in AT_THE_END}, out)
         for index, block in enumerate(blocks):
             answer.open_block(index, bytes(block), out)
-            answer.shut_block(index, out)
+            answer.close_block(index, out)
         answer.stop({key: raw for key, raw in message.items() if key in AT_THE_END}, {}, out)
         answer.use(message.get("usage"), out)
         answer.end(out)

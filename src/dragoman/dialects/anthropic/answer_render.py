@@ -1,4 +1,4 @@
-"""Claude's whole reply: read as a stream that arrived at once, and written by the same order of blocks."""
+"""A whole Anthropic answer from our reply, by the block builder that streams use."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from dragoman.dialects.raw_json import decode_members
 from dragoman.wire.json_reader import render_list, render_object
 
 
-def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
-    """The reply as one message."""
-    whole = _AnthropicAnswerRenderer(answering)
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one message object."""
+    whole = _AnthropicAnswerRenderer(context)
     for event in tell(reply):
         whole.take(event)
     return whole.body
 
 
 class _AnthropicAnswerRenderer(BlockBuilder):
-    """Blocks as the list of a whole message."""
+    """Collects blocks as the content of one message."""
 
     __slots__ = (
-        "_answering",
         "_blocks",
         "_citations",
+        "_context",
         "_kind_open",
         "_literals",
         "_opened",
@@ -40,9 +40,9 @@ class _AnthropicAnswerRenderer(BlockBuilder):
         "body",
     )
 
-    def __init__(self, answering: AnswerContext) -> None:
+    def __init__(self, context: AnswerContext) -> None:
         super().__init__()
-        self._answering = answering
+        self._context = context
         self._start = Started()
         self._blocks: list[bytes] = []
         self._opened = b""
@@ -68,7 +68,7 @@ class _AnthropicAnswerRenderer(BlockBuilder):
     def cite(self, json: Json) -> None:
         self._citations.append(json)
 
-    def shut_block(self) -> None:
+    def close_block(self) -> None:
         self._blocks.append(self._closed_block())
 
     def _closed_block(self) -> bytes:
@@ -86,10 +86,10 @@ class _AnthropicAnswerRenderer(BlockBuilder):
     def finish(self) -> None:
         self.body = render_object(
             {
-                "id": quote(self._start.id or self._answering.id),
+                "id": quote(self._start.id or self._context.id),
                 "type": b'"message"',
                 "role": b'"assistant"',
-                "model": quote(self._answering.model or self._start.model),
+                "model": quote(self._context.model or self._start.model),
                 "content": render_list(self._blocks),
                 **late_fields(self),
                 "usage": render_usage(self.usage),

@@ -1,8 +1,8 @@
-"""Events put into the order of Claude's content blocks, one after the other.
+"""Events to Anthropic's content blocks, which come one after the other and never overlap.
 
-Blocks never overlap. While a call is open, whatever belongs to other parts is held until the call is complete; the
-lowest open call streams. State that another provider hung on a call goes into a thinking block of its own before the
-call, on a text into one behind it.
+While a call is open, events of other parts are held until the call is complete. The signature that another provider put
+on a call goes into a thinking block of its own before the call; one on a text goes into a block after the text.
+`docs/theory/anthropic-blocks.md` explains the order with examples.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
 from dragoman.dialects.raw_json import encode
 
 HELD_LIMIT = 16 * 1024 * 1024
-"""Bytes of fragments that may wait for another call to finish."""
+"""Bytes of events that may wait for an open call."""
 
-TEXT, THINKING, TOOL, NOTHING = b"text_delta", b"thinking_delta", b"input_json_delta", b""
+TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_delta", b""
 
 
 _NO_PART = -1
@@ -52,7 +52,7 @@ _THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
 
 
 class BlockBuilder:
-    """The order of blocks. What a block looks like on the wire is for those who derive from it."""
+    """Puts events into the order of blocks. A subclass decides what a block looks like on the wire."""
 
     __slots__ = (
         "_call",
@@ -64,8 +64,8 @@ class BlockBuilder:
         "_part",
         "_shown",
         "_signed",
-        "_spoken",
         "_suffix",
+        "_transcripts",
         "over",
         "stop",
         "usage",
@@ -73,12 +73,12 @@ class BlockBuilder:
 
     def __init__(self) -> None:
         self._part = _NO_PART
-        self._kind = NOTHING
+        self._kind = NO_BLOCK
         self._signed = False
         self._suffix = b""
         self._opening: bytes | None = None
         self._linked = False
-        self._spoken: list[bytes] = []
+        self._transcripts: list[bytes] = []
         self._call: CallStarted | None = None
         self._held: list[Event] = []
         self._held_size = 0
@@ -88,7 +88,7 @@ class BlockBuilder:
         self.over = False
 
     def take(self, event: Event) -> None:
-        """One event of the choice that came first, or of none: this dialect has no other choices."""
+        """Take one event. This dialect has one choice: events of any choice but the first one to come are dropped."""
         if self.over:
             return
         choice: int | None = getattr(event, "choice", None)
@@ -98,7 +98,7 @@ class BlockBuilder:
             self._shown = choice
         _TAKE[type(event)](self, event)
 
-    # What those who derive from it write.
+    # What a subclass writes.
 
     def begin(self, event: Started) -> None: ...
 
@@ -110,7 +110,7 @@ class BlockBuilder:
 
     def cite(self, json: Json) -> None: ...
 
-    def shut_block(self) -> None: ...
+    def close_block(self) -> None: ...
 
     def finish(self) -> None: ...
 
@@ -147,18 +147,18 @@ class BlockBuilder:
             self._signed = True
             self.sign(literal)
         elif self._kind is TOOL:
-            # The call is being written already: its state follows it.
+            # The call is open already, so its signature follows it.
             self._hold(Signed(0, _NO_PART, state), len(literal))
         else:
             self._open(_NO_PART, THINKING, _THINKING_BLOCK)
             self.sign(literal)
-            self._shut()
+            self._close()
 
     def _call_started(self, event: CallStarted) -> None:
         if self._waits(event, event.part):
             return
-        self._shut()
-        # Opened with the next event: state may follow, and it has to stand before the call.
+        self._close()
+        # Opened with the next event: that may be its signature, which has to stand before the call.
         self._call = event
 
     def _call_delta(self, event: CallDelta) -> None:
@@ -172,7 +172,7 @@ class BlockBuilder:
             self.append(TOOL, quote(event.literal[1:-1].decode()) if self._suffix else event.literal)
 
     def _begin_arguments(self, opening: bytes) -> None:
-        """Hold the first fragments until they show what they are: this dialect takes objects alone."""
+        """Hold the first fragments until they show whether they begin an object, since input must be one."""
         literal = b'"' + opening + b'"'
         text = unquote(literal)
         if "null".startswith(text.strip()) or text.strip() == "{":
@@ -187,7 +187,7 @@ class BlockBuilder:
         self.append(TOOL, quote(opening.decode()))
 
     def _end_arguments(self) -> None:
-        """A call whose first fragments never showed what they are: an empty one, or one that was cut off at once."""
+        """The end of a call whose fragments never showed that: it is empty, or was cut off at once."""
         opening, self._opening = self._opening, None
         text = unquote(b'"' + opening + b'"').strip() if opening else ""
         if text == "{":
@@ -200,7 +200,7 @@ class BlockBuilder:
             return
         if self._call is not None:
             self._open_call(self._call)
-        self._shut()
+        self._close()
         self._release()
 
     def _citation(self, event: Cited) -> None:
@@ -210,7 +210,7 @@ class BlockBuilder:
             self.cite(event.json)
 
     def _media(self, event: MediaDelta) -> None:
-        """This dialect shows no pictures and plays no sounds: a link that holds the bytes, and the words spoken."""
+        """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
         if self._waits(event, event.part):
             return
         if self._part != event.part or self._kind is not TEXT:
@@ -223,13 +223,13 @@ class BlockBuilder:
                 self.append(TEXT, quote(f"[{event.kind.value}](data:{event.media_type};base64,"))
             self.append(TEXT, event.data)
         if event.transcript is not None and event.transcript != EMPTY:
-            self._spoken.append(event.transcript)
+            self._transcripts.append(event.transcript)
 
     def _end_media(self) -> None:
-        """The end of the link, and behind it the words that came with the sound."""
-        words = [joined("", self._spoken)] if self._spoken else []
+        """The end of the link, and after it the transcript of a sound."""
+        words = [joined("", self._transcripts)] if self._transcripts else []
         ends = [b'")"'] if self._linked else []
-        self._linked, self._spoken = False, []
+        self._linked, self._transcripts = False, []
         self.append(TEXT, joined("\n\n", [*ends, *words]))
 
     def _kept(self, event: Kept) -> None:
@@ -239,7 +239,7 @@ class BlockBuilder:
 
     def _stopped(self, event: Stopped) -> None:
         self._finish_calls()
-        self._shut()
+        self._close()
         self.stop = event
 
     def _used(self, event: Used) -> None:
@@ -247,7 +247,7 @@ class BlockBuilder:
 
     def _ended(self, event: Ended) -> None:
         self._finish_calls()
-        self._shut()
+        self._close()
         self.over = True
         self.finish()
 
@@ -258,13 +258,13 @@ class BlockBuilder:
 
     def _fail(self, failure: Failure) -> None:
         self.over = True
-        self._kind = NOTHING
+        self._kind = NO_BLOCK
         self._opening = None
         self._held.clear()
         self.fail(failure)
 
     def _waits(self, event: Event, part: int) -> bool:
-        """True where the event has to wait for a call that is still open; it is then held."""
+        """Whether the event waits for another call that is still open. If so, it is held."""
         if self._call is not None:
             if self._call.part == part:
                 return False
@@ -285,11 +285,11 @@ class BlockBuilder:
             self.take(event)
 
     def _finish_calls(self) -> None:
-        """At the end every call is complete, whether its end was told or not."""
+        """At the end every call is complete, even one that was never ended."""
         while (self._call is not None or self._kind is TOOL or self._held) and not self.over:
             if self._call is not None:
                 self._open_call(self._call)
-            self._shut()
+            self._close()
             self._release()
 
     def _open_call(self, call: CallStarted) -> None:
@@ -299,31 +299,31 @@ class BlockBuilder:
         self._opening = b""
 
     def _open(self, part: int, kind: bytes, block: Json) -> None:
-        self._shut()
+        self._close()
         self._part, self._kind, self._signed = part, kind, False
         self.open_block(kind, block)
 
     def _whole(self, part: int, block: Json) -> None:
-        self._open(part, NOTHING, block)
-        self.shut_block()
+        self._open(part, NO_BLOCK, block)
+        self.close_block()
         self._part = _NO_PART
 
-    def _shut(self) -> None:
-        if self._kind is NOTHING:
+    def _close(self) -> None:
+        if self._kind is NO_BLOCK:
             return
         if self._opening is not None:
             self._end_arguments()
-        if self._linked or self._spoken:
+        if self._linked or self._transcripts:
             self._end_media()
         if self._suffix:
             self.append(self._kind, self._suffix)
             self._suffix = b""
-        self._part, self._kind = _NO_PART, NOTHING
-        self.shut_block()
+        self._part, self._kind = _NO_PART, NO_BLOCK
+        self.close_block()
 
 
 def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
-    """What a message says at its end: why it stopped, and what else came with that."""
+    """The last members of a message: why it stopped, and what came with the stop."""
     stop = blocks.stop
     if stop is None:
         return {"stop_reason": b'"end_turn"', "stop_sequence": b"null"}

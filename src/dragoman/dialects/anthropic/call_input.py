@@ -1,7 +1,7 @@
-"""The input of a call, which in this dialect is an object: from arguments that are text, also where they are no object.
+"""The input of a call, which is an object, from arguments, which are text.
 
-Arguments that break off are told as far as they go. In a stream they have gone out before their end could be seen, and
-the official SDK then keeps the members that are complete: a whole reply says the same.
+Arguments that were cut off keep their complete members. In a stream the fragments have gone out before the cut could be
+seen, and the official SDK keeps the complete members too: stream and whole answer give the same input.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_object(text: str) -> bool:
 
 
 def call_input(text: str) -> Json:
-    """The input that arguments make. What is no object is kept under a name of its own."""
+    """The input of these arguments. A text that is no object is kept as the member `arguments`."""
     if text.strip() in ("", "null"):
         return b"{}"
     try:
@@ -38,7 +38,7 @@ def call_input(text: str) -> Json:
 
 
 def _complete_members(text: str) -> Json | None:
-    """An object that breaks off, closed behind its last complete value. None where it is not even the start of one."""
+    """An object that was cut off, closed after its last complete value. None where the text does not begin one."""
     if not is_object(text):
         return None
     kept, closing, before = "", "", ""
@@ -63,7 +63,7 @@ def _complete_members(text: str) -> Json | None:
 
 
 def _is_value(sign: str) -> bool:
-    """Whether it is a text, a number or a word, and not half of one."""
+    """Whether it is a whole string, number or literal."""
     try:
         _any(sign)
     except msgspec.DecodeError:

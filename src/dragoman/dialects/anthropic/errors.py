@@ -31,16 +31,16 @@ _TOO_LONG = "prompt is too long"
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error told in a stream (status 200), as a failure."""
+    """A refusal, or an error inside a stream (status 200), as a failure."""
     return parse_failure(status, headers, body, "anthropic")
 
 
-def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
-    status, body = error_body(failure, answering)
+    status, body = error_body(failure, context)
     headers = {"content-type": "application/json"}
-    if answering.id:
-        headers["request-id"] = answering.id
+    if context.id:
+        headers["request-id"] = context.id
     if failure.retry_after is not None:
         headers["retry-after"] = str(math.ceil(failure.retry_after))
     if status in (400, 402):
@@ -48,13 +48,13 @@ def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[
     return status, headers, body
 
 
-def error_body(failure: Failure, answering: AnswerContext) -> tuple[int, bytes]:
+def error_body(failure: Failure, context: AnswerContext) -> tuple[int, bytes]:
     """The body alone, which is also the last event of a stream that failed."""
     status, kind = _KINDS[failure.kind]
     body = {
         "type": "error",
         "error": {"type": kind, "message": _message(failure)},
-        "request_id": answering.id or None,
+        "request_id": context.id or None,
     }
     return status, encode(body)
 

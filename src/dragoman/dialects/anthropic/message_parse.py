@@ -29,9 +29,8 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.anthropic.block_builder import NOTHING
-from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, state
-from dragoman.dialects.raw_json import ABSENT
+from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, parse_state
+from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items, split_members
 
@@ -135,30 +134,33 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     if None in parts:
         raws = split_items(raw, at)
         parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
-    return _hung_back(parts)  # type: ignore[arg-type]
+    return _reattached(parts)  # type: ignore[arg-type]
 
 
-def _hung_back(parts: list[Part]) -> tuple[Part, ...]:
-    """State of another maker that hangs on a call or a text: it was handed out as a thinking block without text, before
-    the call or after the text, since Claude's blocks have no place for it."""
-    if not any(_is_hung(part) for part in parts):
+def _reattached(parts: list[Part]) -> tuple[Part, ...]:
+    """Another provider's signature of a call or a text, put back where it belongs.
+
+    The blocks of this dialect have no place for it, so that it was handed out as a thinking block without text: before
+    its call, or after its text.
+    """
+    if not any(_is_carrier(part) for part in parts):
         return tuple(parts)
-    hung: list[Part] = []
+    attached: list[Part] = []
     for index, part in enumerate(parts):
-        if not _is_hung(part):
+        if not _is_carrier(part):
             before = parts[index - 1] if index else None
-            signs = type(part) is Call and before is not None and _is_hung(before)
-            hung.append(msgspec.structs.replace(part, signature=before.state) if signs else part)  # type: ignore[union-attr]
+            signs = type(part) is Call and before is not None and _is_carrier(before)
+            attached.append(msgspec.structs.replace(part, signature=before.state) if signs else part)  # type: ignore[union-attr]
         elif index + 1 < len(parts) and type(parts[index + 1]) is Call:
             continue
-        elif hung and type(hung[-1]) is Text:
-            hung[-1] = msgspec.structs.replace(hung[-1], signature=part.state)  # type: ignore[attr-defined]
+        elif attached and type(attached[-1]) is Text:
+            attached[-1] = msgspec.structs.replace(attached[-1], signature=part.state)  # type: ignore[attr-defined]
         else:
-            hung.append(part)
-    return tuple(hung)
+            attached.append(part)
+    return tuple(attached)
 
 
-def _is_hung(part: Part) -> bool:
+def _is_carrier(part: Part) -> bool:
     return (
         type(part) is Reasoning
         and part.text is None
@@ -168,7 +170,7 @@ def _is_hung(part: Part) -> bool:
 
 
 def _parse_raw(raw: bytes, at: str) -> Part:
-    """A block with fields we do not know: extras where we know its type, else kept verbatim."""
+    """A block with unknown fields: they become extras where the type is known, else the block is kept verbatim."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content block that is not an object", at=at)
     if kind_of(raw, at) not in PARSERS:
@@ -221,7 +223,7 @@ def _parse_result(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, ext
 def _parse_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal, signature = bytes(wire.thinking), bytes(wire.signature)
     text = Text(literal) if literal[:1] == b'"' else None
-    held = state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
+    held = parse_state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
     if held is not None and held.origin is not ORIGIN and text is not None and text.literal == b'""':
         text = None
     return Reasoning(
@@ -231,7 +233,7 @@ def _parse_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, e
 
 def _parse_redacted(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
     literal = bytes(wire.data)
-    return Reasoning(state=state(reasoning_states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
+    return Reasoning(state=parse_state(reasoning_states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
 
 
 def _parse_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
@@ -271,7 +273,7 @@ def _source(raw: bytes) -> Inline | Remote | Stored | Plain | None:
 
 
 def _literal(raw: bytes) -> bytes:
-    """The literal of a text that may be many megabytes long: it is not opened to see that it is one."""
+    """A string that may be many megabytes long, checked by its first byte alone."""
     if raw[:1] != b'"':
         raise MalformedRequest("the data of a source is not a text")
     return raw

@@ -1,4 +1,4 @@
-"""Our messages to Anthropic's."""
+"""Our messages to Anthropic messages."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _HEADS = {
     SYSTEM: b',{"role":"system","content":',
     TOOL: b',{"role":"user","content":',
 }
-_CALLING = b',{"role":"assistant","content":[{"type":"tool_use","id":'
-_ANSWERING = b',{"role":"user","content":[{"type":"tool_result","tool_use_id":'
+_CALL_HEAD = b',{"role":"assistant","content":[{"type":"tool_use","id":'
+_RESULT_HEAD = b',{"role":"user","content":[{"type":"tool_result","tool_use_id":'
 _BRACE = ord("{")
 
 
 def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """messages[start:stop] as items. Results and the user's words after them are one turn.
+    """messages[start:stop] as items. Results and the user's text after them are one turn.
 
-    Leading system messages belong to the field of that name (`render_system`), unless they were spelled inline.
+    Leading system messages belong to the member `system` (`render_system`), unless they were inline.
     """
     index = max(start, leading_systems(messages))
     while index < stop:
@@ -51,8 +51,8 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         role = message.role
         parts = message.parts
         if len(parts) == 1 and not message.listed:
-            # Most are one bare text, call or result: written here, without a call of our own, at half the cost. Each
-            # attribute is read of one class only in its place: the interpreter is fast at that, and slow at mixtures.
+            # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
+            # the cost. Each line reads attributes of one class only, which the interpreter caches.
             only = parts[0]
             kind = type(only)
             if kind is Text and (role is USER or role is ASSISTANT):
@@ -63,13 +63,13 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             elif kind is Call and role is ASSISTANT:
                 call: Any = only
                 if call.hint is None and call.extras is None and call.arguments[0] == _BRACE:
-                    out += (_CALLING, quote(call.id), b',"name":', quote(call.name), b',"input":', call.arguments)
+                    out += (_CALL_HEAD, quote(call.id), b',"name":', quote(call.name), b',"input":', call.arguments)
                     out.append(b"}]}")
                     continue
             elif kind is Result and (index == stop or messages[index].role is not USER):
                 result: Any = only
                 if _is_bare(result):
-                    out += (_ANSWERING, quote(result.call_id), b',"content":', result.parts[0].literal, b"}]}")
+                    out += (_RESULT_HEAD, quote(result.call_id), b',"content":', result.parts[0].literal, b"}]}")
                     continue
         if role is DEVELOPER:
             raise Unrepresentable("a developer message in an Anthropic request", at=f"/messages/{message.at}")
@@ -91,7 +91,7 @@ def _render_message(message: Message, parts: Sequence[Part], out: Pieces) -> Non
 
 
 def _is_bare(result: Result) -> bool:
-    """One plain text, and nothing besides."""
+    """Whether it holds one plain text and nothing else."""
     parts = result.parts
     if len(parts) != 1 or result.is_error or result.listed or result.hint is not None or result.extras is not None:
         return False

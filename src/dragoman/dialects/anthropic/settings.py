@@ -1,4 +1,4 @@
-"""Anthropic's top-level members: settings, tools and tool choice, both ways."""
+"""Anthropic's top-level members besides the messages, both ways."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
-from dragoman.dialects.rendering import inside, put, refuse_unspoken
+from dragoman.dialects.rendering import inside, put, refuse_settings
 from dragoman.dialects.top_level import (
     Members,
     ParsedMember,
@@ -44,7 +44,7 @@ PLAIN: PlainMembers = {
     "service_tier": ("service_tier", decode_word),
 }
 SKIPPED = frozenset({"model", "messages", "system", "stream", "tools", "cache_control"})
-UNSPOKEN = (
+NOT_SUPPORTED = (
     "min_p",
     "seed",
     "frequency_penalty",
@@ -173,8 +173,8 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
 
 
 def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
-    """The settings, and around them what stood in their objects besides."""
-    refuse_unspoken(settings, UNSPOKEN, NAME)
+    """The settings, with the extra fields that stood in their objects."""
+    refuse_settings(settings, NOT_SUPPORTED, NAME)
     out: dict[str, Json] = {}
     for key, (field, _) in PLAIN.items():
         put(out, key, getattr(settings, field))

@@ -1,4 +1,4 @@
-"""Why Claude stopped: this dialect's words and ours."""
+"""Why an Anthropic answer stopped, both ways."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS: Mapping[Stop, str] = {
     Stop.PAUSE: "pause_turn",
     Stop.REFUSAL: "refusal",
     Stop.FILTER: "refusal",
-    # This dialect has no word for a model that broke down. A refusal is the one stop that nobody takes for success.
+    # This dialect has no word for a model that failed. A refusal is the one stop that no client takes for success.
     Stop.BROKEN_CALL: "refusal",
     Stop.ERROR: "refusal",
     Stop.CONTEXT: "model_context_window_exceeded",
@@ -36,20 +36,20 @@ WORDS: Mapping[Stop, str] = {
 _BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
 
 
-def parse_stop(said: str, called: bool) -> Stop:
-    """Our word for a stop. A turn that calls a tool has not simply ended, whatever a server says."""
-    reason = STOPS.get(said, Stop.END)
+def parse_stop(word: str, called: bool) -> Stop:
+    """Our reason for a word. An answer with a tool call stops for the call, even where a server says `end_turn`."""
+    reason = STOPS.get(word, Stop.END)
     return Stop.CALLS if called and reason is Stop.END else reason
 
 
-def render_stop(reason: Stop, said: str) -> str:
-    """This dialect's word: the provider's own where it is one and means the same."""
-    return said if STOPS.get(said) is reason else WORDS[reason]
+def render_stop(reason: Stop, word: str) -> str:
+    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    return word if STOPS.get(word) is reason else WORDS[reason]
 
 
-def render_stop_details(reason: Stop, said: str) -> Json | None:
-    """`stop_details` for a breakdown that came from elsewhere: the provider's word for it."""
+def render_stop_details(reason: Stop, word: str) -> Json | None:
+    """`stop_details` for a failure of the model, with the word of the provider that reported it."""
     if reason not in _BREAKDOWNS:
         return None
-    explanation = f"The model broke off: {said or reason.value}."
+    explanation = f"The model broke off: {word or reason.value}."
     return encode({"type": "refusal", "category": None, "explanation": explanation})

@@ -1,4 +1,4 @@
-"""Claude's stream of block events: bytes to events, and events to bytes."""
+"""Bytes of an Anthropic stream to events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.dialects.anthropic.answer_parse import parse_answer
 from dragoman.dialects.anthropic.errors import parse_error
 from dragoman.dialects.parsing import FRAME_TOO_LONG
 from dragoman.dialects.raw_json import decode_members, valid_utf8
-from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.dialects.split_surrogates import SurrogateMender
 from dragoman.wire.sse import SseDecoder, one_line
 
 
@@ -35,14 +35,14 @@ _decode = msgspec.json.Decoder(_StreamEvent).decode
 
 
 class AnthropicStreamParser:
-    """Bytes of a stream to events. Never raises; `skipped` counts the frames that could not be read."""
+    """Server-sent events of a stream. It never raises; `skipped` counts the frames that it could not read."""
 
-    __slots__ = ("_answer", "_framed", "_frames", "_seed", "_torn", "skipped")
+    __slots__ = ("_answer", "_framed", "_frames", "_seed", "_surrogates", "skipped")
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
         self._frames = SseDecoder(line_separator=b" ")
         self._answer = AnthropicAnswerParser(origin or ORIGIN, seed)
-        self._torn = TornDeltas()
+        self._surrogates = SurrogateMender()
         self._seed = seed
         self._framed = False
         self.skipped = 0
@@ -61,7 +61,7 @@ class AnthropicStreamParser:
             self._parse_frame(frame.data, out)
         answer = self._answer
         if not answer.over and not self._framed and self._frames.stray:
-            # The answer to a request for a stream was a plain body.
+            # The server answered a request for a stream with a plain body.
             return parse_answer(one_line(bytes(self._frames.stray)), answer.origin, seed=self._seed)
         if not answer.over:
             answer.fail(UNFINISHED, out)
@@ -74,44 +74,44 @@ class AnthropicStreamParser:
         if not data.isascii():
             data = valid_utf8(data)
         try:
-            told = _decode(data)
+            event = _decode(data)
         except msgspec.DecodeError:
-            data = self._torn.mark(data)
+            data = self._surrogates.mark(data)
             try:
-                told = _decode(data)
+                event = _decode(data)
             except msgspec.DecodeError:
                 self.skipped += not data.startswith(b"[DONE]")
                 return
         self._framed = True
-        delta, start = told.delta, len(out)
-        if told.type == "content_block_delta" and delta is not None:
+        delta, start = event.delta, len(out)
+        if event.type == "content_block_delta" and delta is not None:
             kind = delta.type
             if kind == "text_delta":
-                answer.text(told.index, bytes(delta.text), out)
+                answer.text(event.index, bytes(delta.text), out)
             elif kind == "input_json_delta":
-                answer.arguments(told.index, bytes(delta.partial_json), out)
+                answer.arguments(event.index, bytes(delta.partial_json), out)
             elif kind == "thinking_delta":
-                answer.thinking(told.index, bytes(delta.thinking), out)
+                answer.thinking(event.index, bytes(delta.thinking), out)
             else:
-                answer.odd_delta(told.index, decode_members(decode_members(data)["delta"]), out)
-            if self._torn.found:
-                self._torn.mend(out, start)
-        elif told.type != "ping":
-            self._parse_rare(told, data, out)
+                answer.other_delta(event.index, decode_members(decode_members(data)["delta"]), out)
+            if self._surrogates.found:
+                self._surrogates.mend(out, start)
+        elif event.type != "ping":
+            self._parse_event(event, data, out)
 
-    def _parse_rare(self, told: _StreamEvent, data: bytes, out: list[Event]) -> None:
+    def _parse_event(self, event: _StreamEvent, data: bytes, out: list[Event]) -> None:
         answer = self._answer
         fields = decode_members(data)
         try:
-            match told.type:
+            match event.type:
                 case "message_start":
                     answer.start(decode_members(fields["message"]), out)
                 case "content_block_start":
-                    answer.open_block(told.index, bytes(fields["content_block"]), out)
+                    answer.open_block(event.index, bytes(fields["content_block"]), out)
                 case "content_block_stop":
-                    answer.shut_block(told.index, out)
+                    answer.close_block(event.index, out)
                 case "message_delta":
-                    self._torn.tell_leftovers(out)
+                    self._surrogates.flush(out)
                     answer.message_delta(fields, out)
                 case "message_stop":
                     answer.end(out)

@@ -20,13 +20,13 @@ from dragoman.wire.sse import render_event_frame
 
 
 class AnthropicStreamRenderer(BlockBuilder):
-    """Events to the bytes of a stream. Blocks come one after the other, whatever the events do."""
+    """Renders blocks as server-sent events."""
 
-    __slots__ = ("_answering", "_begun", "_head", "_index", "_out", "_start")
+    __slots__ = ("_begun", "_context", "_head", "_index", "_out", "_start")
 
-    def __init__(self, answering: AnswerContext) -> None:
+    def __init__(self, context: AnswerContext) -> None:
         super().__init__()
-        self._answering = answering
+        self._context = context
         self._out: list[bytes] = []
         self._index = -1
         self._head = b""
@@ -37,7 +37,7 @@ class AnthropicStreamRenderer(BlockBuilder):
         out = self._out = []
         for event in events:
             if type(event) is TextDelta and event.part == self._part and self._kind is TEXT and event.literal != EMPTY:
-                # Most events of most streams: a block that is open goes on.
+                # Most events of most streams: more text for the open block.
                 if event.choice == self._shown:
                     out += (self._head, event.literal, b"}}\n\n")
                 continue
@@ -56,7 +56,7 @@ class AnthropicStreamRenderer(BlockBuilder):
         return b"".join(self._out)
 
     def begin(self, event: Started) -> None:
-        # Written with the next event that is not about usage: Claude tells the input's size in its first event.
+        # Rendered with the next event that is not usage, since `message_start` holds the number of input tokens.
         self._start = event
 
     def _render_start(self) -> None:
@@ -65,10 +65,10 @@ class AnthropicStreamRenderer(BlockBuilder):
             return
         self._begun = True
         message = {
-            "id": quote(event.id or self._answering.id),
+            "id": quote(event.id or self._context.id),
             "type": b'"message"',
             "role": b'"assistant"',
-            "model": quote(self._answering.model or event.model),
+            "model": quote(self._context.model or event.model),
             "content": b"[]",
             "stop_reason": b"null",
             "stop_sequence": b"null",
@@ -100,7 +100,7 @@ class AnthropicStreamRenderer(BlockBuilder):
         frame = b'{"type":"content_block_delta","index":%d,"delta":%b}' % (self._index, delta)
         self._out.append(render_event_frame(b"content_block_delta", frame))
 
-    def shut_block(self) -> None:
+    def close_block(self) -> None:
         self._out.append(
             render_event_frame(b"content_block_stop", b'{"type":"content_block_stop","index":%d}' % self._index)
         )
@@ -118,7 +118,7 @@ class AnthropicStreamRenderer(BlockBuilder):
         self._out.append(render_event_frame(b"message_stop", b'{"type":"message_stop"}'))
 
     def fail(self, failure: Failure) -> None:
-        self._out.append(render_event_frame(b"error", error_body(failure, self._answering)[1]))
+        self._out.append(render_event_frame(b"error", error_body(failure, self._context)[1]))
 
 
 _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%%d,"delta":{"type":"%b","%b":'

@@ -52,7 +52,7 @@ _OPEN = b'{"type":"object"}'
 
 
 _CLOSED = b'{"type":"object","additionalProperties":false}'
-"""The schema of a tool without one, which Messages demands; a strict tool's has to be closed."""
+"""Schemas for a tool without one, since Messages demands one. That of a strict tool must be closed."""
 
 
 def render_tool(tool: Tool | NativeTool) -> Json:

@@ -23,7 +23,7 @@ _COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
 
 
 class UsageCounter:
-    """Usage as it is told piece by piece: what a later piece leaves out still holds."""
+    """Usage that comes in pieces. What a later piece leaves out still holds."""
 
     __slots__ = ("_fields",)
 
@@ -31,14 +31,14 @@ class UsageCounter:
         self._fields: dict[str, Any] = {}
 
     def add(self, raw: bytes) -> bool:
-        """Take one `usage` object; False where it says nothing."""
+        """Take one `usage` object; False where it holds no counts."""
         try:
-            told = decode_object(raw)
+            counts = decode_object(raw)
         except msgspec.DecodeError:
             return False
-        told = {key: value for key, value in told.items() if value is not None}
-        self._fields.update(told)
-        return bool(told)
+        counts = {key: value for key, value in counts.items() if value is not None}
+        self._fields.update(counts)
+        return bool(counts)
 
     def usage(self) -> Usage:
         fields = self._fields
@@ -61,8 +61,10 @@ def _count(value: object) -> int:
 
 
 def render_usage(usage: Usage | None) -> Json:
-    """Fresh input apart from what was cached, as this dialect counts. The three add up to the whole input, also where
-    a server claims to have cached more than it read."""
+    """This dialect counts new input, cache writes and cache reads apart.
+
+    The three add up to the whole input, even where a server reports more cached tokens than input.
+    """
     usage = usage or Usage()
     cached = min(usage.cached, usage.input)
     written = min(usage.cache_written, usage.input - cached)

@@ -1,4 +1,4 @@
-"""Gemini's chunks read into events, whether there are many or one."""
+"""Gemini's response objects to events, whether there are many in a stream or one."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.partial_arguments import PartialArguments
 from dragoman.dialects.gemini.stop_reasons import finish_word, parse_stop
 from dragoman.dialects.gemini.usage import parse_usage
-from dragoman.dialects.parsing import base62, extras_of, state
+from dragoman.dialects.parsing import base62, extras_of, parse_state
 from dragoman.dialects.raw_json import ABSENT, decode_items, decode_members, decode_object, encode
 
-_TOLD_LIMIT = 64
+_USAGE_LIMIT = 64
 _CHOICE_LIMIT = 64
 _TEXT, _THOUGHT, _NEITHER = 1, 2, 0
 _KINDS = {"image": MediaKind.IMAGE, "audio": MediaKind.AUDIO, "video": MediaKind.VIDEO}
@@ -96,7 +96,7 @@ class _InlineData(msgspec.Struct, rename="camel"):
 decode_chunk = msgspec.json.Decoder(GeminiChunk).decode
 _inline = msgspec.json.Decoder(_InlineData).decode
 
-_ASIDE = (
+_METADATA = (
     ("safety_ratings", "safetyRatings"),
     ("citation_metadata", "citationMetadata"),
     ("grounding_metadata", "groundingMetadata"),
@@ -104,22 +104,22 @@ _ASIDE = (
     ("finish_message", "finishMessage"),
     ("avg_logprobs", "avgLogprobs"),
 )
-"""What a candidate says beside its content: kept for its own dialect and told with the stop."""
+"""Metadata of a candidate. It is kept for clients of this dialect and goes out with the stop."""
 
 
 class _OpenCandidate:
-    """One candidate: its open part, its calls, and what is told with its stop."""
+    """One candidate: its open part, its calls, and the metadata for its stop."""
 
     __slots__ = (
-        "aside",
         "calls",
+        "finish_reason",
         "growing",
         "growing_part",
         "index",
         "kind",
+        "metadata",
         "part",
         "parts",
-        "said",
         "text_part",
         "thoughts",
     )
@@ -134,8 +134,8 @@ class _OpenCandidate:
         self.calls = 0
         self.growing: PartialArguments | None = None
         self.growing_part = -1
-        self.said = ""
-        self.aside: dict[str, Json] = {}
+        self.finish_reason = ""
+        self.metadata: dict[str, Json] = {}
 
     def begin(self, kind: int) -> int:
         self.kind = kind
@@ -149,9 +149,9 @@ class _OpenCandidate:
 
 
 class GeminiAnswerParser:
-    """Holds the candidates and what was told of usage. `seed` stands for a response id where there is none."""
+    """An answer on its way in: the candidates and the usage. `seed` stands in for a missing response id."""
 
-    __slots__ = ("_blocked", "_choices", "_ids", "_told", "begun", "origin", "over", "seed")
+    __slots__ = ("_blocked", "_choices", "_ids", "_usage_pieces", "begun", "origin", "over", "seed")
 
     def __init__(self, origin: Origin, seed: str = "") -> None:
         self.origin = origin
@@ -159,16 +159,16 @@ class GeminiAnswerParser:
         self.begun = False
         self.over = False
         self._choices: dict[int, _OpenCandidate] = {}
-        self._told: list[bytes] = []
+        self._usage_pieces: list[bytes] = []
         self._blocked = b""
         self._ids: set[str] = set()
 
     def chunk(self, chunk: GeminiChunk, data: bytes, out: list[Event]) -> None:
-        """One object of the stream, or the whole reply. `data` is its text."""
+        """Take one object of the stream, or the whole answer. `data` is its text."""
         if not self.begun:
             self._start(chunk, out)
         if chunk.usage_metadata is not ABSENT:
-            self._tell(bytes(chunk.usage_metadata))
+            self._take_usage(bytes(chunk.usage_metadata))
         if chunk.prompt_feedback is not ABSENT and b'"blockReason"' in bytes(chunk.prompt_feedback):
             self._blocked = bytes(chunk.prompt_feedback)
         for place, candidate in enumerate(chunk.candidates or ()):
@@ -177,25 +177,25 @@ class GeminiAnswerParser:
             if candidate.content is not None and candidate.content.parts:
                 self._parts(choice, place, candidate, data, out)
             if candidate.finish_reason is not ABSENT:
-                choice.said = finish_word(bytes(candidate.finish_reason)) or choice.said
-                self._put_aside(choice, candidate)
+                choice.finish_reason = finish_word(bytes(candidate.finish_reason)) or choice.finish_reason
+                self._keep_metadata(choice, candidate)
             elif (
                 candidate.grounding_metadata is not ABSENT
                 or candidate.citation_metadata is not ABSENT
                 or candidate.url_context_metadata is not ABSENT
             ):
-                self._put_aside(choice, candidate)
+                self._keep_metadata(choice, candidate)
 
     def finish(self, out: list[Event], whole: bool = False) -> None:
-        """The end of the stream: complete only where every candidate said why it finished."""
+        """The end of the stream. It is complete only where every candidate has a finish reason."""
         if self.over:
             return
         self.over = True
         choices = [self._choices[index] for index in sorted(self._choices)]
         for choice in choices:
-            self._end_growing(choice, out)
-        usage = parse_usage(self._told)
-        complete = self._blocked or whole or (choices and all(choice.said for choice in choices))
+            self._end_call(choice, out)
+        usage = parse_usage(self._usage_pieces)
+        complete = self._blocked or whole or (choices and all(choice.finish_reason for choice in choices))
         if complete:
             for choice in choices:
                 self._stop(choice, out)
@@ -206,7 +206,7 @@ class GeminiAnswerParser:
         out.append(Ended() if complete else Failed(UNFINISHED))
 
     def fail(self, failure: Failure, out: list[Event]) -> None:
-        usage = parse_usage(self._told)
+        usage = parse_usage(self._usage_pieces)
         if usage is not None:
             out.append(Used(usage))
         out.append(Failed(failure))
@@ -220,15 +220,15 @@ class GeminiAnswerParser:
         self.seed = chunk.response_id or self.seed
         out.append(Started(chunk.response_id or "", model, _seconds(chunk.create_time)))
 
-    def _tell(self, raw: bytes) -> None:
-        """Usage comes with nearly every chunk; only the last word counts, and it is read at the end.
+    def _take_usage(self, raw: bytes) -> None:
+        """Usage comes with nearly every chunk. Only the last one counts, so it is parsed at the end.
 
-        A piece that names the total says it all: what it leaves out is zero. Others add to what was said.
+        A piece with the total replaces the pieces before it: what it leaves out is zero. Other pieces add to them.
         """
         if b'"totalTokenCount"' in raw:
-            self._told = [raw]
-        elif len(self._told) < _TOLD_LIMIT:
-            self._told.append(raw)
+            self._usage_pieces = [raw]
+        elif len(self._usage_pieces) < _USAGE_LIMIT:
+            self._usage_pieces.append(raw)
 
     def _open(self, index: int) -> _OpenCandidate:
         if len(self._choices) >= _CHOICE_LIMIT:
@@ -236,13 +236,13 @@ class GeminiAnswerParser:
         choice = self._choices[index] = _OpenCandidate(index)
         return choice
 
-    def _put_aside(self, choice: _OpenCandidate, candidate: _AnswerCandidate) -> None:
-        for attribute, name in _ASIDE:
+    def _keep_metadata(self, choice: _OpenCandidate, candidate: _AnswerCandidate) -> None:
+        for attribute, name in _METADATA:
             raw = getattr(candidate, attribute)
             if raw is not ABSENT:
                 value = bytes(raw)
                 if value not in (b"{}", b"[]", b"null"):
-                    choice.aside[name] = value
+                    choice.metadata[name] = value
 
     def _parts(
         self, choice: _OpenCandidate, place: int, candidate: _AnswerCandidate, data: bytes, out: list[Event]
@@ -283,11 +283,11 @@ class GeminiAnswerParser:
 
     def _sign(self, choice: _OpenCandidate, part: int, literal: bytes, out: list[Event]) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
-            out.append(Signed(choice.index, part, state(reasoning_states.THOUGHT, literal, self.origin)))
+            out.append(Signed(choice.index, part, parse_state(reasoning_states.THOUGHT, literal, self.origin)))
 
     def _call(self, choice: _OpenCandidate, call: _AnswerCall, signature: bytes, out: list[Event]) -> None:
         if call.name or choice.growing is None:
-            self._end_growing(choice, out)
+            self._end_call(choice, out)
             if not call.name:
                 return
             part = choice.begin(_NEITHER)
@@ -304,9 +304,9 @@ class GeminiAnswerParser:
         if choice.growing is not None:
             choice.growing.add(bytes(call.partial_args))
             if not call.will_continue:
-                self._end_growing(choice, out)
+                self._end_call(choice, out)
 
-    def _end_growing(self, choice: _OpenCandidate, out: list[Event]) -> None:
+    def _end_call(self, choice: _OpenCandidate, out: list[Event]) -> None:
         if choice.growing is None:
             return
         arguments = choice.growing.json()
@@ -315,7 +315,7 @@ class GeminiAnswerParser:
         out.append(CallEnded(choice.index, choice.growing_part))
 
     def _call_id(self, choice: _OpenCandidate, call: _AnswerCall) -> str:
-        """The call's id, or a hash of the response's id and the call's number, so that two turns never share one."""
+        """The call's id, or a hash of the response's id and the call's number, so that two turns never share an id."""
         choice.calls += 1
         found = call.id or "call_" + base62(self.seed or call.name, choice.index, choice.calls, length=24)
         while not call.id and found in self._ids:
@@ -351,21 +351,21 @@ class GeminiAnswerParser:
 
     def _stop(self, choice: _OpenCandidate, out: list[Event]) -> None:
         if choice.text_part >= 0:
-            cited = [Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.aside)]
+            cited = [Cited(choice.index, choice.text_part, json, self.origin) for json in _sources(choice.metadata)]
             out += cited
-        reason = parse_stop(choice.said, choice.calls > 0, choice.parts > choice.thoughts)
+        reason = parse_stop(choice.finish_reason, choice.calls > 0, choice.parts > choice.thoughts)
         if self._blocked:
-            choice.aside["promptFeedback"] = self._blocked
-        out.append(Stopped(choice.index, reason, choice.said, None, extras_of(NAME, choice.aside)))
+            choice.metadata["promptFeedback"] = self._blocked
+        out.append(Stopped(choice.index, reason, choice.finish_reason, None, extras_of(NAME, choice.metadata)))
 
     def _stop_blocked(self, out: list[Event]) -> None:
-        """No candidate at all: the prompt was blocked, or nothing was said."""
+        """The stop without any candidate: the prompt was blocked, or the answer is empty."""
         if not self._blocked:
             out.append(Stopped(0, Stop.END))
             return
-        said = decode_object(self._blocked).get("blockReason")
+        finish_reason = decode_object(self._blocked).get("blockReason")
         extras = Extras(NAME, {"promptFeedback": self._blocked})
-        out.append(Stopped(0, Stop.FILTER, said if isinstance(said, str) else "", None, extras))
+        out.append(Stopped(0, Stop.FILTER, finish_reason if isinstance(finish_reason, str) else "", None, extras))
 
 
 def _seconds(time: str | None) -> int | None:
@@ -380,11 +380,11 @@ def _raw_parts(data: bytes, place: int) -> list[Raw]:
     return decode_items(decode_members(candidate["content"])["parts"])
 
 
-def _sources(aside: dict[str, Json]) -> Iterator[Json]:
-    """The web pages that an answer rests on, each as it stands in the metadata."""
-    for metadata, names in (("groundingMetadata", ("groundingChunks",)), ("citationMetadata", _CITATIONS)):
+def _sources(metadata: dict[str, Json]) -> Iterator[Json]:
+    """The web pages that an answer cites, each as it stands in the metadata."""
+    for member, names in (("groundingMetadata", ("groundingChunks",)), ("citationMetadata", _CITATIONS)):
         try:
-            found = decode_members(aside.get(metadata, b"{}"))
+            found = decode_members(metadata.get(member, b"{}"))
             for name in names:
                 yield from [bytes(item) for item in decode_items(found.get(name, Raw(b"[]"))) if bytes(item) != b"{}"]
         except msgspec.DecodeError:

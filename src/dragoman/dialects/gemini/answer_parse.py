@@ -13,7 +13,7 @@ from dragoman.dialects.raw_json import ABSENT
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
-    """The reply as events. A body that is no reply gives one event, the failure."""
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
     if body.lstrip()[:1] == b"[":
         parser = GeminiStreamParser(origin, seed=seed)
         return [*parser.feed(body), *parser.close()]

@@ -1,4 +1,4 @@
-"""Gemini's whole reply: read as a stream that arrived at once, and written from the same parts."""
+"""A whole Gemini answer from our reply, by the part builder that streams use."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dragoman.dialects.gemini.usage import render_usage
 from dragoman.wire.json_reader import render_list, render_object
 
 
-def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
-    """The reply as one response, or as an array of one."""
-    whole = _GeminiAnswerRenderer(answering)
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one response object, or as an array of one."""
+    whole = _GeminiAnswerRenderer(context)
     for event in tell(reply):
         whole.take(event)
-    return b"[" + whole.body + b"]" if answering.framing is Framing.JSON_ARRAY else whole.body
+    return b"[" + whole.body + b"]" if context.framing is Framing.JSON_ARRAY else whole.body
 
 
 class _GeminiAnswerRenderer(PartBuilder):
-    """Parts as the lists of a whole response."""
+    """Collects parts as the contents of one response."""
 
     __slots__ = ("_logprobs", "_parts", "body")
 
-    def __init__(self, answering: AnswerContext) -> None:
-        super().__init__(answering)
+    def __init__(self, context: AnswerContext) -> None:
+        super().__init__(context)
         self._parts: dict[int, list[bytes]] = {}
         self._logprobs: dict[int, bytes] = {}
         self.body = b""

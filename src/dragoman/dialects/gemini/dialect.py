@@ -31,7 +31,7 @@ def _recognise(body: Mapping[str, Any]) -> Likeness:
 
 
 def request_path(options: RenderOptions, template: str = "") -> str:
-    """Where a request is sent: the model and the streaming stand here."""
+    """Where a request is sent. The path names the model and asks for a stream."""
     method = "streamGenerateContent?alt=sse" if options.stream else "generateContent"
     if template:
         return template.format(model=options.model, method=method)

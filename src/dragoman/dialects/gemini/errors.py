@@ -29,22 +29,22 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
 }
 
 _EXACT = (405, 408, 409, 415, 422)
-"""Statuses that say more of a bad request than 400 does; only a gateway has them."""
+"""Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
 _TOO_LONG = "The input token count"
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error told in a stream (status 200), as a failure."""
+    """A refusal, or an error inside a stream (status 200), as a failure."""
     return parse_failure(status, headers, body, "gemini")
 
 
-def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     status, body = error_body(failure)
     headers = {"content-type": "application/json; charset=UTF-8"}
     if failure.retry_after is not None:
         headers["retry-after"] = str(math.ceil(failure.retry_after))
-    return status, headers, b"[" + body + b"]" if answering.framing is Framing.JSON_ARRAY else body
+    return status, headers, b"[" + body + b"]" if context.framing is Framing.JSON_ARRAY else body
 
 
 def error_body(failure: Failure) -> tuple[int, bytes]:
@@ -60,10 +60,10 @@ def error_body(failure: Failure) -> tuple[int, bytes]:
 
 
 def _message(failure: Failure) -> str:
-    """Google's sentence with the numbers that are known, then the provider's own words."""
+    """For a conversation that is too long: Google's sentence with the known numbers, then the provider's own."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
         return failure.message
     tokens = f" ({failure.tokens})" if failure.tokens is not None else ""
     limit = f" ({failure.limit})" if failure.limit is not None else ""
-    said = f"{_TOO_LONG}{tokens} exceeds the maximum number of tokens allowed{limit}. {failure.message}"
-    return said.rstrip()
+    sentence = f"{_TOO_LONG}{tokens} exceeds the maximum number of tokens allowed{limit}. {failure.message}"
+    return sentence.rstrip()

@@ -1,4 +1,4 @@
-"""A JSON array, or objects one after the other, as bytes in any cut to the objects: a Gemini stream without SSE."""
+"""The framing of a Gemini stream without server-sent events: the objects of a JSON array, from bytes in any cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TOKEN = re.compile(rb'[{}"\\]')
 
 
 class ObjectDecoder:
-    """Splits at the outermost braces. Whatever stands between objects is passed over."""
+    """Splits at the outermost braces and skips everything between objects."""
 
     __slots__ = ("_depth", "_escaped", "_held", "_quoted", "_size", "limit", "overflowed")
 
@@ -47,13 +47,13 @@ class ObjectDecoder:
                     self._held, self._size = [], 0
             elif sign == b'"' and self._depth:
                 self._quoted = True
-        # An escape at the very end reaches into the next chunk.
+        # An escape at the very end continues in the next chunk.
         self._escaped = 0 if self._escaped == len(chunk) else -1
         self._keep(chunk[start:] if self._depth else b"")
         return objects
 
     def _keep(self, rest: bytes) -> None:
-        """Hold the unfinished object alone."""
+        """Hold the beginning of an object that is not complete."""
         if rest:
             self._held.append(rest)
             self._size += len(rest)

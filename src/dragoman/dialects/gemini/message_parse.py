@@ -1,7 +1,7 @@
-"""Gemini's contents to ours.
+"""Gemini's contents to our messages.
 
-One strict typed decode that knows each key in both its spellings. Only where that refuses, a content or a part is read
-again with the fields we do not know put aside as extras, under their camelCase names.
+One strict typed decode knows each key in both spellings. Only where it fails, a content or a part is decoded again, and
+its unknown fields become extras under their camelCase names.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel
-from dragoman.dialects.parsing import extras_of, made_id, state
+from dragoman.dialects.parsing import extras_of, made_id, parse_state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items, split_members
 
 NO_ID = "no-id"
-"""How a call or a result is spelled that came without an id: its id is one that we made up."""
+"""The spelling of a call or a result that came without an id. Its id is made up."""
 
 
 class GeminiWireContent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -82,7 +82,7 @@ _part = msgspec.json.Decoder(GeminiWirePart)
 _loose = msgspec.json.decode
 
 _BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
-"""Members of a part that go with its content and are none."""
+"""Members of a part that stand beside its content."""
 
 Fields = Mapping[str, Mapping[str, Json]]
 _NO_FIELDS: Fields = {}
@@ -104,7 +104,7 @@ def parse_messages(raw: bytes | Raw) -> list[Message]:
 
 
 def parse_system(raw: bytes) -> list[Message]:
-    """The `systemInstruction`: one message, of a text or of parts. Its role says nothing."""
+    """The `systemInstruction`: one message, of a text or of parts. Its role has no meaning."""
     if raw in NOTHING:
         return []
     if raw[:1] == b'"':
@@ -116,12 +116,12 @@ def parse_system(raw: bytes) -> list[Message]:
     return [Message(SYSTEM, parts, FIELD, extras=extras)] if parts or extras else []
 
 
-_UNSAID: Mapping[str, Json] = {"role": b"null"}
-"""A content without a role is the user's; not everybody takes it."""
+_NO_ROLE: Mapping[str, Json] = {"role": b"null"}
+"""The extra field of a content without a role. It is the user's, but not every server accepts it."""
 
 
 class GeminiContentParser:
-    """Holds the turn that is being read, and the calls that wait for an answer: responses may come without an id."""
+    """Collects contents into turns, and remembers unanswered calls, since a response may come without an id."""
 
     def __init__(self) -> None:
         self._done: list[Message] = []
@@ -131,7 +131,7 @@ class GeminiContentParser:
         self._waiting = _WaitingCalls()
         self._runs: list[tuple[Role, list[Part]]] = []
         self._since = 0
-        self._unsaid = False
+        self._without_role = False
 
     def messages(self) -> list[Message]:
         self._index += 1
@@ -143,7 +143,7 @@ class GeminiContentParser:
         at = f"/contents/{self._index}/parts"
         role = wire.role or "user"
         if wire.role is None and not fields:
-            fields = _UNSAID
+            fields = _NO_ROLE
         if role == "model":
             self._flush()
             if self._done and self._done[-1].role is not ASSISTANT:
@@ -165,15 +165,15 @@ class GeminiContentParser:
         self._done.append(Message(role, parts, self._index, extras=extras, **more))
 
     def _turn(self, parts: tuple[Part, ...], fields: Mapping[str, Json]) -> None:
-        """Runs of responses and of other parts. Responses go on where the content before ended with some."""
-        unsaid = fields is _UNSAID
-        if unsaid:
+        """Runs of responses and of other parts. Responses continue the run that ends the content before."""
+        without_role = fields is _NO_ROLE
+        if without_role:
             fields = {}
-        goes_on = self._runs and self._runs[-1][0] is TOOL and type(parts[0]) is Result and not fields
-        if not goes_on:
+        continues = self._runs and self._runs[-1][0] is TOOL and type(parts[0]) is Result and not fields
+        if not continues:
             self._flush()
             self._since = self._index
-        self._unsaid = self._unsaid or unsaid
+        self._without_role = self._without_role or without_role
         for part in parts:
             role = TOOL if type(part) is Result else USER
             if not self._runs or self._runs[-1][0] is not role:
@@ -184,9 +184,9 @@ class GeminiContentParser:
 
     def _flush(self, extras: Extras | None = None) -> None:
         span = self._index - self._since + (1 if extras else 0)
-        if self._unsaid:
-            extras = extras or Extras(NAME, _UNSAID)
-            self._unsaid = False
+        if self._without_role:
+            extras = extras or Extras(NAME, _NO_ROLE)
+            self._without_role = False
         for role, run in self._runs:
             self._done.append(Message(role, tuple(run), self._since, span, extras=extras))
         self._runs = []
@@ -205,7 +205,7 @@ class GeminiContentParser:
             return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(split_items(raw, at))])
         found = [self._part(part, _NO_FIELDS, at, index) for index, part in enumerate(wire)]
         if None not in found:
-            return _gathered(found)  # type: ignore[arg-type]
+            return _joined_thoughts(found)  # type: ignore[arg-type]
         raws = split_items(raw, at)
         return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(found)])
 
@@ -219,7 +219,7 @@ class GeminiContentParser:
         return _opaque(raw) if part is None else part
 
     def _part(self, wire: GeminiWirePart, fields: Fields, at: str, index: int) -> Part | None:
-        """A part of a kind that we know, or None."""
+        """A part of a known type, or None."""
         signature = bytes(wire.thoughtSignature) or bytes(wire.thought_signature)
         literal = b"" if wire.text is ABSENT else _given(wire.text)
         call = wire.functionCall or wire.function_call
@@ -231,8 +231,8 @@ class GeminiContentParser:
         if call is not None and response is None and not literal:
             return self._call(call, bool(wire.thought), signature, fields, f"{at}/{index}")
         if response is not None and call is None and not literal:
-            return self._result(response, _beside(wire.thought, signature, fields), f"{at}/{index}")
-        more = _beside(wire.thought, signature, fields)
+            return self._result(response, _fields_beside(wire.thought, signature, fields), f"{at}/{index}")
+        more = _fields_beside(wire.thought, signature, fields)
         media = _media(bytes(wire.inlineData) or bytes(wire.inline_data), _parse_inline, more)
         media = media or _media(bytes(wire.fileData) or bytes(wire.file_data), _parse_file, more)
         if media is None and signature[:1] == b'"' and call is None and response is None:
@@ -246,9 +246,9 @@ class GeminiContentParser:
             arguments = b"{}"
         if arguments[:1] != b"{":
             raise MalformedRequest("arguments that are no object", at=f"{at}/functionCall/args")
-        held = state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+        held = parse_state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
         identity, spelled = (wire.id, "") if wire.id else (made_id(self._calls, wire.name), NO_ID)
-        extras = extras_of(NAME, _beside(thought, b"", fields)) if fields or thought else None
+        extras = extras_of(NAME, _fields_beside(thought, b"", fields)) if fields or thought else None
         call = Call(identity, wire.name, arguments, held, spelled=spelled, extras=extras)
         self._waiting.add(call)
         return call
@@ -265,7 +265,7 @@ class GeminiContentParser:
         return Result(call_id, parts + media, is_error, wire.name, spelled=spelled, extras=extras)
 
     def _answered(self, name: str | None) -> str:
-        """The id of the call that a response without one answers: the first of its name, else the first."""
+        """The id of the call that a response without an id answers: the first of its name, else the first."""
         found = self._waiting.first(name)
         if found is not None:
             return found
@@ -312,7 +312,7 @@ def _given(raw: Raw) -> bytes:
 
 
 def _named(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Fields under their camelCase names. Null is absence."""
+    """Fields under their camelCase names, without nulls."""
     return {camel(key): value for key, value in fields.items() if value != b"null"}
 
 
@@ -327,8 +327,8 @@ def _extras(fields: Fields) -> Extras | None:
     return extras_of(NAME, dict(_all_named(fields)))
 
 
-def _beside(thought: bool | None, signature: bytes, fields: Fields) -> dict[str, Json]:
-    """What stands beside the content of a part that has no place of its own for it."""
+def _fields_beside(thought: bool | None, signature: bytes, fields: Fields) -> dict[str, Json]:
+    """The extra fields beside the content of a part, including marks that our part has no place for."""
     found = dict(_all_named(fields))
     if thought:
         found["thought"] = b"true"
@@ -344,7 +344,7 @@ def _opaque(raw: bytes) -> Opaque:
 
 
 def _parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
-    held = state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+    held = parse_state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
     if not thought:
         return Text(literal, held, extras=extras)
     text = Text(literal) if literal else None
@@ -353,17 +353,17 @@ def _parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras 
     )
 
 
-def _gathered(parts: list[Part]) -> tuple[Part, ...]:
-    """A thought that was streamed in pieces, its proof after them, is one thought where the proof is another's.
+def _joined_thoughts(parts: list[Part]) -> tuple[Part, ...]:
+    """Join the pieces of a streamed thought where the signature after them is another provider's.
 
-    Gemini's own pieces stay as they are: it takes them back like that. Others want the proof with the whole text.
+    Gemini takes its own pieces back as they are. Other providers want the signature with the whole text.
     """
-    if not any(_is_foreign_proof(part) for part in parts):
+    if not any(_is_foreign_signature(part) for part in parts):
         return tuple(parts)
     out: list[Part] = []
-    pieces = 0  # how many thoughts without proof stand at the end of `out`
+    pieces = 0  # how many thoughts without a signature stand at the end of `out`
     for part in parts:
-        if pieces and _is_foreign_proof(part):
+        if pieces and _is_foreign_signature(part):
             texts = [one.text.literal for one in (*out[-pieces:], part) if type(one) is Reasoning and one.text]
             part = msgspec.structs.replace(part, text=Text(joined("", texts)))
             del out[-pieces:]
@@ -373,15 +373,15 @@ def _gathered(parts: list[Part]) -> tuple[Part, ...]:
     return tuple(out)
 
 
-def _is_foreign_proof(part: Part) -> bool:
+def _is_foreign_signature(part: Part) -> bool:
     return type(part) is Reasoning and part.state is not None and not part.redacted and part.state.origin != ORIGIN
 
 
 def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
-    """The words of a response, and whether they tell of an error.
+    """The texts of a response, and whether they are an error.
 
-    `{"output": "…"}` and `{"error": "…"}` are how texts are written, with an `s` where there are several. Any other
-    object is one text that holds it as JSON.
+    A text is rendered as `{"output": "…"}` or `{"error": "…"}`, several as `{"outputs": […]}` or `{"errors": […]}`. Any
+    other object is one text that holds it as JSON.
     """
     if raw in NOTHING:
         return (), False
@@ -427,7 +427,7 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
 def _standard(data: bytes) -> bytes:
-    """Base64 in the alphabet that all others read, and padded: Google's own SDK writes the one for URLs."""
+    """Base64 in the standard alphabet, padded. Google's own SDK writes the alphabet for URLs."""
     if b"-" in data or b"_" in data:
         data = data.translate(_STANDARD)
     missing = -(len(data) - 2) % 4
@@ -446,7 +446,7 @@ def _parse_file(wire: dict[str, bytes]) -> Source | None:
 
 
 def _is_stored(url: str) -> bool:
-    """A file of Google's own: of the Files API or in a bucket."""
+    """Whether Google stores the file: in its Files API or in a bucket."""
     return url.startswith(("gs://", "files/")) or ("/files/" in url and "googleapis.com/" in url)
 
 
@@ -455,7 +455,7 @@ def kind_of(media_type: str) -> MediaKind:
 
 
 def guess(url: str) -> str:
-    """The media type that the end of a URL tells, if it does."""
+    """The media type by the ending of a URL; empty where it is unknown."""
     return _ENDINGS.get(url.partition("?")[0].rpartition(".")[2].lower(), "")
 
 

@@ -1,7 +1,7 @@
 """Our messages to Gemini's contents.
 
-Writes what the value says and takes no facts. What Gemini has no words for is refused as Unrepresentable: a rule is
-missing for that target.
+It renders exactly what the value says and knows no facts. Where Gemini has no form for a value it raises
+Unrepresentable, and a rule is missing for that target.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _ROLES = {
 
 
 def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """messages[start:stop] as contents. Responses and the user's words after them are one content.
+    """messages[start:stop] as contents. Responses and the user's text after them are one content.
 
-    Leading system messages belong to `systemInstruction` (`render_system`), unless they were spelled inline.
+    Leading system messages belong to `systemInstruction` (`render_system`), unless they were inline.
     """
     index = max(start, leading_systems(messages))
     names = _ToolNames(messages)
@@ -58,42 +58,56 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         role = message.role
         marked = message.extras is not None or message.hint is not None or message.name is not None or message.role_text
         if len(parts) == 1 and not marked:
-            # Most are one bare text, call or result: written here, without a call of our own, at half the cost. Each
-            # attribute is read of one class only in its place: the interpreter is fast at that, and slow at mixtures.
+            # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
+            # the cost. Each line reads attributes of one class only, which the interpreter caches.
             only = parts[0]
             kind = type(only)
             if kind is Text and (role is USER or role is ASSISTANT):
                 text: Any = only
                 if text.signature is None and text.extras is None and text.hint is None:
-                    out += (_SAYING[role], text.literal, b"}]}")
+                    out += (_TEXT_HEADS[role], text.literal, b"}]}")
                     index += 1
                     continue
             elif kind is Call and role is ASSISTANT:
                 call: Any = only
                 if _is_bare_call(call):
-                    out += (_CALLING, quote(call.name), b',"args":', call.arguments, b',"id":', quote(call.id), b"}}]}")
+                    out += (
+                        _CALL_HEAD,
+                        quote(call.name),
+                        b',"args":',
+                        call.arguments,
+                        b',"id":',
+                        quote(call.id),
+                        b"}}]}",
+                    )
                     index += 1
                     continue
             elif kind is Result and index and (index + 1 == stop or messages[index + 1].role is not USER):
                 result: Any = only
                 before = messages[index - 1].parts
-                asked: Any = before[-1] if before else None
-                if type(asked) is Call and asked.id == result.call_id and _is_bare_result(result):
-                    out += (_ANSWERING, quote(asked.name), b',"id":', quote(asked.id), b',"response":{"output":')
+                answered: Any = before[-1] if before else None
+                if type(answered) is Call and answered.id == result.call_id and _is_bare_result(result):
+                    out += (
+                        _RESULT_HEAD,
+                        quote(answered.name),
+                        b',"id":',
+                        quote(answered.id),
+                        b',"response":{"output":',
+                    )
                     out += (result.parts[0].literal, b"}}}]}")
                     index += 1
                     continue
         here = index
         index += 1
-        if role is TOOL and index < stop and _goes_on(message, messages[index]):
+        if role is TOOL and index < stop and _continues(message, messages[index]):
             parts += messages[index].parts
             index += 1
         _render_content(message, parts, names, here, out)
 
 
-_SAYING = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
-_CALLING = b',{"role":"model","parts":[{"functionCall":{"name":'
-_ANSWERING = b',{"role":"user","parts":[{"functionResponse":{"name":'
+_TEXT_HEADS = {USER: b',{"role":"user","parts":[{"text":', ASSISTANT: b',{"role":"model","parts":[{"text":'}
+_CALL_HEAD = b',{"role":"model","parts":[{"functionCall":{"name":'
+_RESULT_HEAD = b',{"role":"user","parts":[{"functionResponse":{"name":'
 _BRACE = ord("{")
 
 
@@ -104,7 +118,7 @@ def _is_bare_call(call: Call) -> bool:
 
 
 def _is_bare_result(result: Result) -> bool:
-    """One bare text that is no object, and nothing besides."""
+    """Whether it holds one plain text that is no JSON object, and nothing else."""
     parts = result.parts
     if len(parts) != 1 or type(parts[0]) is not Text or result.is_error or result.custom or result.spelled == NO_ID:
         return False
@@ -114,13 +128,13 @@ def _is_bare_result(result: Result) -> bool:
     return only.literal[1] != _BRACE and only.hint is None and only.extras is None and only.signature is None
 
 
-def _goes_on(message: Message, after: Message) -> bool:
+def _continues(message: Message, after: Message) -> bool:
     plain = not after.role_text and _bare(after.extras) and _bare(message.extras) and after.name is None
     return after.role is USER and plain and bool(after.parts)
 
 
 def _bare(extras: Extras | None) -> bool:
-    """No fields besides a role that was left out."""
+    """Whether there are no extra fields, or only the mark of a missing role."""
     return extras is None or extras.fields.keys() == {"role"}
 
 
@@ -146,7 +160,7 @@ def _refuse(message: Message) -> None:
 
 
 def render_system(messages: Sequence[Message]) -> Json | None:
-    """The `systemInstruction`, of the one message that it holds."""
+    """The `systemInstruction`, or None where there is no system message."""
     count = leading_systems(messages)
     if count == 0:
         return None
@@ -207,7 +221,7 @@ def _render_list(parts: Sequence[Part], names: _ToolNames, here: int, out: Piece
 
 
 def render_part(part: Part, out: Pieces) -> None:
-    """Any part but a result."""
+    """Any part except a result."""
     kind = type(part)
     if part.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini part")
@@ -222,7 +236,7 @@ def render_part(part: Part, out: Pieces) -> None:
 
 def _render_extras(extras: Extras | None, head: str, out: Pieces) -> None:
     """The extra fields below a head (`functionCall.`), or beside it."""
-    if extras is not None and "role" in extras.fields:  # a role that was left out: it is rendered for all
+    if extras is not None and "role" in extras.fields:  # the mark of a missing role: every content is rendered with one
         extras = Extras(extras.dialect, {key: value for key, value in extras.fields.items() if key != "role"})
     render_extras(extras, NAME, out, head)
 
@@ -278,7 +292,7 @@ def _render_result(part: Result, name: str, out: Pieces) -> None:
 
 
 def _render_response(part: Result, out: Pieces) -> None:
-    """The texts are the response; whatever follows them stands in its parts."""
+    """The texts become the response, and media after them its parts."""
     texts: list[bytes] = []
     rest: list[Part] = []
     for piece in part.parts:
@@ -290,7 +304,7 @@ def _render_response(part: Result, out: Pieces) -> None:
         if piece.hint is not None or piece.extras is not None or piece.signature is not None:
             raise Unrepresentable("a text with a cache hint or fields of its own in a result")
         texts.append(piece.literal)
-    out += (b',"response":', response_of(texts, part.is_error))
+    out += (b',"response":', render_texts(texts, part.is_error))
     mark = b',"parts":['
     for piece in rest:
         out.append(mark)
@@ -302,8 +316,8 @@ def _render_response(part: Result, out: Pieces) -> None:
         out.append(b"]")
 
 
-def response_of(texts: Sequence[bytes], is_error: bool) -> Json:
-    """The response object of texts, such that `parse_response` gives the texts back."""
+def render_texts(texts: Sequence[bytes], is_error: bool) -> Json:
+    """The response object of these texts, from which `parse_response` gives them back."""
     if not texts:
         if is_error:
             raise Unrepresentable("an error that says nothing as the result of a call")
@@ -318,7 +332,7 @@ def response_of(texts: Sequence[bytes], is_error: bool) -> Json:
 
 
 def _object(literal: bytes) -> Json | None:
-    """The JSON object that a text is, if it reads back as just that text."""
+    """The JSON object that a text holds, if parsing it gives just that text."""
     try:
         raw = msgspec.json.decode(literal).encode()
         msgspec.json.decode(raw, type=dict)
@@ -367,7 +381,7 @@ def _render_media(part: Media, out: Pieces) -> None:
 
 
 def _render_address(kind: MediaKind, source: Remote | Stored, out: Pieces) -> None:
-    """A file by its URI. A kind that neither type nor URI tells is written as `image/*`."""
+    """A file by its URI. A kind that neither media type nor URI shows is rendered as `image/*`."""
     if isinstance(source, Stored):
         if source.provider != NAME:
             raise Unrepresentable(f"a file stored at {source.provider or 'another provider'} in a Gemini content")

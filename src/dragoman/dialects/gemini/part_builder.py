@@ -1,8 +1,8 @@
-"""Events put into Gemini's parts.
+"""Events to Gemini's parts.
 
-A call is one part and is written when it is complete; so is a picture. Until then whatever follows it in the same
-candidate is held, so that parts stand in the order in which they began. State is told with the part it belongs to, in a
-stream as a part of its own with empty text right behind it.
+A call is one part and is rendered when it is complete, and so is a picture. Until then, events that follow it in the
+same candidate are held, so that parts stand in the order in which they began. A signature is rendered with its part; in
+a stream it is a part of its own with empty text, right after it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import one_line
 
 HELD_LIMIT = 16 * 1024 * 1024
-"""Bytes of fragments that may wait for another part to be complete."""
+"""Bytes of events that may wait for another part to be complete."""
 
 _plain = msgspec.json.decode
 _TEXT, _THOUGHT, _CALL = TextDelta, ReasoningDelta, CallStarted
@@ -84,12 +84,12 @@ class _CandidateBuilder:
 
 
 class PartBuilder:
-    """The order of parts. How they are framed is for those who derive from it."""
+    """Puts events into the order of parts. A subclass decides how they are framed."""
 
-    __slots__ = ("_candidates", "answering", "over", "started", "usage")
+    __slots__ = ("_candidates", "context", "over", "started", "usage")
 
-    def __init__(self, answering: AnswerContext) -> None:
-        self.answering = answering
+    def __init__(self, context: AnswerContext) -> None:
+        self.context = context
         self.started = Started()
         self.usage: Usage | None = None
         self.over = False
@@ -99,7 +99,7 @@ class PartBuilder:
         if not self.over:
             _TAKE[type(event)](self, event)
 
-    # What those who derive from it write.
+    # What a subclass writes.
 
     def begin(self) -> None: ...
 
@@ -171,7 +171,7 @@ class PartBuilder:
             self._release(candidate)
 
     def _cited(self, event: Cited) -> None:
-        """Own citations are told with the metadata of the stop."""
+        """Citations of other dialects. Those of this dialect are in the metadata of the stop."""
         if event.origin.dialect != NAME:
             source = _source(event.json)
             if source is not None:
@@ -222,7 +222,7 @@ class PartBuilder:
         return found
 
     def _at(self, event: Any) -> _CandidateBuilder | None:
-        """The candidate, unless the event has to wait for a call of it; it is then held."""
+        """The candidate, or None where the event waits for an open call of it. It is then held."""
         candidate = self._candidates.get(event.choice) or self._candidate(event.choice)
         if candidate.part == event.part:
             return candidate
@@ -245,7 +245,7 @@ class PartBuilder:
             self.take(event)
 
     def _complete(self, choice: int, candidate: _CandidateBuilder) -> None:
-        """At the end every part is complete, whether its end was told or not."""
+        """At the end every part is complete, even one that was never ended."""
         while (candidate.call is not None or candidate.held or candidate.media) and not self.over:
             self._end_media(choice, candidate)
             self._end_call(choice, candidate)
@@ -276,21 +276,21 @@ class PartBuilder:
                 for json in _media_parts(media):
                     self.part(choice, json)
 
-    # What all ways of framing need.
+    # What every framing needs.
 
     def head(self) -> dict[str, bytes]:
         """The members that every chunk ends with."""
         started = self.started
         fields = {
-            "modelVersion": quote(self.answering.model or started.model),
-            "responseId": quote(started.id or self.answering.id),
+            "modelVersion": quote(self.context.model or started.model),
+            "responseId": quote(started.id or self.context.id),
         }
         if started.created is not None:
             fields["createTime"] = quote(datetime.fromtimestamp(started.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
         return fields
 
     def stops(self) -> list[tuple[int, dict[str, bytes]]]:
-        """The last members of each candidate. Where the prompt was blocked there is no candidate."""
+        """The last members of each candidate. There is none where the prompt was blocked."""
         stops = []
         for choice in sorted(self._candidates):
             candidate = self._candidates[choice]
@@ -305,7 +305,7 @@ class PartBuilder:
 
 
 def _media_parts(media: Media) -> list[Json]:
-    """The bytes or the address, and the words that were spoken."""
+    """The bytes or the URL, and the transcript."""
     parts = []
     source = media.source
     extras = own_fields(media.extras, NAME)
@@ -334,7 +334,7 @@ def _source(json: Json) -> Json | None:
 
 
 def logprobs_result(tokens: Json) -> Json:
-    """Log probabilities of OpenAI Chat's form as Gemini tells them."""
+    """Log probabilities in the form of OpenAI Chat as Gemini's `logprobsResult`."""
     items = _objects(_plain(tokens))
     result: dict[str, Any] = {"chosenCandidates": [_token(item) for item in items]}
     tops = [_objects(item.get("top_logprobs")) for item in items]

@@ -37,7 +37,7 @@ class PartialArguments:
         self._root: dict[str, Any] = {}
 
     def add(self, raw: bytes) -> None:
-        """Take a list of values at paths; one that cannot be placed is left out."""
+        """Take a list of values at paths. One that cannot be placed is left out."""
         try:
             pieces = _decode(raw)
         except msgspec.DecodeError:
@@ -61,7 +61,7 @@ class PartialArguments:
 
 
 def _slot(holder: Any, step: str | int, empty: Any) -> Any:
-    """What stands at a step, made where nothing stands there."""
+    """The value at a step of a path, made where there is none."""
     if isinstance(holder, list) and isinstance(step, int):
         holder.extend([None] * (step + 1 - len(holder)))
         if holder[step] is None:

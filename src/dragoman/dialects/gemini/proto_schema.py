@@ -3,7 +3,7 @@
 Gemini's `parameters` and `responseSchema` are a protocol buffer that resembles JSON Schema: types in capitals,
 `nullable` beside the type, `defs` and `ref` without a dollar sign, keys in either case, large numbers in quotes.
 `from_proto` gives the JSON Schema that means the same, and `to_proto` is its inverse on whatever it makes. A keyword
-that neither knows is left as it stands: to fit a schema to what a target reads is the work of a rule.
+that neither knows stays as it is: a rule fits a schema to what a target accepts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NULL = {"type": "null"}
 
 
 def camel(name: str) -> str:
-    """`any_of` → `anyOf`. Protocol buffers are read in either spelling."""
+    """`any_of` → `anyOf`. Protocol buffers accept both spellings."""
     return _SNAKE.sub(lambda found: found[1].upper(), name) if "_" in name else name
 
 
@@ -73,7 +73,7 @@ def _from_proto(node: Any) -> Any:
 
 
 def _made_nullable(node: dict[str, Any]) -> dict[str, Any]:
-    """Null as one of the types, or one of the alternatives, or the word kept where there is neither."""
+    """Null as one of the types or of the alternatives; `nullable` stays where there are neither."""
     kind, choices = node.get("type"), node.get("anyOf")
     if isinstance(kind, str):
         if kind != "null":
@@ -139,6 +139,6 @@ def _proto_choices(choices: list[Any], out: dict[str, Any]) -> None:
 
 
 def _without_last(unwanted: Any, values: list[Any]) -> list[Any]:
-    """The values without a last one that stands there alone of its kind: `_made_nullable` put it there."""
+    """The values without the last one, where `_made_nullable` has added it."""
     kept = values[:-1]
     return kept if kept and values[-1] == unwanted and unwanted not in kept else values

@@ -20,7 +20,7 @@ from dragoman.wire.json_reader import render_list, render_object, split_items
 def parse_request(
     body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
 ) -> Ask:
-    """A client's request, with the model and the streaming of its path. Raises MalformedRequest or DuplicateKey."""
+    """A client's request. `model` and `stream` come from its path. Raises MalformedRequest or DuplicateKey."""
     opened = open_body(body)
     source, repairs = opened.source, opened.repairs
     found = _renamed(opened.members)
@@ -53,7 +53,7 @@ def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
 
 
 def _listed(raw: bytes) -> tuple[bytes, bool]:
-    """The contents as a list, and whether a text had to be made a content: SDKs take these, the API does not."""
+    """The contents as a list, and whether a text was made a content: SDKs accept texts, the API does not."""
     if raw[:1] == b"{":
         return b"[" + raw + b"]", False
     if raw[:1] == b'"':

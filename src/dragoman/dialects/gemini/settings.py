@@ -1,8 +1,4 @@
-"""Gemini's top-level members but the contents: `generationConfig`, `toolConfig`, tools and the rest, both ways.
-
-Members that we do not know, of objects that we do, are kept as extras with a dotted name
-(`generationConfig.speechConfig`).
-"""
+"""Gemini's top-level members besides the contents, both ways."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, parse_choice, parse_tools, render_choice, render_tools
 from dragoman.dialects.ownership import require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import inside, put, refuse_unspoken
+from dragoman.dialects.rendering import inside, put, refuse_settings
 from dragoman.dialects.top_level import (
     Members,
     ParsedMember,
@@ -61,7 +57,7 @@ GENERATION: PlainMembers = {
 PLAIN: PlainMembers = {"serviceTier": ("service_tier", decode_word), "store": ("store", decode_flag)}
 
 SKIPPED = frozenset({"model", "contents", "systemInstruction", "tools"})
-"""Members that are read elsewhere."""
+"""Members that are parsed elsewhere."""
 
 SNAKE = {
     "system_instruction": "systemInstruction",
@@ -73,7 +69,7 @@ SNAKE = {
 }
 """Top-level names in their other spelling."""
 
-UNSPOKEN = ("min_p", "parallel_tool_calls", "verbosity", "user", "metadata", "prompt_cache_key")
+NOT_SUPPORTED = ("min_p", "parallel_tool_calls", "verbosity", "user", "metadata", "prompt_cache_key")
 """Settings that Gemini has no member for."""
 
 _LEVELS = {
@@ -131,7 +127,7 @@ def _stop(raw: bytes) -> tuple[bytes, ...]:
 
 
 def _parse_format(wire: Fields) -> ResponseFormat | None:
-    """The form of the answer, taken out of `generationConfig`. A form that we do not know stays there."""
+    """The response format, taken out of `generationConfig`. An unknown form stays there."""
     if "responseFormat" in wire:
         return _parse_new_format(wire)
     mime = wire.get("responseMimeType", b"")
@@ -197,7 +193,7 @@ PARSERS: SpecialMembers = {"generationConfig": _parse_generation, "toolConfig": 
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members but the contents. Model and streaming are told by the path."""
+    """All top-level members besides the contents."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini request")
     extras = require_own(conversation.extras, NAME)
@@ -214,8 +210,8 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
 
 
 def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
-    """The settings, and around them what stood in their objects besides."""
-    refuse_unspoken(settings, UNSPOKEN, NAME)
+    """The settings, with the extra fields that stood in their objects."""
+    refuse_settings(settings, NOT_SUPPORTED, NAME)
     out: dict[str, Json] = {}
     config = inside("toolConfig", extras)
     choice = render_choice(settings.tool_choice, inside("toolConfig.functionCallingConfig", extras))

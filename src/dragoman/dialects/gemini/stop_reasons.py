@@ -1,4 +1,4 @@
-"""Why Gemini finished: this dialect's words and ours."""
+"""Why a Gemini answer stopped, both ways."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FINISHES: Mapping[str, Stop] = {
 WORDS: Mapping[Stop, str] = {
     Stop.END: "STOP",
     Stop.STOP_SEQUENCE: "STOP",
-    # A tool call is told by its part; the finish is an ordinary one.
+    # A tool call shows in its part. The finish reason is the ordinary one.
     Stop.CALLS: "STOP",
     Stop.LENGTH: "MAX_TOKENS",
     Stop.CONTEXT: "MAX_TOKENS",
@@ -62,7 +62,7 @@ _NUMBERED = (
     "UNEXPECTED_TOOL_CALL",
     "TOO_MANY_TOOL_CALLS",
 )
-"""The order of the enum, for servers asked to write enums as numbers (`$alt=json;enum-encoding=int`)."""
+"""The enum in its order, for servers that write enums as numbers (`$alt=json;enum-encoding=int`)."""
 
 
 _any = msgspec.json.decode
@@ -76,17 +76,20 @@ def finish_word(raw: bytes) -> str:
     return value if isinstance(value, str) else ""
 
 
-def parse_stop(said: str, called: bool, spoke: bool = True) -> Stop:
-    """Our word for a finish. A tool call ends with STOP: that it is one shows in the parts. A word that we do not know
-    is an end where something was said, and a breakdown where nothing was; so is a call that could not be written."""
-    reason = FINISHES.get(said, Stop.END if spoke or not said else Stop.ERROR)
-    if reason is Stop.BROKEN_CALL and not spoke:
+def parse_stop(word: str, called: bool, has_content: bool = True) -> Stop:
+    """Our reason for a word. A tool call ends with STOP, so only the parts show it.
+
+    An unknown word is a normal end where the answer has content, and an error where it has none. A malformed call
+    without other content is an error too.
+    """
+    reason = FINISHES.get(word, Stop.END if has_content or not word else Stop.ERROR)
+    if reason is Stop.BROKEN_CALL and not has_content:
         return Stop.ERROR
     return Stop.CALLS if called and reason is Stop.END else reason
 
 
-def render_stop(reason: Stop, said: str) -> str:
-    """This dialect's word: the provider's own where it is one and means the same."""
-    known = FINISHES.get(said)
+def render_stop(reason: Stop, word: str) -> str:
+    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    known = FINISHES.get(word)
     same = known is reason or (known is Stop.BROKEN_CALL and reason is Stop.ERROR)
-    return said if same else WORDS[reason]
+    return word if same else WORDS[reason]

@@ -1,4 +1,4 @@
-"""Gemini's stream: bytes to events, and events to bytes, as server-sent events or as one JSON array."""
+"""Bytes of a Gemini stream to events, from server-sent events or one JSON array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.dialects.gemini.errors import parse_error
 from dragoman.dialects.gemini.json_array import ObjectDecoder
 from dragoman.dialects.parsing import FRAME_TOO_LONG
 from dragoman.dialects.raw_json import ABSENT
-from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.dialects.split_surrogates import SurrogateMender
 from dragoman.wire.json_reader import replace_lone_surrogates
 from dragoman.wire.sse import SseDecoder, one_line
 
@@ -23,19 +23,16 @@ _LINE, _END = b"\r\n", b"\r\n\r\n"
 
 
 class GeminiStreamParser:
-    """Bytes of a stream to events. Never raises; `skipped` counts the chunks that could not be read.
+    """Objects of a stream. It never raises; `skipped` counts the objects that it could not decode."""
 
-    `seed` is what ids of calls are made from where the response has no id of its own.
-    """
-
-    __slots__ = ("_answer", "_frames", "_idle", "_objects", "_torn", "skipped")
+    __slots__ = ("_answer", "_frames", "_idle", "_objects", "_surrogates", "skipped")
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
         self._frames: SseDecoder | None = None
         self._idle = False
         self._objects: ObjectDecoder | None = None
         self._answer = GeminiAnswerParser(origin or ORIGIN, seed)
-        self._torn = TornDeltas()
+        self._surrogates = SurrogateMender()
         self.skipped = 0
 
     def feed(self, data: bytes) -> list[Event]:
@@ -43,7 +40,7 @@ class GeminiStreamParser:
         if self._frames is None and self._objects is None:
             self._choose(data)
         if self._idle and data[-4:] == _END and data.find(_LINE) == len(data) - 4 and data[:6] == b"data: ":
-            # One whole frame, as they nearly always come.
+            # One whole frame: nearly every chunk is one.
             self._parse_frame(data[6:-4], out)
         elif self._frames is not None:
             for frame in self._frames.feed(data):
@@ -56,8 +53,8 @@ class GeminiStreamParser:
                 self._parse_frame(one_line(found), out)
             if self._objects.overflowed and not self._answer.over:
                 self._answer.fail(FRAME_TOO_LONG, out)
-        if self._torn.found:
-            self._torn.mend(out, 0)
+        if self._surrogates.found:
+            self._surrogates.mend(out, 0)
         return out
 
     def close(self) -> list[Event]:
@@ -65,14 +62,14 @@ class GeminiStreamParser:
         if self._frames is not None:
             for frame in self._frames.close():
                 self._parse_frame(frame.data, out)
-        if self._torn.found:
-            self._torn.mend(out, 0)
-            self._torn.tell_leftovers(out)
+        if self._surrogates.found:
+            self._surrogates.mend(out, 0)
+            self._surrogates.flush(out)
         self._answer.finish(out)
         return out
 
     def _choose(self, data: bytes) -> None:
-        """A stream that opens with a bracket is JSON; any other is server-sent events."""
+        """A stream that begins with a bracket is JSON. Any other is server-sent events."""
         start = data.lstrip(_BLANK)[:1]
         if start in (b"[", b"{"):
             self._objects = ObjectDecoder()
@@ -87,7 +84,7 @@ class GeminiStreamParser:
         except msgspec.DecodeError:
             chunk = None
         if chunk is None:
-            chunk, data = readable(data, self._torn.mark)
+            chunk, data = readable(data, self._surrogates.mark)
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
         elif chunk.error is not ABSENT:
@@ -97,7 +94,7 @@ class GeminiStreamParser:
 
 
 def readable(data: bytes, mend: Callable[[bytes], bytes] = replace_lone_surrogates) -> tuple[GeminiChunk | None, bytes]:
-    """The chunk, None where it cannot be read, and its text as it was read. `mend` sees to torn surrogate pairs."""
+    """The chunk, or None where it cannot be decoded, and its text. `mend` takes care of split surrogate pairs."""
     if not data.isascii():
         data = data.decode("utf-8", "replace").encode()
     try:

@@ -16,13 +16,13 @@ from dragoman.wire.json_reader import render_object
 
 
 class GeminiStreamRenderer(PartBuilder):
-    """Events to the bytes of a stream: one chunk a delta, the stop and the usage in the last one."""
+    """Renders one chunk for each delta, with the stop and the usage in the last one."""
 
     __slots__ = ("_array", "_begun", "_close", "_head", "_open", "_out", "_tail")
 
-    def __init__(self, answering: AnswerContext) -> None:
-        super().__init__(answering)
-        self._array = answering.framing is Framing.JSON_ARRAY
+    def __init__(self, context: AnswerContext) -> None:
+        super().__init__(context)
+        self._array = context.framing is Framing.JSON_ARRAY
         self._open, self._close = (b"", b"\r\n") if self._array else (b"data: ", b"\r\n\r\n")
         self._out: list[bytes] = []
         self._begun = False
@@ -44,7 +44,7 @@ class GeminiStreamRenderer(PartBuilder):
         return b"".join(self._out)
 
     def begin(self) -> None:
-        """The first choice, which is nearly always the only one, has its frame ready."""
+        """Prepare the end of a chunk for the first candidate, which is nearly always the only one."""
         self._tail = b'],"role":"model"},"index":0}],%b%b' % (render_object(self.head())[1:], self._close)
 
     def part(self, choice: int, json: Json) -> None:

@@ -19,7 +19,7 @@ def parse_question(body: bytes) -> bytes:
 
 
 def render_question(body: bytes, model: str) -> bytes:
-    """A request wrapped: bare, the endpoint takes contents alone."""
+    """A request, wrapped: without the wrapper the endpoint accepts nothing but contents."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     named = {"model": msgspec.Raw(quote(f"models/{model}")), **fields}
     return msgspec.json.encode({"generateContentRequest": named})

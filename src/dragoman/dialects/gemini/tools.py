@@ -29,19 +29,19 @@ _WORDS = {mode: word for word, mode in _MODES.items()}
 
 
 def several(raw: bytes, at: str) -> list[Raw]:
-    """The items of a list, or the one object that stands for a list of itself."""
+    """The items of a list, or a single object as a list of one."""
     if raw in (b"", b"null"):
         return []
     return [Raw(raw)] if raw[:1] == b"{" else split_items(raw, at)
 
 
 def named(raw: bytes | Raw, at: str) -> dict[str, bytes]:
-    """The members of an object under their camelCase names. Null is absence."""
+    """The members of an object under their camelCase names, without nulls."""
     return {camel(key): bytes(value) for key, value in split_members(raw, at).items() if bytes(value) != b"null"}
 
 
 def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
-    """The tools, each declaration one and each of Google's own one, and whether the list was empty."""
+    """The tools, one for each declaration and each provider tool, and whether the list was empty."""
     found: list[Tool | NativeTool] = []
     for index, entry in enumerate(several(raw, "/tools")):
         at = f"/tools/{index}"
@@ -78,7 +78,7 @@ def _parse_declaration(raw: bytes, index: int, at: str) -> Tool:
 
 
 def _render_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
-    """Declarations that follow each other stand in one object."""
+    """The list of tools. Declarations that follow each other share one object."""
     entries: list[bytes] = []
     run: list[bytes] = []
     for tool in tools:
@@ -118,7 +118,7 @@ def render_tool(tool: Tool) -> Json:
 
 
 def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
-    """The `functionCallingConfig`: the choice, and what else stands there."""
+    """The choice in a `functionCallingConfig`, and its other members."""
     wire = named(raw, "/toolConfig/functionCallingConfig")
     rest = dict(wire)
     mode = _mode(rest.pop("mode", b""))

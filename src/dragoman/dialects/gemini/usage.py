@@ -26,10 +26,10 @@ _COUNTED = (
 _TOOL_USE = "toolUsePromptTokenCount"
 
 
-def parse_usage(told: Iterable[bytes]) -> Usage | None:
-    """The usage that several pieces tell: what a later piece leaves out still holds."""
+def parse_usage(pieces: Iterable[bytes]) -> Usage | None:
+    """The usage in several pieces. What a later piece leaves out still holds."""
     fields: dict[str, Any] = {}
-    for raw in told:
+    for raw in pieces:
         try:
             fields.update(decode_object(raw))
         except msgspec.DecodeError:
@@ -49,8 +49,10 @@ def parse_usage(told: Iterable[bytes]) -> Usage | None:
 
 
 def render_usage(usage: Usage) -> Json:
-    """Thoughts beside the answer, and results of the provider's own tools beside the prompt. They add up to the whole,
-    also where a server claims to have thought more than it wrote, or cached more than it read."""
+    """This dialect counts thoughts apart from the answer, and results of provider tools apart from the prompt.
+
+    They add up to the total, even where a server reports more thoughts than output or more cached tokens than input.
+    """
     extras = own_fields(usage.extras, NAME)
     prompt = usage.input - (int(extras[_TOOL_USE]) if _TOOL_USE in extras else 0)
     thoughts, cached = min(usage.reasoning, usage.output), min(usage.cached, usage.input)

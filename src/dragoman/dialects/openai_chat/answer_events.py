@@ -1,4 +1,4 @@
-"""Chat answers read into events, chunk by chunk or whole."""
+"""Chat answers to events, chunk by chunk or whole."""
 
 from __future__ import annotations
 
@@ -37,25 +37,37 @@ from dragoman.dialects.openai_chat.answer_wire import (
 )
 from dragoman.dialects.openai_chat.open_choice import OTHER, REASONING, REFUSAL, TEXT, OpenChoice
 from dragoman.dialects.openai_chat.reasoning_details import parse_entries
-from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, parse_stop
-from dragoman.dialects.openai_chat.thought_signatures import signature_in
+from dragoman.dialects.openai_chat.stop_reasons import FAILURES, parse_stop
+from dragoman.dialects.openai_chat.thought_signatures import parse_signature
 from dragoman.dialects.openai_chat.usage import parse_usage
-from dragoman.dialects.parsing import extras_of, link
+from dragoman.dialects.parsing import extras_of, parse_link
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
-from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.dialects.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
 
 _QUOTE = 34
 _LIST = 91
 _NULL = b"null"
-_COMPLAINTS = frozenset({"message", "msg", "detail", "errors", "error_message", "error_msg", "error_code"})
-_STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
+_ERROR_MEMBERS = frozenset({"message", "msg", "detail", "errors", "error_message", "error_msg", "error_code"})
+_STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
 
 class ChatAnswerParser:
-    """Holds the open choices, the head until it can be told, and the last word on usage."""
+    """An answer on its way in: the open choices, the head until it is complete, and the latest usage."""
 
-    __slots__ = ("_choices", "_extras", "_head", "_id", "_seed", "_tags", "_torn", "_usage", "begun", "origin", "over")
+    __slots__ = (
+        "_choices",
+        "_extras",
+        "_head",
+        "_id",
+        "_seed",
+        "_surrogates",
+        "_tags",
+        "_usage",
+        "begun",
+        "origin",
+        "over",
+    )
 
     def __init__(self, origin: Origin, seed: str = "", think_tags: bool = False) -> None:
         self.origin = origin
@@ -68,15 +80,15 @@ class ChatAnswerParser:
         self._extras: dict[str, Json] = {}
         self._usage = b""
         self._choices: dict[int, OpenChoice] = {}
-        self._torn = TornDeltas()
+        self._surrogates = SurrogateMender()
 
     @property
     def stopped(self) -> bool:
-        """Every choice has said why it ended."""
-        return bool(self._choices) and all(choice.said is not None for choice in self._choices.values())
+        """Whether every choice has a finish reason."""
+        return bool(self._choices) and all(choice.finish_reason is not None for choice in self._choices.values())
 
     def take(self, frame: bytes, out: list[Event], whole: bool = False) -> bool:
-        """Read one chunk or one whole answer. False where it cannot be read."""
+        """Take one chunk or one whole answer. False where it cannot be decoded."""
         try:
             chunk = decode_chunk(frame)
         except UNREADABLE:
@@ -90,18 +102,18 @@ class ChatAnswerParser:
         if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
             self.fail(frame, out)
             return True
-        if chunk.choices is None and chunk.usage is ABSENT and _complains(frame):
+        if chunk.choices is None and chunk.usage is ABSENT and _is_error(frame):
             self.fail(frame, out)
             return True
         start = len(out)
         if not self.begun:
             self._begin(frame, chunk, out)
         if (chunk.usage is not ABSENT and bytes(chunk.usage) != _NULL) or chunk.x_groq is not ABSENT:
-            self._use(chunk)
+            self._take_usage(chunk)
         for choice in chunk.choices or ():
             self._take_choice(choice, frame, out, whole)
-        if self._torn.found:
-            self._torn.mend(out, start)
+        if self._surrogates.found:
+            self._surrogates.mend(out, start)
         return True
 
     def fail(self, frame: bytes, out: list[Event]) -> None:
@@ -109,36 +121,36 @@ class ChatAnswerParser:
         out.append(Failed(parse_failure(200, {}, frame)))
 
     def finish(self, out: list[Event]) -> None:
-        """The proper end: all that waited for it."""
+        """The proper end, with everything that waited for it."""
         self.over = True
         if not self.begun:
-            self._tell_head(out)
+            self._emit_head(out)
         choices = [self._choices[index] for index in sorted(self._choices)]
-        broken = next((choice for choice in choices if (choice.said or "").lower() in BREAKDOWNS), None)
-        if broken is not None:
-            out.append(Failed(_breakdown(broken)))
+        failed = next((choice for choice in choices if (choice.finish_reason or "").lower() in FAILURES), None)
+        if failed is not None:
+            out.append(Failed(_failure_of(failed)))
             return
-        self._torn.tell_leftovers(out)
+        self._surrogates.flush(out)
         for choice in choices:
             choice.finish(out)
         for choice in choices:
-            reason = parse_stop(choice.said or "", bool(choice.calls), choice.refused)
-            out.append(Stopped(choice.index, reason, choice.said or "", None, choice.stop_extras()))
+            reason = parse_stop(choice.finish_reason or "", bool(choice.calls), choice.refused)
+            out.append(Stopped(choice.index, reason, choice.finish_reason or "", None, choice.stop_extras()))
         usage = parse_usage(self._usage) if self._usage else None
         if usage is not None:
             out.append(Used(usage))
         out.append(Ended())
 
     def _salvage(self, frame: bytes) -> tuple[bytes, ChatChunk | None]:
-        """A chunk with half a surrogate pair in it is worth a second look."""
-        frame = self._torn.mark(frame)
+        """The chunk again, decoded with half a surrogate pair marked in it."""
+        frame = self._surrogates.mark(frame)
         try:
             return frame, decode_chunk(frame)
         except UNREADABLE:
             return frame, None
 
     def _begin(self, frame: bytes, chunk: ChatChunk, out: list[Event]) -> None:
-        """Puts the head together. It is told with the first choice: a chunk may go ahead that has not even a name."""
+        """Put the head together. It goes out with the first choice: a chunk before that may not name the model."""
         try:
             head = decode_head(frame)
             fields = decode_members(frame)
@@ -157,9 +169,9 @@ class ChatAnswerParser:
             service_tier=head.service_tier or before.service_tier,
         )
         if chunk.choices:
-            self._tell_head(out)
+            self._emit_head(out)
 
-    def _tell_head(self, out: list[Event]) -> None:
+    def _emit_head(self, out: list[Event]) -> None:
         self.begun = True
         head = self._head
         if head.model and not self.origin.model:
@@ -167,13 +179,13 @@ class ChatAnswerParser:
         extras = extras_of(NAME, self._extras)
         out.append(Started(head.id, head.model, head.created, head.fingerprint, head.service_tier, extras))
 
-    def _use(self, chunk: ChatChunk) -> None:
-        told = bytes(chunk.usage)
-        if len(told) > 4:
-            self._usage = told
+    def _take_usage(self, chunk: ChatChunk) -> None:
+        usage = bytes(chunk.usage)
+        if len(usage) > 4:
+            self._usage = usage
         elif chunk.x_groq is not ABSENT and b'"usage"' in bytes(chunk.x_groq):
-            told = bytes(decode_members(chunk.x_groq).get("usage", b""))
-            self._usage = told if told[:1] == b"{" else self._usage
+            usage = bytes(decode_members(chunk.x_groq).get("usage", b""))
+            self._usage = usage if usage[:1] == b"{" else self._usage
 
     def _choice(self, index: int) -> OpenChoice:
         found = self._choices.get(index)
@@ -193,12 +205,12 @@ class ChatAnswerParser:
                 logprobs = _token_logprobs(wire.logprobs)
             self._take_delta(choice, delta, logprobs, out, whole)
         elif wire.text is not ABSENT:
-            # A server of the old completions: the answer is plain text.
-            self._content(choice, bytes(wire.text), None, out)
-        if wire.finish_reason and choice.said is None:
-            choice.said = wire.finish_reason
+            # A server of the old completions API: the answer is plain text.
+            self._take_content(choice, bytes(wire.text), None, out)
+        if wire.finish_reason and choice.finish_reason is None:
+            choice.finish_reason = wire.finish_reason
             self._keep_extras(choice, wire, frame)
-        elif whole and choice.said is None:
+        elif whole and choice.finish_reason is None:
             self._keep_extras(choice, wire, frame)
 
     def _keep_extras(self, choice: OpenChoice, wire: ChatChoiceDelta, frame: bytes) -> None:
@@ -211,46 +223,46 @@ class ChatAnswerParser:
     def _take_delta(
         self, choice: OpenChoice, delta: ChatDelta, logprobs: Json | None, out: list[Event], whole: bool
     ) -> None:
-        """In the order in which a model works: it thinks, speaks, and calls."""
+        """Take a delta in the order in which a model works: reasoning, text, calls."""
         if (
             delta.reasoning_details is not ABSENT
             or delta.reasoning_content is not ABSENT
             or delta.reasoning is not ABSENT
         ):
-            self._reason(choice, delta, out)
+            self._take_reasoning(choice, delta, out)
         if delta.content is not ABSENT:
             literal = bytes(delta.content)
             if choice.open is TEXT and literal[0] == _QUOTE and literal != EMPTY and choice.tags is None:
                 out.append(TextDelta(choice.index, choice.part, literal, logprobs))
             else:
-                self._content(choice, literal, logprobs, out)
+                self._take_content(choice, literal, logprobs, out)
         if delta.refusal is not ABSENT:
-            self._refuse(choice, bytes(delta.refusal), out)
+            self._take_refusal(choice, bytes(delta.refusal), out)
         if delta.annotations is not ABSENT:
-            self._cite(choice, delta.annotations, out)
+            self._take_citations(choice, delta.annotations, out)
         if delta.extra_content is not ABSENT:
-            self._sign_text(choice, delta.extra_content, out)
+            self._take_text_signature(choice, delta.extra_content, out)
         if delta.audio is not ABSENT:
-            self._hear(choice, delta.audio, out)
+            self._take_audio(choice, delta.audio, out)
         if delta.images is not ABSENT:
-            self._see(choice, delta.images, out)
+            self._take_images(choice, delta.images, out)
         if delta.tool_calls is not None:
             for place, call in enumerate(delta.tool_calls):
                 choice.take_call(call, place if whole else None, out)
         if delta.function_call is not None:
             choice.take_legacy(delta.function_call, out)
 
-    def _content(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
+    def _take_content(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
         if literal[0] == _QUOTE:
             if literal != EMPTY:
-                self._speak(choice, literal, logprobs, out)
+                self._take_text(choice, literal, logprobs, out)
             elif logprobs is not None and choice.open == TEXT:
                 out.append(TextDelta(choice.index, choice.part, EMPTY, logprobs))
         elif literal[0] == _LIST:
             for part in decode_items(literal):
-                self._content_part(choice, bytes(part), out)
+                self._take_content_part(choice, bytes(part), out)
 
-    def _speak(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
+    def _take_text(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
         if choice.tags is not None:
             choice.tagged(choice.tags.feed(unquote(literal)), out)
             return
@@ -258,8 +270,8 @@ class ChatAnswerParser:
             choice.text_part = choice.begin(TEXT, out)
         out.append(TextDelta(choice.index, choice.part, literal, logprobs))
 
-    def _content_part(self, choice: OpenChoice, raw: bytes, out: list[Event]) -> None:
-        """Content as a list: Mistral's thinking, Databricks' summaries, and kinds that only the provider knows."""
+    def _take_content_part(self, choice: OpenChoice, raw: bytes, out: list[Event]) -> None:
+        """Content as a list: Mistral's thinking, Databricks' summaries, and types that are kept verbatim."""
         if raw[:1] != b"{":
             return
         fields = decode_members(raw)
@@ -267,55 +279,55 @@ class ChatAnswerParser:
         text = bytes(fields.get("text", b""))
         if kind == "text" and text[:1] == b'"':
             if text != EMPTY:
-                self._speak(choice, text, None, out)
+                self._take_text(choice, text, None, out)
         elif kind == "thinking":
-            self._think(choice, fields.get("thinking", ABSENT), kind, out)
+            self._take_thinking(choice, fields.get("thinking", ABSENT), kind, out)
         elif kind == "reasoning" and bytes(fields.get("summary", b""))[:1] == b"[":
-            self._think(choice, fields["summary"], "summary", out)
+            self._take_thinking(choice, fields["summary"], "summary", out)
         else:
             opaque = Opaque(kind=kind, json=raw, origin=self.origin)
             out.append(Kept(choice.index, choice.begin(OTHER, out), opaque))
 
-    def _think(self, choice: OpenChoice, raw: Raw, field: str, out: list[Event]) -> None:
+    def _take_thinking(self, choice: OpenChoice, raw: Raw, field: str, out: list[Event]) -> None:
         if bytes(raw)[:1] == b'"':
-            self._ponder(choice, bytes(raw), field, out)
+            self._take_reasoning_text(choice, bytes(raw), field, out)
         for piece in decode_items(raw) if bytes(raw)[:1] == b"[" else ():
             if bytes(piece)[:1] == b"{":
-                self._ponder(choice, bytes(decode_members(piece).get("text", b"")), field, out)
+                self._take_reasoning_text(choice, bytes(decode_members(piece).get("text", b"")), field, out)
 
-    def _ponder(self, choice: OpenChoice, literal: bytes, field: str, out: list[Event]) -> None:
+    def _take_reasoning_text(self, choice: OpenChoice, literal: bytes, field: str, out: list[Event]) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
             out.append(ReasoningDelta(choice.index, choice.enter(REASONING, out), literal, field))
 
-    def _reason(self, choice: OpenChoice, delta: ChatDelta, out: list[Event]) -> None:
-        """The same words may come twice, as a string and as details: the details, which carry the state, win."""
+    def _take_reasoning(self, choice: OpenChoice, delta: ChatDelta, out: list[Event]) -> None:
+        """The same text may come twice, as a string and as details. The details win, since they carry the state."""
         details = delta.reasoning_details
         entries = parse_entries(bytes(details)) if details is not ABSENT and bytes(details) != _NULL else []
         if not any(entry.literals for entry in entries):
             if delta.reasoning_content is not ABSENT and len(bytes(delta.reasoning_content)) > 2:
-                self._ponder(choice, bytes(delta.reasoning_content), "reasoning_content", out)
+                self._take_reasoning_text(choice, bytes(delta.reasoning_content), "reasoning_content", out)
             elif delta.reasoning is not ABSENT:
-                self._ponder(choice, bytes(delta.reasoning), "reasoning", out)
+                self._take_reasoning_text(choice, bytes(delta.reasoning), "reasoning", out)
         choice.take_entries(entries, out)
 
-    def _refuse(self, choice: OpenChoice, literal: bytes, out: list[Event]) -> None:
+    def _take_refusal(self, choice: OpenChoice, literal: bytes, out: list[Event]) -> None:
         if literal[0] == _QUOTE and literal != EMPTY:
             choice.refused = True
             out.append(RefusalDelta(choice.index, choice.enter(REFUSAL, out), literal))
 
-    def _cite(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+    def _take_citations(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
         for item in _objects(raw):
             if choice.text_part < 0:
                 choice.text_part = choice.begin(TEXT, out)
             out.append(Cited(choice.index, choice.text_part, item, self.origin))
 
-    def _sign_text(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
-        state = signature_in(bytes(raw), self.origin)
+    def _take_text_signature(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        state = parse_signature(bytes(raw), self.origin)
         if state is not None:
             part = choice.text_part if choice.text_part >= 0 else choice.begin(REASONING, out)
             out.append(Signed(choice.index, part, state))
 
-    def _hear(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+    def _take_audio(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
         if bytes(raw)[:1] != b"{":
             return
         fields = {key: bytes(value) for key, value in decode_members(raw).items() if bytes(value) != _NULL}
@@ -330,29 +342,29 @@ class ChatAnswerParser:
         extras = extras_of(NAME, fields)
         out.append(MediaDelta(choice.index, choice.audio, MediaKind.AUDIO, "", data, transcript, "", extras))
 
-    def _see(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+    def _take_images(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
         for item in _objects(raw):
             image = decode_object(item).get("image_url")
             url = image.get("url") if isinstance(image, dict) else image
             if not isinstance(url, str):
                 continue
-            part, source = choice.begin(OTHER, out), link(url)
+            part, source = choice.begin(OTHER, out), parse_link(url)
             data, address = (source.data, "") if isinstance(source, Inline) else (EMPTY, source.url)
             out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, None, address))
 
 
-def _complains(frame: bytes) -> bool:
-    """An error that does not stand in `error`, as some servers write it in place of a chunk."""
-    return b'"error"' in frame or not _COMPLAINTS.isdisjoint(decode_members(frame))
+def _is_error(frame: bytes) -> bool:
+    """Whether it is an error without the member `error`, as some servers send in place of a chunk."""
+    return b'"error"' in frame or not _ERROR_MEMBERS.isdisjoint(decode_members(frame))
 
 
-def _breakdown(choice: OpenChoice) -> Failure:
-    """What a choice that ended in an error says of it."""
+def _failure_of(choice: OpenChoice) -> Failure:
+    """The failure of a choice that ended in an error."""
     if "error" in choice.extras:
         return parse_failure(200, {}, b'{"error":' + choice.extras["error"] + b"}")
-    if choice.said == "error":
-        return _STOPPED_BADLY
-    return Failure(FailureKind.SERVER, f"The provider broke off: {choice.said}.", 502)
+    if choice.finish_reason == "error":
+        return _STOPPED_WITH_ERROR
+    return Failure(FailureKind.SERVER, f"The provider stopped with {choice.finish_reason}.", 502)
 
 
 def _token_logprobs(raw: Raw) -> Json | None:
@@ -369,8 +381,8 @@ def _objects(raw: Raw) -> Sequence[bytes]:
 
 
 def unreadable(body: bytes) -> Failed:
-    """An answer that is none."""
-    said = quote(body[:200].decode("utf-8", "replace")).decode()
+    """The failure of a body that is no answer."""
+    beginning = quote(body[:200].decode("utf-8", "replace")).decode()
     return Failed(
-        Failure(FailureKind.BROKEN_STREAM, f"The provider's answer cannot be read: {said}", 502, raw=body[:2000])
+        Failure(FailureKind.BROKEN_STREAM, f"The provider's answer cannot be read: {beginning}", 502, raw=body[:2000])
     )

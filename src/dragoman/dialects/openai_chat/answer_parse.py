@@ -12,13 +12,13 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.openai_chat import ORIGIN
 from dragoman.dialects.openai_chat.answer_events import ChatAnswerParser, unreadable
 from dragoman.dialects.openai_chat.answer_wire import decode_glanced
-from dragoman.dialects.openai_chat.stop_reasons import BREAKDOWNS, parse_stop
+from dragoman.dialects.openai_chat.stop_reasons import FAILURES, parse_stop
 from dragoman.dialects.openai_chat.usage import count_usage
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:
-    """The events of an answer that arrived at once. What is no answer is a failure."""
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
     out: list[Event] = []
     try:
@@ -34,26 +34,26 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool 
 
 
 def glance(body: bytes) -> tuple[Usage | None, Stop] | None:
-    """Usage and stop of an answer that goes through as it is; None where it must be read to be judged."""
+    """Usage and stop of an answer that is relayed as it is; None where only parsing can tell."""
     try:
         if not body.isascii():
             body.decode()
-        said = decode_glanced(body)
+        glanced = decode_glanced(body)
     except (*UNREADABLE, UnicodeDecodeError):
         return None
     first = None
-    for choice in said.choices:
-        if choice.finish_reason in BREAKDOWNS:
+    for choice in glanced.choices:
+        if choice.finish_reason in FAILURES:
             return None
         if choice.index == 0 and first is None:
             first = choice
-    if first is None or not _silent(said.error) or said.x_groq is not ABSENT:
+    if first is None or not _is_empty(glanced.error) or glanced.x_groq is not ABSENT:
         return None
     message = first.message
-    calls = not _silent(message.tool_calls) or not _silent(message.function_call)
-    stop = parse_stop(first.finish_reason, calls, not _silent(message.refusal))
-    return None if _silent(said.usage) else count_usage(said.usage), stop
+    calls = not _is_empty(message.tool_calls) or not _is_empty(message.function_call)
+    stop = parse_stop(first.finish_reason, calls, not _is_empty(message.refusal))
+    return None if _is_empty(glanced.usage) else count_usage(glanced.usage), stop
 
 
-def _silent(raw: msgspec.Raw) -> bool:
+def _is_empty(raw: msgspec.Raw) -> bool:
     return raw is ABSENT or bytes(raw) in (b"null", b"[]", b'""')

@@ -1,4 +1,4 @@
-"""A whole Chat answer."""
+"""A whole Chat answer from our reply."""
 
 from __future__ import annotations
 
@@ -21,24 +21,30 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.replies import Choice, Reply, Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.answer_pieces import annotation, detailed, image, logprobs_object, reasoning_field
-from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
+from dragoman.dialects.openai_chat.answer_pieces import (
+    is_detailed,
+    reasoning_field,
+    render_annotation,
+    render_image,
+    render_logprobs,
+)
+from dragoman.dialects.openai_chat.reasoning_details import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.stop_reasons import render_stop
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.ownership import own_fields, own_members
 
 
-def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
-    """The answer as one object."""
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one object."""
     out = [
         b'{"id":%b,"object":"chat.completion","created":%d,"model":%b,"choices":['
         % (
-            quote(reply.id or answering.id),
-            reply.created or answering.created,
-            quote(answering.model or reply.model),
+            quote(reply.id or context.id),
+            reply.created or context.created,
+            quote(context.model or reply.model),
         ),
-        b",".join([_choice(index, choice, answering) for index, choice in enumerate(reply.choices)]),
+        b",".join([_choice(index, choice, context) for index, choice in enumerate(reply.choices)]),
         b"]",
     ]
     if reply.usage is not None:
@@ -51,17 +57,17 @@ def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
     return b"".join(out)
 
 
-def _choice(index: int, choice: Choice, answering: AnswerContext) -> bytes:
-    parts = _SortedParts(choice.parts, "functions" in answering.request)
+def _choice(index: int, choice: Choice, context: AnswerContext) -> bytes:
+    parts = _SortedParts(choice.parts, "functions" in context.request)
     reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
     word = render_stop(reason, parts.legacy, bool(parts.refusals))
     return b'{"index":%d,"message":%b,"logprobs":%b,"finish_reason":"%b"%b}' % (
-        *(index, parts.message(), logprobs_object(choice.logprobs), word, own_members(choice.extras, NAME)),
+        *(index, parts.message(), render_logprobs(choice.logprobs), word, own_members(choice.extras, NAME)),
     )
 
 
 class _SortedParts:
-    """The parts of an answer by the member of the message that holds them."""
+    """The parts of a choice, sorted by the member of the message that holds them."""
 
     def __init__(self, parts: tuple[Part, ...], legacy: bool) -> None:
         self.texts: list[Text] = []
@@ -93,12 +99,12 @@ class _SortedParts:
     def message(self) -> bytes:
         out = [b'{"role":"assistant","content":', self._content()]
         signatures = [part.signature for part in self.texts if part.signature is not None]
-        # There is one place for the state of words; what is more goes where that of thoughts goes.
+        # A message has one place for the signature of a text. Further ones go into the reasoning details.
         thoughts = self.thoughts + [Reasoning(text=None, state=state) for state in signatures[1:]]
         if thoughts:
             out.append(_reasoning(thoughts))
         out += (b',"refusal":', joined("", self.refusals) if self.refusals else b"null")
-        notes = [note for part in self.notes if (note := annotation(part.json, part.origin)) is not None]
+        notes = [note for part in self.notes if (note := render_annotation(part.json, part.origin)) is not None]
         if notes:
             out += (b',"annotations":[', b",".join(notes), b"]")
         if signatures:
@@ -124,20 +130,20 @@ def _content_part(part: Part) -> bytes:
 
 
 def _reasoning(thoughts: list[Reasoning]) -> bytes:
-    """The words where clients show them; with their state, where there is one, once more as details."""
+    """The text where clients show it, and once more with its state as details where there is any."""
     texts = [part for part in thoughts if part.text is not None]
     out = b""
     if texts:
         literal = joined("", [part.text.literal for part in texts if part.text is not None])
         out = b"," + reasoning_field(texts[0].field) + literal
-    if any(part.state is not None or detailed(part.field) for part in thoughts):
+    if any(part.state is not None or is_detailed(part.field) for part in thoughts):
         entries = [_entry(part, number) for number, part in enumerate(thoughts)]
         out += b',"reasoning_details":[' + b",".join(entries) + b"]"
     return out
 
 
 def _entry(part: Reasoning, number: int) -> bytes:
-    kind = kind_of(part.field)
+    kind = entry_type(part.field)
     literal = part.text.literal if part.text is not None else None
     if part.state is None:
         return render_piece(kind, literal or EMPTY, number)[1:-1]
@@ -172,11 +178,11 @@ def _media(media: list[Media]) -> list[bytes]:
 def _image(part: Media) -> bytes:
     source = part.source
     data = source.data if isinstance(source, Inline) else EMPTY
-    return image(source.media_type, data, source.url if isinstance(source, Remote) else "")
+    return render_image(source.media_type, data, source.url if isinstance(source, Remote) else "")
 
 
 def _sound(part: Media) -> bytes:
-    """The SDK's type wants an id and a date with every sound."""
+    """The first sound. The SDK's type requires an id and an expiry date."""
     data = part.source.data if isinstance(part.source, Inline) else EMPTY
     fields: dict[str, bytes] = {"id": EMPTY, "expires_at": b"0"}
     fields |= own_fields(part.extras, NAME)

@@ -1,7 +1,4 @@
-"""The wire of an answer: a chunk of a stream, and a whole answer, which is a chunk with a message for its delta.
-
-Texts stay raw: they are copied, not decoded. `b""` is absent, `b"null"` is null.
-"""
+"""Types of the wire: a chunk of a stream, and a whole answer, which is a chunk with a message in place of a delta."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ class ChatChunk(msgspec.Struct, gc=False):
 
 
 class GlancedMessage(msgspec.Struct, gc=False):
-    """Of a message, only what bears on why it ended."""
+    """The members of a message that decide why it stopped."""
 
     tool_calls: Raw = ABSENT
     function_call: Raw = ABSENT
@@ -72,7 +69,7 @@ class GlancedChoice(msgspec.Struct, gc=False):
 
 
 class GlancedAnswer(msgspec.Struct, gc=False):
-    """A whole answer that is passed on as it is: what it tells of itself."""
+    """The members of a relayed whole answer that matter to us."""
 
     choices: list[GlancedChoice]
     usage: Raw = ABSENT
@@ -81,7 +78,7 @@ class GlancedAnswer(msgspec.Struct, gc=False):
 
 
 class ChatHead(msgspec.Struct, gc=False):
-    """What is said once."""
+    """Members that are the same in every chunk."""
 
     model: str | None = None
     created: int | float | None = None

@@ -14,13 +14,13 @@ _TOO_LONG = "maximum context length"
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error told in a stream (status 200), as a failure."""
+    """A refusal, or an error inside a stream (status 200), as a failure."""
     return parse_failure(status, headers, body)
 
 
-def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
-    return status_of(failure), headers_of(failure, answering), error_body(failure)
+    return status_of(failure), headers_of(failure, context), error_body(failure)
 
 
 def error_body(failure: Failure) -> bytes:
@@ -29,7 +29,7 @@ def error_body(failure: Failure) -> bytes:
 
 
 def message_of(failure: Failure) -> str:
-    """The provider's words; a conversation that is too long also in the words that agents parse."""
+    """The provider's message. For a conversation that is too long, with the sentence that agents look for."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or _TOO_LONG in failure.message:
         return failure.message
     if failure.tokens is None or failure.limit is None:

@@ -1,7 +1,7 @@
 """Chat messages to ours.
 
-One strict typed decode for the whole list. Only where that refuses, each message is read again with the fields we do
-not know put aside as extras.
+One strict typed decode takes the whole list. Only where it fails, each message is decoded again, and its unknown fields
+become extras.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.plain_messages import parse_arguments
-from dragoman.dialects.parsing import OPENAI_FILES, cache_hint, extras_of, kind_of, link, made_id, state
+from dragoman.dialects.parsing import OPENAI_FILES, cache_hint, extras_of, kind_of, made_id, parse_link, parse_state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 
 LEGACY = "function_call"
 UNTITLED = "untitled"
-"""The name of a file that has none: Chat demands one beside a file's bytes."""
+"""The name for a file without one: Chat demands a name beside a file's bytes."""
 BARE = "bare"
 DOCUMENT_URL = "document_url"
-"""Shapes of media besides Chat's own: a URL as plain text, a document by its URL. `untitled`: a file without a name."""
+"""Spellings of media besides Chat's own: a URL as plain text, and a document by its URL."""
 
 
 class ChatWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -126,7 +126,7 @@ def _parse_salvaged(raw: bytes | Raw) -> tuple[Message, ...]:
 
 
 class ChatMessageParser:
-    """Holds the results of the tool turn that is being read, and counts calls for those without an id."""
+    """Collects tool messages into one turn, and counts calls to make ids for those without one."""
 
     def __init__(self) -> None:
         self._done: list[Message] = []
@@ -196,7 +196,7 @@ class ChatMessageParser:
         elif content not in NOTHING:
             parts += self._content(content)
         if wire.refusal is not ABSENT or wire.audio is not ABSENT or wire.annotations is not ABSENT:
-            parts += self._asides(wire)
+            parts += self._other_parts(wire)
         if calls:
             parts += [self._call(call, number, extras) for number, call in enumerate(calls)]
         if wire.function_call:
@@ -216,7 +216,7 @@ class ChatMessageParser:
         listed = bytes(wire.reasoning_details)
         details = [_detail(bytes(item)) for item in split_items(listed)] if listed[:1] == b"[" else []
         if any(part.text is not None and _is_sealed(part) for part in details):
-            # We handed these out, and the same words beside them for clients that read only a plain field.
+            # We handed these out, with the same text in a plain field for clients that read only that.
             return [*details]
         parts: list[Part] = []
         for field in ("reasoning_content", "reasoning"):
@@ -225,7 +225,7 @@ class ChatMessageParser:
                 parts.append(Reasoning(text=Text(literal), field=field))
         return [*parts, *details]
 
-    def _asides(self, wire: ChatWireMessage) -> list[Part]:
+    def _other_parts(self, wire: ChatWireMessage) -> list[Part]:
         parts: list[Part] = []
         refusal = bytes(wire.refusal)
         if refusal[:1] == b'"':
@@ -303,10 +303,10 @@ class ChatMessageParser:
 
 
 def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...], own: str = "name") -> Extras | None:
-    """Unknown fields, known ones that mean nothing on this role, and those that hold nothing.
+    """Unknown fields, known fields that have no meaning on this role, and fields that are null or empty.
 
-    What is null or an empty list means nothing to us, and strict servers refuse it all the same. `own`: the field that
-    messages of this role have.
+    Null and empty lists mean nothing to us, but strict servers refuse them. `own` is the field that only messages of
+    this role have.
     """
     if not extras and _BESIDE[own](wire) == _ABSENT[own] and getattr(wire, own) not in _EMPTY_FIELDS:
         return None  # nothing but what belongs there
@@ -324,7 +324,7 @@ def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...]
 
 
 def _unmarked(message: Message) -> Message:
-    """Only a last message can be continued: before that the mark is a field like any other."""
+    """Only the last message can be continued. On the others the mark is an extra field."""
     if not message.prefill:
         return message
     fields = dict(message.extras.fields) if message.extras is not None else {}
@@ -332,7 +332,7 @@ def _unmarked(message: Message) -> Message:
 
 
 def _raw_json(value: Any) -> bytes:
-    """A field that was read, as JSON again; members that were not there stay away."""
+    """A decoded field as JSON again, without members that were absent."""
     if isinstance(value, list):
         return b"[" + b",".join([_raw_json(item) for item in value]) + b"]"
     if not isinstance(value, msgspec.Struct):
@@ -365,7 +365,7 @@ _BESIDE = {
 _ABSENT = {own: beside(ChatWireMessage("")) for own, beside in _BESIDE.items()}
 _EMPTY_FIELDS: tuple[Any, ...] = (None, [])
 _HOLDS_NOTHING = (b"null", b"[]", b"false")
-"""`false`: a mark (`prefix`) that is not set."""
+"""`false` is a mark (`prefix`) that is not set."""
 
 
 def _custom_input(raw: Raw) -> Json:
@@ -373,7 +373,7 @@ def _custom_input(raw: Raw) -> Json:
 
 
 def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
-    """Gemini's signature, where its compatible endpoint puts it. Whatever else stands there is kept as extras."""
+    """The signature that Google's compatible endpoint puts there. Anything else there is an extra field."""
     if extra_content[:1] != b"{":
         return None
     try:
@@ -383,26 +383,26 @@ def _signature(extra_content: bytes, fields: dict[str, Json]) -> Opaque | None:
     if not isinstance(found, str):
         fields["extra_content"] = extra_content
         return None
-    return state(reasoning_states.THOUGHT, quote(found), ORIGIN)
+    return parse_state(reasoning_states.THOUGHT, quote(found), ORIGIN)
 
 
 _PLAIN_DETAIL = {"type", "text"}
 
 
 def _is_sealed(part: Reasoning) -> bool:
-    """State of another maker's, that travelled in an envelope of ours."""
+    """Whether the state is another dialect's, which came back sealed."""
     return part.state is not None and part.state.origin is not ORIGIN
 
 
 def _detail(raw: bytes) -> Reasoning:
-    """One entry of `reasoning_details`. Sealed state in it is ours, handed out before."""
+    """One entry of `reasoning_details`. Sealed state in it is what we handed out before."""
     entry = split_members(raw) if raw[:1] == b"{" else {}
     literal = bytes(entry.get("text") or entry.get("summary") or b"")
     text = Text(literal) if literal[:1] == b'"' else None
     for key in ("signature", "data"):
         value = bytes(entry.get(key, b""))
         if value[:1] == b'"':
-            found = state(reasoning_states.DETAIL, value, ORIGIN)
+            found = parse_state(reasoning_states.DETAIL, value, ORIGIN)
             if found.origin is not ORIGIN:
                 return Reasoning(
                     text=text,
@@ -418,7 +418,7 @@ def _detail(raw: bytes) -> Reasoning:
 
 
 def parse_part(raw: bytes, at: str) -> Part:
-    """One content part. A type that we do not know is kept verbatim."""
+    """One content part. A part of an unknown type is kept verbatim."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
     try:
@@ -432,13 +432,13 @@ def parse_part(raw: bytes, at: str) -> Part:
         wire, extras = salvaged.value, extras_of(NAME, salvaged.extras.get("$", {}))
     parser = PART_PARSERS.get(wire.type)
     if parser is not None:
-        extras = _beside(wire, extras)
+        extras = _with_other_members(wire, extras)
     part = parser(wire, cache_hint(wire.cache_control), extras) if parser is not None else None
     return Opaque(kind=wire.type, json=raw, origin=ORIGIN) if part is None else part
 
 
-def _beside(wire: ChatWirePart, extras: Extras | None) -> Extras | None:
-    """With the members of other types of part, which SDKs write as null."""
+def _with_other_members(wire: ChatWirePart, extras: Extras | None) -> Extras | None:
+    """The extras, with members of other part types, which SDKs write as null."""
     found = {
         name: bytes(getattr(wire, name))
         for name in PART_PARSERS
@@ -475,10 +475,10 @@ def _parse_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extra
     content = _loose(raw)
     form = DOCUMENT_URL if kind is MediaKind.DOCUMENT else ""
     if isinstance(content, str):
-        return Media(kind, link(content), spelled=form or BARE, hint=hint, extras=extras)
+        return Media(kind, parse_link(content), spelled=form or BARE, hint=hint, extras=extras)
     if not isinstance(content, dict) or not isinstance(content.get("url"), str) or content.keys() - {"url", "detail"}:
         return None
-    return Media(kind, link(content["url"]), detail=content.get("detail"), spelled=form, hint=hint, extras=extras)
+    return Media(kind, parse_link(content["url"]), detail=content.get("detail"), spelled=form, hint=hint, extras=extras)
 
 
 def _parse_audio(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
@@ -498,7 +498,7 @@ def _parse_file(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | Non
     if isinstance(content.get("file_id"), str):
         source = Stored(content["file_id"], OPENAI_FILES)
     elif isinstance(content.get("file_data"), str):
-        source = link(content["file_data"])
+        source = parse_link(content["file_data"])
     else:
         return None
     title = content.get("filename")

@@ -1,7 +1,7 @@
-"""Our messages to Chat's.
+"""Our messages to Chat messages.
 
-Writes what the value says and takes no facts. What Chat has no words for is refused as Unrepresentable: a rule is
-missing for that target.
+It renders exactly what the value says and knows no facts. Where Chat has no form for a value it raises Unrepresentable,
+and a rule is missing for that target.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _plain(message: Message, out: Pieces) -> None:
     if message.role_text:
         head = b',{"role":%b,"content":' % quote(message.role_text)
     parts = message.parts
-    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _bare(message, parts[0]):
+    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _is_plain(message, parts[0]):
         out += (head, parts[0].literal, b"}")
         return
     out.append(head)
@@ -69,7 +69,7 @@ def _plain(message: Message, out: Pieces) -> None:
     _tail(message, out)
 
 
-def _bare(message: Message, part: Part) -> bool:
+def _is_plain(message: Message, part: Part) -> bool:
     return (
         part.hint is None
         and part.extras is None
@@ -81,17 +81,17 @@ def _bare(message: Message, part: Part) -> bool:
 
 def _assistant(message: Message, out: Pieces) -> None:
     parts = message.parts
-    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _bare(message, parts[0]):
+    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _is_plain(message, parts[0]):
         out += (
             b',{"role":"assistant","content":',
             parts[0].literal,
             b"}" if not message.prefill else b',"prefix":true}',
         )
         return
-    said: list[Part] = []
+    content: list[Part] = []
     calls: list[Call] = []
     thoughts: list[Reasoning] = []
-    asides: list[Part] = []
+    others: list[Part] = []
     for part in parts:
         kind = type(part)
         if kind is Call:
@@ -99,22 +99,22 @@ def _assistant(message: Message, out: Pieces) -> None:
         elif kind is Reasoning:
             thoughts.append(part)  # type: ignore[arg-type]
         elif kind is Citation or (kind is Opaque and part.kind == "audio"):  # type: ignore[attr-defined]
-            asides.append(part)
+            others.append(part)
         else:
-            said.append(part)
-    refusals = [part for part in said if type(part) is Refusal]
+            content.append(part)
+    refusals = [part for part in content if type(part) is Refusal]
     if refusals and not message.listed:
-        said = [part for part in said if type(part) is not Refusal]
+        content = [part for part in content if type(part) is not Refusal]
     out.append(b',{"role":"assistant"')
-    if said or not (calls or asides or (refusals and not message.listed)):
+    if content or not (calls or others or (refusals and not message.listed)):
         out.append(b',"content":')
-        _content(tuple(said), message.listed, ASSISTANT, out)
+        _content(tuple(content), message.listed, ASSISTANT, out)
     elif not calls:
         out.append(b',"content":null')
     if refusals and not message.listed:
         out += (b',"refusal":', joined("\n", [part.literal for part in refusals]))
     _reasoning(thoughts, out)
-    _asides(asides, out)
+    _others(others, out)
     _calls(calls, out)
     if message.prefill:
         out.append(b',"prefix":true')
@@ -122,7 +122,7 @@ def _assistant(message: Message, out: Pieces) -> None:
 
 
 def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> None:
-    """A string where one says it all, else a list."""
+    """A string for one plain text, else a list."""
     if not parts:
         out.append(b"[]" if listed else EMPTY if role is TOOL else b"null")
         return
@@ -158,7 +158,7 @@ def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
 
 
 def _detail(part: Reasoning) -> bytes:
-    """An entry as it came, or one made for reasoning of another make."""
+    """An entry as it came, or one made for reasoning of another dialect."""
     held = part.state
     if held is not None and held.kind == reasoning_states.DETAIL:
         return held.json
@@ -170,9 +170,9 @@ def _detail(part: Reasoning) -> bytes:
     return b'{"type":"reasoning.text","text":' + part.text.literal + b',"signature":' + sealed + b"}"
 
 
-def _asides(asides: list[Part], out: Pieces) -> None:
-    notes = [part.json for part in asides if type(part) is Citation]
-    for part in asides:
+def _others(others: list[Part], out: Pieces) -> None:
+    notes = [part.json for part in others if type(part) is Citation]
+    for part in others:
         if type(part) is Opaque:
             out += (b',"audio":', part.json)
     if notes:
@@ -287,7 +287,7 @@ def _render_media(part: Media, out: Pieces) -> None:
 
 
 def _render_link(part: Media, url: bytes, out: Pieces) -> None:
-    """By its URL: an object, or the URL alone for documents and where the client wrote it so."""
+    """By its URL: in an object, or bare for documents and where the client sent it bare."""
     field = _LINKED[part.kind]
     if part.kind is MediaKind.DOCUMENT or part.spelled == BARE:
         out += (b'{"type":"%b","%b":' % (field, field), url)

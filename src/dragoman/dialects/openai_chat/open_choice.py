@@ -1,4 +1,4 @@
-"""One choice of an answer on its way in: which part is open, which calls run, what must still be said at its end."""
+"""One choice of an answer on its way in: the open part, the open calls, and what its end still needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.answer_wire import ChatCallDelta, ChatFunctionDelta
 from dragoman.dialects.openai_chat.reasoning_details import ENCRYPTED, ReasoningEntry
 from dragoman.dialects.openai_chat.think_tags import ThinkTags
-from dragoman.dialects.openai_chat.thought_signatures import signature_in
+from dragoman.dialects.openai_chat.thought_signatures import parse_signature
 from dragoman.dialects.parsing import base62, extras_of
 
 TEXT, REASONING, REFUSAL, OTHER = "text", "reasoning", "refusal", ""
@@ -47,6 +47,7 @@ class OpenChoice:
         "calls",
         "entry",
         "extras",
+        "finish_reason",
         "index",
         "last",
         "open",
@@ -54,7 +55,6 @@ class OpenChoice:
         "part",
         "parts",
         "refused",
-        "said",
         "seed",
         "tags",
         "text_part",
@@ -73,12 +73,12 @@ class OpenChoice:
         self.entry: ReasoningEntry | None = None
         self.calls: dict[int | str, OpenCall] = {}
         self.last: int | str = 0
-        self.said: str | None = None
+        self.finish_reason: str | None = None
         self.refused = False
         self.extras: dict[str, Json] = {}
 
     def enter(self, kind: str, out: list[Event]) -> int:
-        """The number of the open part of this kind; a new one where another kind was open."""
+        """The index of the open part of this kind. A new part begins where another kind was open."""
         if self.open != kind:
             self.begin(kind, out)
         return self.part
@@ -91,7 +91,7 @@ class OpenChoice:
         return self.part
 
     def leave(self, out: list[Event]) -> None:
-        """The end of a reasoning entry: only now its state is whole."""
+        """The end of a reasoning entry, whose state is complete only now."""
         self.open = OTHER
         if self.entry is None:
             return
@@ -153,7 +153,7 @@ class OpenChoice:
 
     def _open_call(self, key: int | str, given: str, custom: bool, legacy: bool, out: list[Event]) -> OpenCall:
         if key in self.calls:
-            # A server that numbers all its calls alike: the former one stays open under a name of its own.
+            # Some servers give all calls the same index. The earlier call stays open under another key.
             self.calls[f"{key}/{len(self.calls)}"] = self.calls.pop(key)
         call = OpenCall(self.begin(OTHER, out), len(self.calls), given, custom, legacy)
         self.calls[key] = call
@@ -178,12 +178,12 @@ class OpenChoice:
         call.held.clear()
 
     def _sign_call(self, call: OpenCall, extra_content: Raw, out: list[Event]) -> None:
-        found = signature_in(bytes(extra_content), self.origin)
+        found = parse_signature(bytes(extra_content), self.origin)
         if found is not None:
             (out if call.started else call.held).append(Signed(self.index, call.part, found))
 
     def finish(self, out: list[Event]) -> None:
-        """Everything that waited for the end of the choice, but not the stop itself."""
+        """Everything that waited for the end of the choice, without the stop itself."""
         if self.tags is not None:
             self.tagged(self.tags.close(), out)
         self.leave(out)

@@ -1,8 +1,8 @@
-"""The messages that nearly every client sends, read in one short loop.
+"""The messages that nearly every client sends, parsed in one short loop.
 
-Text, calls and results with no field besides those that they need: a strict decode of just these fields proves that
-nothing else is there, so that nothing else has to be looked for. Anything more is left to the full reader. Half the
-cost of reading a long conversation is saved here.
+These are texts, calls and results with the fields that they need and no others. A strict decode of just these fields
+proves it, so that nothing else has to be looked for. Any other list is left to `message_parse`. This halves the cost of
+parsing a long conversation.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class _PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class _PlainMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Role
     content: Raw = _NULL
-    tool_calls: list[_PlainCall] | UnsetType = UNSET  # null is more than these fields need: strict servers refuse it
+    tool_calls: list[_PlainCall] | UnsetType = UNSET  # null is no plain value: strict servers refuse it
     tool_call_id: str | UnsetType = UNSET
 
 
 class _AnyObject(msgspec.Struct, gc=False):
-    """Reads any object and keeps nothing of it."""
+    """Decodes any object and keeps nothing of it."""
 
 
 _decode = msgspec.json.Decoder(list[_PlainMessage]).decode
@@ -50,7 +50,7 @@ _check_object = msgspec.json.Decoder(_AnyObject).decode
 
 
 class PlainMessages(msgspec.Struct, frozen=True, gc=False):
-    """The messages, and the traits that `observe_messages` would find in them: the loop has seen them all."""
+    """The messages, and the traits that `observe_messages` would find in them."""
 
     messages: tuple[Message, ...]
     traits: int
@@ -59,7 +59,7 @@ class PlainMessages(msgspec.Struct, frozen=True, gc=False):
 def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
     """The messages, or None where one of them is not plain.
 
-    One loop without calls of our own, and bytes compared as numbers: written out in functions it costs twice as much.
+    It is one loop that calls no functions and compares bytes as numbers: split into functions it costs twice as much.
     """
     try:
         wire = _decode(raw)
@@ -70,43 +70,43 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
     codes: list[str] = []
     ids: list[str] = []
     names: set[str] = set()
-    asked: list[str] = []
+    called: list[str] = []
     answered: list[str] = []
     results: list[Result] = []
     for index, message in enumerate(wire):
         role = message.role
         content = bytes(message.content)
-        spoken = content[0] == _QUOTE
+        has_text = content[0] == _QUOTE
         calls = message.tool_calls
-        if spoken:
+        if has_text:
             second = content[1]
             if (second <= _QUOTE or second == _BACKSLASH) and blank(content):
                 if content != EMPTY or not calls:
                     return None
-                spoken, content = False, b"null"
+                has_text, content = False, b"null"
         identity = message.tool_call_id
         if role is TOOL:
-            if not spoken or not identity or calls is not UNSET:
+            if not has_text or not identity or calls is not UNSET:
                 return None
             answered.append(identity)
             results.append(Result(identity, (Text(content),)))
             continue
         if results:
-            if answered != asked:
+            if answered != called:
                 traits |= _UNPAIRED
             done.append(Message(TOOL, tuple(results), index - len(results), len(results)))
             codes.append("t")
             answered, results = [], []
         if calls is UNSET:
-            if not spoken or identity is not UNSET:
+            if not has_text or identity is not UNSET:
                 return None
             done.append(Message(role, (Text(content),), index))
             codes.append(CODES[role])
             continue
-        if not calls or role is not ASSISTANT or not (spoken or content == b"null"):
+        if not calls or role is not ASSISTANT or not (has_text or content == b"null"):
             return None
-        parts: list[Part] = [Text(content)] if spoken else []
-        asked = []
+        parts: list[Part] = [Text(content)] if has_text else []
+        called = []
         for call in calls:
             function = call.function
             arguments = function.arguments.encode()
@@ -117,13 +117,13 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
             except (msgspec.DecodeError, RecursionError):
                 return None
             parts.append(Call(call.id, function.name, arguments))
-            asked.append(call.id)
+            called.append(call.id)
             names.add(function.name)
-        ids += asked
+        ids += called
         done.append(Message(ASSISTANT, tuple(parts), index))
         codes.append(CALLING)
     if results:
-        if answered != asked:
+        if answered != called:
             traits |= _UNPAIRED
         done.append(Message(TOOL, tuple(results), len(wire) - len(results), len(results)))
         codes.append("t")
@@ -135,7 +135,7 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
 
 
 def parse_arguments(raw: bytes) -> Json:
-    """An argument string decoded and checked: a JSON object, or the string as it was where it holds none."""
+    """The JSON object in an argument string; the string as it is where it holds none."""
     if raw[:1] != b'"':
         return b"{}" if raw in (b"", b"null") else raw
     text = _text(raw).encode().strip()

@@ -1,7 +1,7 @@
-"""`reasoning_details`: reasoning with its state, as OpenRouter and those who copy it write it.
+"""`reasoning_details`: reasoning with its state, in the form that OpenRouter introduced.
 
 An entry is a text (`reasoning.text`), a summary or an encrypted blob. In a stream an entry comes in pieces that share
-their index. State of another maker travels in the `signature` or the `data` of an entry, sealed.
+their index. State of another dialect travels sealed, in the `signature` or the `data` of an entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_STATE = frozenset({"type", "text", "summary", "index", "format"})
 
 
 class ReasoningEntry(msgspec.Struct, gc=False):
-    """One entry, or what has come of it."""
+    """One entry, as far as it has come."""
 
     kind: str
     index: bytes
@@ -41,7 +41,7 @@ class ReasoningEntry(msgspec.Struct, gc=False):
         self.literals += piece.literals
 
     def state(self, origin: Origin) -> Opaque | None:
-        """The state that has to come back: what was sealed in the entry, or the entry itself if it proves anything."""
+        """The state that has to come back: what was sealed in the entry, or the entry itself if it holds a proof."""
         for key in ("signature", "data"):
             value = self.fields.get(key, b"")
             sealed = unseal(unquote(value)) if value[:1] == b'"' else None
@@ -59,7 +59,7 @@ class ReasoningEntry(msgspec.Struct, gc=False):
 
 
 def parse_entries(raw: bytes) -> list[ReasoningEntry]:
-    """The entries of a list; what is no entry is left out."""
+    """The entries of a list, without items that are none."""
     try:
         found = [decode_members(item) for item in decode_items(raw) if bytes(item)[:1] == b"{"]
     except UNREADABLE:
@@ -83,7 +83,7 @@ def render_piece(kind: str, literal: bytes, number: int) -> Json:
 
 
 def render_state(state: Opaque, text: bytes | None, kind: str, number: int, streamed: bool) -> Json:
-    """An entry with its state. `streamed`: its text has gone ahead in pieces."""
+    """An entry with its state. `streamed`: its text has been sent before, in pieces."""
     if state.kind == reasoning_states.DETAIL and state.origin.dialect == NAME:
         return _own_entry(state, number, streamed)
     sealed = quote(seal(state))
@@ -101,6 +101,6 @@ def _own_entry(state: Opaque, number: int, streamed: bool) -> Json:
     return render_object(fields)
 
 
-def kind_of(field: str) -> str:
-    """What an entry for reasoning of this spelling is called."""
+def entry_type(field: str) -> str:
+    """The type of an entry for reasoning of this spelling."""
     return SUMMARY if field in (SUMMARY, "summary") else TEXT

@@ -1,4 +1,4 @@
-"""Chat's top-level members: settings, tool choice and response format, both ways."""
+"""Chat's top-level members besides the messages, both ways."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ PLAIN: PlainMembers = {
     "store": ("store", decode_flag),
     "prompt_cache_key": ("prompt_cache_key", decode_word),
 }
-"""Wire name → our field and its decoder."""
+"""Name of a member → our field and its decoder."""
 
 SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "functions"})
-"""Members that are read elsewhere."""
+"""Members that are parsed elsewhere."""
 
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
@@ -187,7 +187,7 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members but the messages."""
+    """All top-level members besides the messages."""
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.empty_tools and not conversation.tools:
         out["tools"] = b"[]"
@@ -201,7 +201,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     return out
 
 
-def _spelled_out(settings: Settings) -> dict[str, Json]:
+def _settings_members(settings: Settings) -> dict[str, Json]:
     out: dict[str, Json] = {}
     for key, (field, _) in PLAIN.items():
         value = getattr(settings, field)
@@ -225,7 +225,7 @@ def _spelled_out(settings: Settings) -> dict[str, Json]:
     return out
 
 
-_render_settings = IdentityCache(_spelled_out)
+_render_settings = IdentityCache(_settings_members)
 
 
 _ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_tokens"})

@@ -1,4 +1,4 @@
-"""Why an answer ended: the dialect's words, and what the answer itself says."""
+"""Why a Chat answer stopped, both ways."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dragoman.conversation.replies import Stop
 
-# The dialect's own words, and those that servers which speak it have been seen or are documented to use.
+# The words of the API itself, and those that compatible servers are seen or documented to use.
 REASONS: Mapping[str, Stop] = {
     "stop": Stop.END,
     "eos": Stop.END,
@@ -32,8 +32,8 @@ REASONS: Mapping[str, Stop] = {
     "malformed_function_call": Stop.ERROR,
 }
 
-BREAKDOWNS = frozenset(word for word, reason in REASONS.items() if reason is Stop.ERROR)
-"""Words of an answer that is none."""
+FAILURES = frozenset(word for word, reason in REASONS.items() if reason is Stop.ERROR)
+"""Words of an answer that failed."""
 
 WORDS: Mapping[Stop, bytes] = {
     Stop.END: b"stop",
@@ -49,9 +49,9 @@ WORDS: Mapping[Stop, bytes] = {
 }
 
 
-def parse_stop(said: str, calls: bool, refused: bool) -> Stop:
-    """The reason, corrected by what was answered: a call ends in CALLS whatever word the server chose."""
-    reason = REASONS.get(said) or REASONS.get(said.lower(), Stop.END)
+def parse_stop(word: str, calls: bool, refused: bool) -> Stop:
+    """Our reason for a word, corrected by the answer: one with calls stops for them, whatever word the server sent."""
+    reason = REASONS.get(word) or REASONS.get(word.lower(), Stop.END)
     if reason is Stop.END and calls:
         return Stop.CALLS
     if reason is Stop.CALLS and not calls:
@@ -62,7 +62,7 @@ def parse_stop(said: str, calls: bool, refused: bool) -> Stop:
 
 
 def render_stop(reason: Stop, legacy: bool, refused: bool) -> bytes:
-    """The dialect's word. A refusal that the message itself holds is a normal end."""
+    """The word for our reason. A refusal that the message itself holds is a normal stop."""
     if reason is Stop.REFUSAL and refused:
         return b"stop"
     if reason is Stop.CALLS and legacy:

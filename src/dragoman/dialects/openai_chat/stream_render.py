@@ -1,4 +1,4 @@
-"""Events written as a Chat stream."""
+"""Events to the bytes of a Chat stream."""
 
 from __future__ import annotations
 
@@ -28,9 +28,15 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_chat.answer_pieces import annotation, detailed, logprobs_object, media, reasoning_field
+from dragoman.dialects.openai_chat.answer_pieces import (
+    is_detailed,
+    reasoning_field,
+    render_annotation,
+    render_logprobs,
+    render_media,
+)
 from dragoman.dialects.openai_chat.errors import error_body
-from dragoman.dialects.openai_chat.reasoning_details import kind_of, render_piece, render_state
+from dragoman.dialects.openai_chat.reasoning_details import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.stop_reasons import render_stop
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
@@ -41,7 +47,7 @@ Place = tuple[int, int]
 
 
 class _RenderedChoice:
-    """What has been written of one choice."""
+    """What has been rendered of one choice."""
 
     __slots__ = ("begun", "calls", "lead", "opening", "reasonings", "refused", "signed", "stopped", "text_part")
 
@@ -58,31 +64,31 @@ class _RenderedChoice:
 
 
 class ChatStreamRenderer:
-    """A chunk for each event. The role goes with a choice's first delta, fields that are said once with the very first;
-    nothing follows a choice's stop.
+    """One chunk for each event.
 
-    A call waits for one event, so that a signature can go with its name.
+    The role stands in a choice's first delta, extra fields of the answer in the very first chunk. Nothing follows a
+    choice's stop. A call waits for one event, so that its signature can stand beside its name.
     """
 
     __slots__ = (
-        "_answering",
         "_choices",
+        "_context",
+        "_delta_end",
         "_head",
         "_lead",
         "_legacy",
         "_out",
         "_over",
-        "_shut",
         "_tail",
         "_usage",
         "_waiting",
     )
 
-    def __init__(self, answering: AnswerContext) -> None:
-        self._answering = answering
-        self._legacy = "functions" in answering.request
-        self._tail = b',"usage":null}\n\n' if answering.include_usage else b"}\n\n"
-        self._shut = b'},"logprobs":null,"finish_reason":null}]' + self._tail
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
+        self._legacy = "functions" in context.request
+        self._tail = b',"usage":null}\n\n' if context.include_usage else b"}\n\n"
+        self._delta_end = b'},"logprobs":null,"finish_reason":null}]' + self._tail
         self._head = b""
         self._lead = b""
         self._choices: dict[int, _RenderedChoice] = {}
@@ -101,15 +107,15 @@ class ChatStreamRenderer:
         return b"".join(out)
 
     def close(self) -> bytes:
-        """A stream that was not ended did not succeed."""
+        """The end of a stream that has none: an error."""
         return b"" if self._over else self.render((Failed(UNFINISHED),))
 
     def _started(self, event: Started) -> None:
-        answering = self._answering
+        context = self._context
         head = b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b' % (
-            quote(event.id or answering.id),
-            event.created or answering.created,
-            quote(answering.model or event.model),
+            quote(event.id or context.id),
+            event.created or context.created,
+            quote(context.model or event.model),
         )
         if event.service_tier is not None:
             head += b',"service_tier":' + quote(event.service_tier)
@@ -133,27 +139,27 @@ class ChatStreamRenderer:
         if choice.stopped:
             return
         if choice.begun:
-            self._out += (choice.opening, member, self._shut)
+            self._out += (choice.opening, member, self._delta_end)
             return
         choice.begun = True
         role = b'"role":"assistant",' if content else b'"role":"assistant","content":null,'
-        self._out += (choice.lead, role, member, self._shut)
+        self._out += (choice.lead, role, member, self._delta_end)
 
     def _text(self, event: TextDelta) -> None:
         choice = self._choices.get(event.choice) or self._choice(event.choice)
         choice.text_part = event.part
         if not choice.begun or choice.stopped or event.logprobs is not None:
-            self._odd_text(choice, event)
+            self._first_or_scored_text(choice, event)
             return
-        self._out += (choice.opening, b'"content":', event.literal, self._shut)
+        self._out += (choice.opening, b'"content":', event.literal, self._delta_end)
 
-    def _odd_text(self, choice: _RenderedChoice, event: TextDelta) -> None:
+    def _first_or_scored_text(self, choice: _RenderedChoice, event: TextDelta) -> None:
         if event.logprobs is None:
             self._delta(choice, b'"content":' + event.literal, content=True)
         elif not choice.stopped:
             opening, role = (choice.opening, b"") if choice.begun else (choice.lead, b'"role":"assistant",')
             choice.begun = True
-            tokens = logprobs_object(event.logprobs)
+            tokens = render_logprobs(event.logprobs)
             self._out += (opening, role, b'"content":', event.literal, b'},"logprobs":', tokens)
             self._out += (b',"finish_reason":null}]', self._tail)
 
@@ -161,8 +167,8 @@ class ChatStreamRenderer:
         choice = self._choice(event.choice)
         number, _ = choice.reasonings.setdefault(event.part, (len(choice.reasonings), True))
         member = reasoning_field(event.field) + event.literal
-        if detailed(event.field):
-            piece = render_piece(kind_of(event.field), event.literal, number)
+        if is_detailed(event.field):
+            piece = render_piece(entry_type(event.field), event.literal, number)
             member += b',"reasoning_details":' + piece
         self._delta(choice, member)
 
@@ -185,9 +191,9 @@ class ChatStreamRenderer:
             self._sign_reasoning(choice, event)
 
     def _sign_reasoning(self, choice: _RenderedChoice, event: Signed) -> None:
-        number, told = choice.reasonings.setdefault(event.part, (len(choice.reasonings), False))
-        text = b'""' if told else None
-        entry = render_state(event.state, text, kind_of(event.field), number, streamed=True)
+        number, has_text = choice.reasonings.setdefault(event.part, (len(choice.reasonings), False))
+        text = b'""' if has_text else None
+        entry = render_state(event.state, text, entry_type(event.field), number, streamed=True)
         self._delta(choice, b'"reasoning_details":[' + entry + b"]")
 
     def _call(self, event: CallStarted) -> None:
@@ -222,7 +228,14 @@ class ChatStreamRenderer:
             self._delta(choice, b'"function_call":{"arguments":' + event.literal + b"}")
             return
         words = b',"custom":{"input":' if custom else b',"function":{"arguments":'
-        self._out += (choice.opening, b'"tool_calls":[{"index":%d' % index, words, event.literal, b"}}]", self._shut)
+        self._out += (
+            choice.opening,
+            b'"tool_calls":[{"index":%d' % index,
+            words,
+            event.literal,
+            b"}}]",
+            self._delta_end,
+        )
 
     def _refusal(self, event: RefusalDelta) -> None:
         choice = self._choice(event.choice)
@@ -230,12 +243,12 @@ class ChatStreamRenderer:
         self._delta(choice, b'"refusal":' + event.literal)
 
     def _cited(self, event: Cited) -> None:
-        note = annotation(event.json, event.origin)
+        note = render_annotation(event.json, event.origin)
         if note is not None:
             self._delta(self._choice(event.choice), b'"annotations":[' + note + b"]")
 
     def _media(self, event: MediaDelta) -> None:
-        member = media(event.kind, event.media_type, event.data, event.transcript, event.url, event.extras)
+        member = render_media(event.kind, event.media_type, event.data, event.transcript, event.url, event.extras)
         if member:
             self._delta(self._choice(event.choice), member)
 
@@ -262,7 +275,7 @@ class ChatStreamRenderer:
         for index, choice in sorted(self._choices.items()):
             if not choice.stopped:
                 self._stopped(Stopped(index, Stop.CALLS if choice.calls else Stop.END))
-        if self._answering.include_usage and self._usage is not None:
+        if self._context.include_usage and self._usage is not None:
             if not self._head:
                 self._started(Started())
             self._out += (self._head, b'],"usage":', render_usage(self._usage), b"}\n\n")
@@ -273,7 +286,7 @@ class ChatStreamRenderer:
         self._out += (render_data_frame(error_body(event.failure)), DONE_FRAME)
         self._over = True
 
-    def _nothing(self, event: Event) -> None:
+    def _ignore(self, event: Event) -> None:
         pass
 
 
@@ -284,7 +297,7 @@ _RENDER: Mapping[type[Event], Callable[[ChatStreamRenderer, Any], None]] = {
     Signed: ChatStreamRenderer._signed,
     CallStarted: ChatStreamRenderer._call,
     CallDelta: ChatStreamRenderer._arguments,
-    CallEnded: ChatStreamRenderer._nothing,
+    CallEnded: ChatStreamRenderer._ignore,
     RefusalDelta: ChatStreamRenderer._refusal,
     Cited: ChatStreamRenderer._cited,
     MediaDelta: ChatStreamRenderer._media,

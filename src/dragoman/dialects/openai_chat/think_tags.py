@@ -1,4 +1,4 @@
-"""Thinking that a model writes into its text between `<think>` and `</think>`."""
+"""Reasoning that a model writes into its text, between `<think>` and `</think>`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _CLOSE = "</think>"
 
 
 class ThinkTags:
-    """Parts a growing text into thinking and answer. Only a text that opens with the tag has thinking in it."""
+    """Splits a growing text into reasoning and answer. Only a text that begins with the tag holds reasoning."""
 
     __slots__ = ("_held", "_state")
 
@@ -16,7 +16,7 @@ class ThinkTags:
         self._held = ""
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
-        """Pieces in order; True for thinking."""
+        """The pieces in order; True for reasoning."""
         text = self._held + text
         self._held = ""
         pieces: list[tuple[bool, str]] = []
@@ -37,7 +37,7 @@ class ThinkTags:
         return pieces
 
     def close(self) -> list[tuple[bool, str]]:
-        """What was held back because it might have been the start of a tag."""
+        """What was held because it might have been the start of a tag."""
         held, self._held = self._held, ""
         return [(self._state == "inside", held)] if held else []
 
@@ -66,7 +66,7 @@ class ThinkTags:
 
 
 def _overlap(text: str) -> int:
-    """How much of the end may yet become the closing tag, with the line ends before it."""
+    """How many characters at the end may still become the closing tag, with the line ends before it."""
     for size in range(min(len(_CLOSE) - 1, len(text)), 0, -1):
         if text.endswith(_CLOSE[:size]):
             break

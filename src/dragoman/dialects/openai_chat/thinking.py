@@ -1,4 +1,4 @@
-"""How Chat and those who speak it ask for thinking, both ways."""
+"""The settings for thinking in Chat and on compatible servers, both ways."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def render_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
 
 
 def _thinking_keys(thinking: Thinking) -> list[str]:
-    """The fields that it was spelled in, and those without which something would not be said."""
+    """The members that the client used, and those that the setting needs besides."""
     keys = thinking.spelled.split()
     if "reasoning" in keys:
         return keys

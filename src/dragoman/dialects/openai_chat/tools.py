@@ -1,4 +1,4 @@
-"""Chat's tools, in every wrapping that clients send them in, both ways."""
+"""Chat's tools, in every form that clients send, both ways."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _function = msgspec.json.Decoder(_ChatToolFunction).decode
 
 
 def parse_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
-    """The tools, and whether the client sent a list of none."""
+    """The tools, and whether the client sent an empty list."""
     found: tuple[Tool | NativeTool, ...] = ()
     empty = False
     for key in ("tools", "functions"):
@@ -52,7 +52,7 @@ def parse_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...
 
 @lru_cache(maxsize=64)
 def _parse_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
-    """A list of tools. An agent sends dozens of large ones, the same on every turn: they are read once."""
+    """A list of tools. An agent sends the same dozens of large ones on every turn, so they are parsed once."""
     if raw[:1] != b"[":
         raise MalformedRequest("tools are not a list", at=f"/{key}")
     found: list[Tool | NativeTool] = []
@@ -66,7 +66,7 @@ def _parse_legacy(raw: bytes, at: int) -> list[Tool]:
 
 
 def parse_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
-    """One entry: Chat's own shape, or one of the shapes that clients mix in (C13)."""
+    """One entry: Chat's own form, or one of the forms that clients mix in."""
     try:
         wire = _tool(raw)
     except msgspec.DecodeError:
@@ -157,8 +157,8 @@ def _schema(raw: Raw) -> Json | None:
     return None if text in (b"", b"null") else text
 
 
-def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
-    """The tools, and older ones in the member that they came in."""
+def _tool_members(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
+    """The tools by the member that holds them: `tools`, or the older `functions`."""
     groups: dict[str, list[Json]] = {}
     for tool in tools:
         groups.setdefault(
@@ -167,7 +167,7 @@ def _grouped(tools: tuple[Tool | NativeTool, ...]) -> dict[str, Json]:
     return {key: b"[" + b",".join(written) + b"]" for key, written in groups.items()}
 
 
-render_tools = IdentityCache(_grouped)
+render_tools = IdentityCache(_tool_members)
 
 
 def render_tool(tool: Tool | NativeTool) -> Json:
@@ -204,7 +204,7 @@ def _render_custom(tool: Tool) -> Json:
 
 
 def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Extras that stood inside `function`, and those beside it."""
+    """The extra fields inside `function`, and those beside it."""
     fields = require_own(tool.extras, NAME)
     inner = {key[9:]: value for key, value in fields.items() if key.startswith("function.")}
     outer = {key: value for key, value in fields.items() if not key.startswith("function.")}

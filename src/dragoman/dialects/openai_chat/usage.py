@@ -1,4 +1,4 @@
-"""Usage as the Chat dialect counts, and as those who speak it count differently."""
+"""Usage as OpenAI counts it in Chat, and as other servers of this dialect do."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _decode = msgspec.json.decode
 
 
 def parse_usage(raw: bytes) -> Usage | None:
-    """The tokens, or None where nothing is told."""
+    """The tokens, or None where there are no counts."""
     try:
-        told = decode_object(raw)
+        counts = decode_object(raw)
     except UNREADABLE:
         return None
-    inputs, outputs = details_in(told, "prompt_tokens_details"), details_in(told, "completion_tokens_details")
-    reasoning = count_in(outputs, "reasoning_tokens") or count_in(told, "reasoning_tokens")
-    cached = count_in(inputs, "cached_tokens") or next((n for n in (count_in(told, key) for key in _CACHED) if n), 0)
-    written = count_in(inputs, "cache_write_tokens") or count_in(told, "cache_creation_input_tokens")
-    entered, output = count_in(told, "prompt_tokens"), count_in(told, "completion_tokens")
-    untold = count_in(told, "total_tokens") - entered - output
-    if untold > 0 and untold == count_in(inputs, "audio_tokens"):
-        entered += untold
-    elif untold > 0 and reasoning in (0, untold):
-        # Thinking that was charged and not counted as output.
-        output += untold
-        reasoning = untold
-    return Usage(entered, output, cached, written, reasoning, other_counts(told, _KNOWN, _KNOWN_DETAILS, NAME))
+    inputs, outputs = details_in(counts, "prompt_tokens_details"), details_in(counts, "completion_tokens_details")
+    reasoning = count_in(outputs, "reasoning_tokens") or count_in(counts, "reasoning_tokens")
+    cached = count_in(inputs, "cached_tokens") or next((n for n in (count_in(counts, key) for key in _CACHED) if n), 0)
+    written = count_in(inputs, "cache_write_tokens") or count_in(counts, "cache_creation_input_tokens")
+    entered, output = count_in(counts, "prompt_tokens"), count_in(counts, "completion_tokens")
+    uncounted = count_in(counts, "total_tokens") - entered - output
+    if uncounted > 0 and uncounted == count_in(inputs, "audio_tokens"):
+        entered += uncounted
+    elif uncounted > 0 and reasoning in (0, uncounted):
+        # Reasoning that was charged, but not counted as output.
+        output += uncounted
+        reasoning = uncounted
+    return Usage(entered, output, cached, written, reasoning, other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME))
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
@@ -57,7 +57,7 @@ class _OutputDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class _ChatCounts(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Usage as OpenAI itself tells it: no other counts beside these."""
+    """Usage as OpenAI itself reports it: no other counts besides these."""
 
     prompt_tokens: _Count
     completion_tokens: _Count
@@ -70,21 +70,21 @@ _counts = msgspec.json.Decoder(_ChatCounts).decode
 
 
 def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
-    """The tokens alone: an answer that goes through as it is tells the rest itself. This takes a tenth of it."""
+    """The tokens alone, for an answer that is relayed with its own usage object. It takes a tenth of the time."""
     try:
-        told = _counts(raw)
+        counts = _counts(raw)
     except UNREADABLE:
         return parse_usage(bytes(raw))
-    given, made = told.prompt_tokens, told.completion_tokens
-    if given + made != told.total_tokens:
+    given, made = counts.prompt_tokens, counts.completion_tokens
+    if given + made != counts.total_tokens:
         return parse_usage(bytes(raw))
-    inputs = told.prompt_tokens_details
-    reasoning = told.completion_tokens_details.reasoning_tokens
+    inputs = counts.prompt_tokens_details
+    reasoning = counts.completion_tokens_details.reasoning_tokens
     return Usage(given, made, inputs.cached_tokens, inputs.cache_write_tokens, reasoning)
 
 
 def render_usage(usage: Usage) -> Json:
-    """The usage object, with the fields of its own dialect where it came from there."""
+    """The usage object, with further fields where the usage came from this dialect."""
     fields: dict[str, Any] = {key: _decode(value) for key, value in own_fields(usage.extras, NAME).items()}
     inputs: dict[str, Any] = fields.pop("prompt_tokens_details", {})
     outputs: dict[str, Any] = fields.pop("completion_tokens_details", {})
@@ -92,11 +92,11 @@ def render_usage(usage: Usage) -> Json:
     if usage.cache_written or "cache_write_tokens" in inputs:
         inputs["cache_write_tokens"] = usage.cache_written
     outputs["reasoning_tokens"] = usage.reasoning
-    told = {
+    counts = {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.total,
         "prompt_tokens_details": inputs,
         "completion_tokens_details": outputs,
     }
-    return encode(told | fields)
+    return encode(counts | fields)

@@ -1,4 +1,4 @@
-"""Responses' items read into events, whether they grow in a stream or come whole."""
+"""Output items of a response to events, whether they grow in a stream or come whole."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.answer_wire import ResponsesStreamEvent, decode_event, objects, present
 from dragoman.dialects.openai_responses.stop_reasons import parse_stop
 from dragoman.dialects.openai_responses.usage import parse_usage
-from dragoman.dialects.parsing import base62, extras_of, state
+from dragoman.dialects.parsing import base62, extras_of, parse_state
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE, text_in
-from dragoman.dialects.split_surrogates import TornDeltas
+from dragoman.dialects.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object
 
@@ -49,7 +49,7 @@ _PARAGRAPH = b'"\\n\\n"'
 
 
 class _GrowingItem:
-    """An item that may still grow, and how much of it has been told."""
+    """An item that may still grow, and what has been emitted of it."""
 
     __slots__ = ("cited", "ended", "extras", "kind", "lines", "parts", "streamed")
 
@@ -64,9 +64,9 @@ class _GrowingItem:
 
 
 class ResponsesAnswerParser:
-    """Holds the items by their place in the output, and the count of parts."""
+    """An answer on its way in: the items by their index in the output, and the number of parts."""
 
-    __slots__ = ("_called", "_id", "_items", "_parts", "_refused", "_seed", "_torn", "begun", "origin", "over")
+    __slots__ = ("_called", "_id", "_items", "_parts", "_refused", "_seed", "_surrogates", "begun", "origin", "over")
 
     def __init__(self, origin: Origin, seed: str = "") -> None:
         self.origin = origin
@@ -78,14 +78,14 @@ class ResponsesAnswerParser:
         self._parts = 0
         self._called = False
         self._refused = False
-        self._torn = TornDeltas()
+        self._surrogates = SurrogateMender()
 
     def take(self, frame: bytes, out: list[Event]) -> bool:
-        """Read one event of a stream. False where it cannot be read."""
+        """Take one event of a stream. False where it cannot be decoded."""
         try:
             wire = decode_event(frame)
         except UNREADABLE:
-            frame = self._torn.mark(frame)
+            frame = self._surrogates.mark(frame)
             try:
                 wire = decode_event(frame)
             except UNREADABLE:
@@ -96,12 +96,12 @@ class ResponsesAnswerParser:
             handler(self, wire, frame, out)
         elif not wire.type and "error" in present(frame):
             self._fail(None, frame, out)
-        if self._torn.found:
-            self._torn.mend(out, start)
+        if self._surrogates.found:
+            self._surrogates.mend(out, start)
         return True
 
     def take_whole(self, body: bytes, out: list[Event]) -> bool:
-        """Read a response object. False where it is none."""
+        """Take a response object. False where it is none."""
         response = present(body)
         status = text_in(response.get("status"))
         if "error" in response and status in ("failed", ""):
@@ -148,13 +148,13 @@ class ResponsesAnswerParser:
         self._end(response, out)
 
     def _end(self, response: Mapping[str, bytes], out: list[Event]) -> None:
-        """The last word: items that were never told, the stop, the usage."""
+        """The end: items that were never sent on their own, the stop and the usage."""
         self.over = True
         for index, item in enumerate(objects(response.get("output"))):
             found = self._items.get(index)
             if found is None or not found.ended:
                 self._finish_item(index, item, out)
-        self._torn.tell_leftovers(out)
+        self._surrogates.flush(out)
         for held in self._items.values():
             self._close_call(held, out)
         self._stop(response, out)
@@ -168,8 +168,8 @@ class ResponsesAnswerParser:
         if status in ("queued", "in_progress"):
             return
         details = response.get("incomplete_details")
-        said = text_in(present(details).get("reason")) if details else status
-        out.append(Stopped(0, parse_stop(status, said, self._called, self._refused), said))
+        reason = text_in(present(details).get("reason")) if details else status
+        out.append(Stopped(0, parse_stop(status, reason, self._called, self._refused), reason))
 
     def _fail(self, wire: ResponsesStreamEvent | None, frame: bytes, out: list[Event]) -> None:
         self.over = True
@@ -214,19 +214,21 @@ class ResponsesAnswerParser:
         logprobs = _tokens(bytes(wire.logprobs)) if wire.logprobs is not ABSENT else None
         part = item.parts.get(wire.content_index)
         if part is None:
-            self._speak(item, wire.content_index, literal, logprobs, out)
+            self._begin_text(item, wire.content_index, literal, logprobs, out)
         elif literal[:1] == b'"' and literal != EMPTY:
             out.append(TextDelta(0, part, literal, logprobs))
 
-    def _speak(self, item: _GrowingItem, index: int, literal: bytes, logprobs: bytes | None, out: list[Event]) -> None:
+    def _begin_text(
+        self, item: _GrowingItem, index: int, literal: bytes, logprobs: bytes | None, out: list[Event]
+    ) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
             part = item.parts[index] = self._begin()
             out.append(TextDelta(0, part, literal, logprobs, item.extras))
 
     def _refusal(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
-        self._refuse(self._item(wire, "message"), wire.content_index, bytes(wire.delta), out)
+        self._add_refusal(self._item(wire, "message"), wire.content_index, bytes(wire.delta), out)
 
-    def _refuse(self, item: _GrowingItem, index: int, literal: bytes, out: list[Event]) -> None:
+    def _add_refusal(self, item: _GrowingItem, index: int, literal: bytes, out: list[Event]) -> None:
         if literal[:1] != b'"' or literal == EMPTY:
             return
         self._refused = True
@@ -236,12 +238,12 @@ class ResponsesAnswerParser:
         out.append(RefusalDelta(0, part, literal))
 
     def _summary(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
-        self._think(self._item(wire, "reasoning"), SUMMARY, wire.summary_index, bytes(wire.delta), out)
+        self._add_reasoning(self._item(wire, "reasoning"), SUMMARY, wire.summary_index, bytes(wire.delta), out)
 
     def _thought(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
-        self._think(self._item(wire, "reasoning"), THOUGHT, wire.content_index, bytes(wire.delta), out)
+        self._add_reasoning(self._item(wire, "reasoning"), THOUGHT, wire.content_index, bytes(wire.delta), out)
 
-    def _think(self, item: _GrowingItem, field: str, line: int, literal: bytes, out: list[Event]) -> None:
+    def _add_reasoning(self, item: _GrowingItem, field: str, line: int, literal: bytes, out: list[Event]) -> None:
         """Each summary of an item is a paragraph of one text."""
         if literal[:1] != b'"' or literal == EMPTY:
             return
@@ -267,9 +269,9 @@ class ResponsesAnswerParser:
     def _annotated(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         item = self._item(wire, "message")
         if wire.annotation and bytes(wire.annotation)[:1] == b"{":
-            self._cite(item, wire.content_index, bytes(wire.annotation), out)
+            self._add_citation(item, wire.content_index, bytes(wire.annotation), out)
 
-    def _cite(self, item: _GrowingItem, index: int, annotation: bytes, out: list[Event]) -> None:
+    def _add_citation(self, item: _GrowingItem, index: int, annotation: bytes, out: list[Event]) -> None:
         part = item.parts.get(index)
         if part is None:
             part = item.parts[index] = self._begin()
@@ -279,13 +281,13 @@ class ResponsesAnswerParser:
     def _text_done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         item = self._item(wire, "message")
         if wire.content_index not in item.parts:
-            self._speak(item, wire.content_index, bytes(wire.text), None, out)
+            self._begin_text(item, wire.content_index, bytes(wire.text), None, out)
 
     def _done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         self._finish_item(wire.output_index, present(wire.item), out)
 
     def _finish_item(self, index: int, item: Mapping[str, bytes], out: list[Event]) -> None:
-        """A whole item: everything in it that has not been told yet."""
+        """A whole item: everything in it that has not been emitted yet."""
         found = self._items.get(index)
         if found is None:
             found = self._items[index] = self._open(item, out)
@@ -299,19 +301,19 @@ class ResponsesAnswerParser:
         for index, content in enumerate(objects(item.get("content"))):
             if "refusal" in content and text_in(content.get("type")) == "refusal":
                 if index not in found.parts:
-                    self._refuse(found, index, content["refusal"], out)
+                    self._add_refusal(found, index, content["refusal"], out)
                 continue
             if index not in found.parts:
                 tokens = _tokens(content.get("logprobs", b""))
-                self._speak(found, index, content.get("text", b""), tokens, out)
+                self._begin_text(found, index, content.get("text", b""), tokens, out)
             for note in objects(content.get("annotations"))[found.cited.get(index, 0) :]:
-                self._cite(found, index, render_object(note), out)
+                self._add_citation(found, index, render_object(note), out)
 
     def _finish_reasoning(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         for field, key in ((THOUGHT, "content"), (SUMMARY, "summary")):
             if field not in found.parts:
                 for line, content in enumerate(objects(item.get(key))):
-                    self._think(found, field, line, content.get("text", b""), out)
+                    self._add_reasoning(found, field, line, content.get("text", b""), out)
         encrypted = item.get("encrypted_content", b"")
         if encrypted[:1] == b'"' and encrypted != EMPTY:
             self._sign(found, encrypted, out)
@@ -319,7 +321,7 @@ class ResponsesAnswerParser:
             self._keep(found, item, out)
 
     def _sign(self, found: _GrowingItem, encrypted: bytes, out: list[Event]) -> None:
-        held = state(reasoning_states.ENCRYPTED, encrypted, self.origin)
+        held = parse_state(reasoning_states.ENCRYPTED, encrypted, self.origin)
         part = max(found.parts.values()) if found.parts else self._begin()
         if not found.parts and held.origin is self.origin:
             held = Opaque(kind=held.kind, json=held.json, origin=held.origin, extras=found.extras)
@@ -337,7 +339,7 @@ class ResponsesAnswerParser:
             out.append(CallEnded(0, item.parts[0]))
 
     def _finish_image(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
-        """A picture that the provider made: shown to every client, and its item kept for those who know it."""
+        """A picture that the provider made. Its item is kept beside it for clients of this dialect."""
         data = item.get("result", b"")
         if data[:1] != b'"' or data == EMPTY:
             self._keep(found, item, out)

@@ -13,7 +13,7 @@ from dragoman.dialects.raw_json import UNREADABLE
 
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
-    """The events of an answer that arrived at once. What is no answer is a failure."""
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = ResponsesAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     try:
@@ -22,7 +22,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     except (*UNREADABLE, UnicodeDecodeError):
         read = False
     if not read:
-        said = body[:200].decode("utf-8", "replace")
-        text = f"The provider's answer cannot be read: {said}"
+        beginning = body[:200].decode("utf-8", "replace")
+        text = f"The provider's answer cannot be read: {beginning}"
         return [Failed(Failure(FailureKind.BROKEN_STREAM, text, 502, raw=body[:2000]))]
     return out

@@ -1,4 +1,4 @@
-"""A whole response."""
+"""A whole response from our reply."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.wire.json_reader import render_list
 
 
-def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
-    """The answer as one response object. Responses knows one choice."""
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one response object. This dialect has one choice."""
     started = Started(reply.id, reply.model, reply.created, None, reply.service_tier, reply.extras)
     choice = reply.choices[0] if reply.choices else Choice(())
-    writing = _OutputRenderer(identity(started, answering), choice)
+    writing = _OutputRenderer(identity(started, context), choice)
     usage = render_usage(reply.usage) if reply.usage is not None else b"null"
-    response = response_for(started, answering)
+    response = response_for(started, context)
     if choice.stop is Stop.ERROR:
         error = b'{"code":"server_error","message":"The provider stopped with an error."}'
         return response.object(b"failed", writing.output(), usage, error)
@@ -49,7 +49,7 @@ def render_answer(reply: Reply, answering: AnswerContext) -> bytes:
 
 
 class _OutputRenderer:
-    """The output as it grows: texts and refusals that follow each other share a message."""
+    """The output while it grows. Texts and refusals that follow each other share a message."""
 
     def __init__(self, response: str, choice: Choice) -> None:
         self.response = response
@@ -62,7 +62,7 @@ class _OutputRenderer:
         self.logprobs = choice.logprobs
 
     def status(self, reply: Reply) -> bytes:
-        """Completed, unless the answer is one that has still to be made."""
+        """Completed, unless the provider has not finished the answer."""
         if self.choice.stop is None and reply.extras is not None and reply.extras.dialect == NAME:
             return reply.extras.fields.get("status", b'"completed"')[1:-1]
         return b"completed"
@@ -88,7 +88,7 @@ class _OutputRenderer:
             self._state(part.signature)
 
     def _citation(self, part: Citation) -> None:
-        note = output_items.annotation(part.json, part.origin)
+        note = output_items.render_annotation(part.json, part.origin)
         if note is None:
             return
         if self.text is None:
@@ -97,7 +97,7 @@ class _OutputRenderer:
 
     def _refusal(self, part: Refusal) -> None:
         self._close_text()
-        self.content.append(output_items.refusal(part.literal))
+        self.content.append(output_items.render_refusal(part.literal))
 
     def _reasoning(self, part: Reasoning) -> None:
         self._close_message()
@@ -107,13 +107,13 @@ class _OutputRenderer:
             encrypted = own_or_sealed(part.state, reasoning_states.ENCRYPTED, NAME)
             fields = fields or own_fields(part.state.extras, NAME)
         literal = part.text.literal if part.text is not None else None
-        self.items.append(output_items.reasoning(self._id("rs", fields), fields, literal, part.field, encrypted))
+        self.items.append(output_items.render_reasoning(self._id("rs", fields), fields, literal, part.field, encrypted))
 
     def _state(self, state: Opaque) -> None:
-        """State of a text or a call, which have no place for it: a reasoning item of its own."""
+        """The state of a text or a call, which have no place for it, as a reasoning item of its own."""
         self._close_message()
         encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
-        self.items.append(output_items.reasoning(self._id("rs", {}), {}, None, "", encrypted))
+        self.items.append(output_items.render_reasoning(self._id("rs", {}), {}, None, "", encrypted))
 
     def _call(self, part: Call) -> None:
         self._close_message()
@@ -122,7 +122,7 @@ class _OutputRenderer:
         fields = own_fields(part.extras, NAME)
         made = self._id("ctc" if part.custom else "fc", fields)
         words = text_of_arguments(part)
-        self.items.append(output_items.call(made, fields, part.id, part.name, part.custom, words, b"completed"))
+        self.items.append(output_items.render_call(made, fields, part.id, part.name, part.custom, words, b"completed"))
 
     def _media(self, part: Media) -> None:
         if part.transcript is not None and part.transcript != EMPTY:
@@ -131,7 +131,9 @@ class _OutputRenderer:
             self._close_message()
             fields = own_fields(part.extras, NAME)
             source = part.source
-            self.items.append(output_items.picture(self._id("ig", fields), fields, source.media_type, source.data))
+            self.items.append(
+                output_items.render_picture(self._id("ig", fields), fields, source.media_type, source.data)
+            )
 
     def _kept(self, part: Opaque) -> None:
         if part.origin.dialect == NAME:
@@ -142,7 +144,7 @@ class _OutputRenderer:
         if self.text is None:
             return
         part, notes = self.text
-        self.content.append(output_items.output_text(part.literal, notes, self.logprobs))
+        self.content.append(output_items.render_output_text(part.literal, notes, self.logprobs))
         self.logprobs = None
         self.text = None
 
@@ -150,7 +152,7 @@ class _OutputRenderer:
         self._close_text()
         if self.content:
             made = self._id("msg", self.fields)
-            self.items.append(output_items.message(made, self.fields, b"completed", self.content))
+            self.items.append(output_items.render_message(made, self.fields, b"completed", self.content))
         self.content = []
         self.fields = {}
 

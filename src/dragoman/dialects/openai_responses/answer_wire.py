@@ -1,4 +1,4 @@
-"""The wire of a Responses stream: one shape for all its events, texts left raw."""
+"""The type of the wire: one for all events of a stream."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ decode_event = msgspec.json.Decoder(ResponsesStreamEvent).decode
 
 
 def objects(raw: Raw | bytes | None) -> list[dict[str, bytes]]:
-    """The objects of a list, each as its raw members without nulls."""
+    """The objects of a list, each as raw members without nulls."""
     text = bytes(raw) if raw is not None else b""
     if text[:1] != b"[":
         return []

@@ -24,7 +24,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.ownership import own_block, render_extras
-from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of, link
+from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of, parse_link
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -53,7 +53,7 @@ _part = msgspec.json.Decoder(ResponsesWirePart)
 
 
 def parse_content(raw: bytes, at: str) -> tuple[Part, ...]:
-    """A list of parts. One of a type that we do not know is kept verbatim."""
+    """A list of parts. A part of an unknown type is kept verbatim."""
     if raw in NOTHING:
         return ()
     if raw[:1] != b"[":
@@ -108,7 +108,7 @@ def _parse_refusal(wire: ResponsesWirePart, extras: Extras | None) -> Part | Non
 def _parse_image(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     source: Inline | Remote | Stored
     if wire.image_url is not None and wire.file_id is None:
-        source = link(wire.image_url)
+        source = parse_link(wire.image_url)
     elif wire.file_id is not None and wire.image_url is None:
         source = Stored(wire.file_id, OPENAI_FILES)
     else:
@@ -122,7 +122,7 @@ def _parse_file(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
     if given.count(None) != 2:
         return None
     if wire.file_data is not None:
-        source = link(wire.file_data)
+        source = parse_link(wire.file_data)
         if not isinstance(source, Inline):
             return None
     elif wire.file_url is not None:
@@ -157,32 +157,32 @@ PARSERS: dict[str, Callable[[ResponsesWirePart, Extras | None], Part | None]] = 
 }
 
 
-def render_content(parts: Sequence[Part], spoken: bool, out: Pieces) -> None:
-    """A list of parts. `spoken`: they are the assistant's own."""
+def render_content(parts: Sequence[Part], by_assistant: bool, out: Pieces) -> None:
+    """A list of parts. `by_assistant`: they are output, not input."""
     if not parts:
         out.append(b"[]")
         return
     mark = b"["
     for part in parts:
         out.append(mark)
-        render_part(part, spoken, out)
+        render_part(part, by_assistant, out)
         mark = b","
     out.append(b"]")
 
 
-def render_part(part: Part, spoken: bool, out: Pieces) -> None:
+def render_part(part: Part, by_assistant: bool, out: Pieces) -> None:
     if part.hint is not None:
         raise Unrepresentable("a cache hint in a Responses part")
     match part:
         case Text():
             if part.signature is not None:
                 raise Unrepresentable("a signature on a text in a Responses request")
-            out += (b'{"type":"output_text","text":' if spoken else b'{"type":"input_text","text":', part.literal)
+            out += (b'{"type":"output_text","text":' if by_assistant else b'{"type":"input_text","text":', part.literal)
         case Refusal():
             out += (b'{"type":"refusal","refusal":', part.literal)
-        case Media() if not spoken:
+        case Media() if not by_assistant:
             _render_media(part, out)
-        case Opaque() if not spoken:
+        case Opaque() if not by_assistant:
             out.append(own_block(part, NAME))
             return
         case _:

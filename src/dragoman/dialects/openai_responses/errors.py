@@ -1,4 +1,4 @@
-"""Responses' errors: as Chat's over HTTP, and a word of its own in a stream."""
+"""Responses' errors: as in Chat over HTTP, and with events of their own in a stream."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _TOO_LONG = "exceeds the context window"
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error told in a stream (status 200), as a failure."""
+    """A refusal, or an error inside a stream (status 200), as a failure."""
     return parse_failure(status, headers, body)
 
 
-def render_error(failure: Failure, answering: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     body = encode({"error": error_object(failure, _message(failure))})
-    return status_of(failure), headers_of(failure, answering), body
+    return status_of(failure), headers_of(failure, context), body
 
 
 def response_error(failure: Failure) -> bytes:
-    """The error as it stands in a failed response, which has a code always."""
-    told = error_object(failure, _message(failure))
-    return encode({"code": told["code"] or "invalid_request_error", "message": told["message"]})
+    """The `error` of a failed response, which always has a code."""
+    error = error_object(failure, _message(failure))
+    return encode({"code": error["code"] or "invalid_request_error", "message": error["message"]})
 
 
 def error_event(failure: Failure, number: int) -> bytes:
-    """The `error` event: flat, as it is documented, and with the object that it really carries."""
-    told = error_object(failure, _message(failure))
-    flat = {"code": told["code"], "message": told["message"], "param": told["param"]}
-    return encode({"type": "error", "sequence_number": number, **flat, "error": told})
+    """The `error` event: flat as documented, and with the object that OpenAI really sends."""
+    error = error_object(failure, _message(failure))
+    flat = {"code": error["code"], "message": error["message"], "param": error["param"]}
+    return encode({"type": "error", "sequence_number": number, **flat, "error": error})
 
 
 def _message(failure: Failure) -> str:
-    """The provider's words; a conversation that is too long also in the words that agents parse."""
+    """The provider's message. For a conversation that is too long, with the sentence that agents look for."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or _TOO_LONG in failure.message:
         return failure.message
     return f"Your input exceeds the context window of this model. ({failure.message})"

@@ -1,7 +1,7 @@
 """Responses items to ours.
 
-One strict typed decode for the whole list. Only where that refuses, each item is read again with the fields we do not
-know put aside as extras. Items of one assistant turn become one message: reasoning, words and calls in their order.
+One strict typed decode takes the whole list. Only where it fails, each item is decoded again, and its unknown fields
+become extras. Items of one assistant turn become one message: reasoning, texts and calls in their order.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, 
 from dragoman.conversation.parts import Call, Extras, Json, Opaque, Part, Reasoning, Result, Text
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.content import parse_content
-from dragoman.dialects.parsing import extras_of, made_id, state
+from dragoman.dialects.parsing import extras_of, made_id, parse_state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items, split_members
 
 ITEM = "item."
-"""Extras of an assistant's message item hang on its first part under this head: one message may hold several items."""
+"""The head of extras that belong to an assistant's message item. Its first part holds them, since one message may hold
+several items."""
 
 
 class ResponsesWireItem(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -53,8 +54,8 @@ _item = msgspec.json.Decoder(ResponsesWireItem)
 _kind = msgspec.json.Decoder(_ItemKind)
 
 _PLAIN_ROLES = {"user": USER, "system": SYSTEM, "developer": DEVELOPER}
-_BESIDE = ("id", "status", "phase", "namespace")
-"""Fields that are kept as they are on every kind of item."""
+_KEPT_FIELDS = ("id", "status", "phase", "namespace")
+"""Fields that are kept as extras on every type of item."""
 
 Fields = Mapping[str, Json]
 _NO_FIELDS: Fields = {}
@@ -86,7 +87,7 @@ def parse_instructions(raw: bytes) -> list[Message]:
 
 
 class ResponsesItemParser:
-    """Holds the turn that is being read: the items of the assistant's, or the outputs that answer it."""
+    """Collects items into turns: the assistant's items, and the outputs that answer its calls."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
@@ -97,7 +98,7 @@ class ResponsesItemParser:
         self._role = ASSISTANT
         self._parts: list[Part] = []
         self._since = 0
-        self._said = False
+        self._has_text = False
         self._called = False
 
     def messages(self) -> list[Message]:
@@ -106,7 +107,7 @@ class ResponsesItemParser:
         return self._done
 
     def salvage(self, raw: bytes) -> None:
-        """An item with fields we do not know: extras where we know its type, else kept verbatim."""
+        """An item with unknown fields: they become extras where the type is known, else the item is kept verbatim."""
         at = f"/input/{self._index + 1}"
         if raw[:1] != b"{":
             raise MalformedRequest("an item that is not an object", at=at)
@@ -124,7 +125,7 @@ class ResponsesItemParser:
         if kind == "message" or (kind is None and wire.role is not None):
             self._message(wire, fields)
         elif kind == "function_call" or kind == "custom_tool_call":
-            self._called_on(self._call(wire, fields))
+            self._add_call(self._call(wire, fields))
         elif kind == "function_call_output" or kind == "custom_tool_call_output":
             self._join(TOOL, self._result(wire, fields))
         elif kind == "reasoning":
@@ -132,14 +133,14 @@ class ResponsesItemParser:
         else:
             self._opaque(kind)
 
-    def _called_on(self, call: Call) -> None:
-        """A call. The signature that was handed out for it stands in a reasoning item of its own before it."""
+    def _add_call(self, call: Call) -> None:
+        """Add a call. Its signature was handed out as a reasoning item of its own, which stands before it."""
         before = self._parts[-1] if self._parts and self._role is ASSISTANT else None
         if (
             isinstance(before, Reasoning)
             and before.text is None
             and before.state is not None
-            and _is_calls(before.state)
+            and _is_call_signature(before.state)
         ):
             self._parts[-1] = msgspec.structs.replace(call, signature=before.state)
         else:
@@ -157,10 +158,10 @@ class ResponsesItemParser:
             span = self._index - self._since
             self._done.append(Message(self._role, tuple(self._parts), self._since, span))
         self._parts = []
-        self._said = self._called = False
+        self._has_text = self._called = False
 
     def _opaque(self, kind: str | None) -> None:
-        """An item of a kind that we do not know: a message of its own, unless it stands among calls."""
+        """Add an item of an unknown type: as a message of its own, or to the turn whose calls it stands among."""
         if self._raws is None:
             self._raws = split_items(self._raw, "/input")
         part = Opaque(kind=kind or "item_reference", json=bytes(self._raws[self._index]), origin=ORIGIN)
@@ -176,7 +177,7 @@ class ResponsesItemParser:
         parts = (Text(content),) if content[:1] == b'"' else parse_content(content, at)
         extras = _extras(wire, fields, ("call_id", "name"))
         if wire.role == "assistant":
-            self._spoken(parts, extras)
+            self._assistant_message(parts, extras)
             return
         self._flush()
         role = _PLAIN_ROLES.get(wire.role or "")
@@ -192,8 +193,8 @@ class ResponsesItemParser:
             )
         )
 
-    def _spoken(self, parts: tuple[Part, ...], extras: Extras | None) -> None:
-        """A message of the assistant's goes on with its turn, unless that has spoken already and called nothing."""
+    def _assistant_message(self, parts: tuple[Part, ...], extras: Extras | None) -> None:
+        """Add an assistant's message to its turn. A second text without a call in between begins a new turn."""
         if not parts and extras is None:
             self._flush()
             self._done.append(Message(ASSISTANT, (), self._index))
@@ -201,13 +202,13 @@ class ResponsesItemParser:
         if not parts or any(type(part) is Opaque for part in parts):
             self._opaque("message")
             return
-        if self._said and not self._called:
+        if self._has_text and not self._called:
             self._flush()
         if extras is not None:
-            parts = (_marked(parts[0], extras), *parts[1:])
+            parts = (_with_item_fields(parts[0], extras), *parts[1:])
         for part in parts:
             self._join(ASSISTANT, part)
-        self._said = True
+        self._has_text = True
 
     def _call(self, wire: ResponsesWireItem, fields: Fields) -> Call:
         self._calls += 1
@@ -242,7 +243,7 @@ class ResponsesItemParser:
             self._opaque("reasoning")
             return
         encrypted = bytes(wire.encrypted_content)
-        held = state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
+        held = parse_state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
         more: dict[str, Json] = {**fields}
         if len(summary) > 1 or (summary and content):
             more["summary"] = bytes(wire.summary)
@@ -259,8 +260,8 @@ class ResponsesItemParser:
         self._join(ASSISTANT, part)
 
 
-def _is_calls(held: Opaque) -> bool:
-    """State that hangs on a call, not on thinking."""
+def _is_call_signature(held: Opaque) -> bool:
+    """Whether it is the signature of a call, and not the state of reasoning."""
     return held.kind == reasoning_states.THOUGHT
 
 
@@ -277,9 +278,9 @@ _KNOWN = frozenset(
 
 
 def _extras(wire: ResponsesWireItem, fields: Fields, more: tuple[str, ...] = ()) -> Extras | None:
-    """Unknown fields, and known ones that are kept as they are. Null is absence."""
+    """Unknown fields, and known fields that are kept as they are. Null counts as absent."""
     found: dict[str, Json] = {}
-    for name in _BESIDE:
+    for name in _KEPT_FIELDS:
         raw = getattr(wire, name)
         if raw is not ABSENT and bytes(raw) != b"null":
             found[name] = bytes(raw)
@@ -291,7 +292,7 @@ def _extras(wire: ResponsesWireItem, fields: Fields, more: tuple[str, ...] = ())
 
 
 def _arguments(raw: bytes) -> Json:
-    """An argument string decoded and checked: a JSON object, or the string as it was where it holds none."""
+    """The JSON object in an argument string; the string as it is where it holds none."""
     if raw[:1] != b'"':
         return b"{}" if raw in NOTHING else raw
     text = unquote(raw).strip().encode()
@@ -302,15 +303,15 @@ def _arguments(raw: bytes) -> Json:
     return text
 
 
-def _marked(part: Part, extras: Extras) -> Part:
-    """The first part of an assistant's message item, with the fields of the item."""
+def _with_item_fields(part: Part, extras: Extras) -> Part:
+    """The first part of an assistant's message item, with the item's extra fields."""
     own = dict(part.extras.fields) if part.extras is not None else {}
     own |= {ITEM + key: value for key, value in extras.fields.items()}
     return msgspec.structs.replace(part, extras=Extras(NAME, own))
 
 
 def _texts(raw: bytes, kind: str) -> list[bytes] | None:
-    """The texts of a reasoning item's list, or None where it holds anything else."""
+    """The texts in a list of a reasoning item, or None where it holds anything else."""
     if raw in NOTHING:
         return []
     if raw[:1] != b"[":

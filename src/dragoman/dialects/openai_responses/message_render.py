@@ -1,7 +1,7 @@
 """Our messages to Responses items.
 
-Writes what the value says and takes no facts. What Responses has no words for is refused as Unrepresentable: a rule is
-missing for that target.
+It renders exactly what the value says and knows no facts. Where Responses has no form for a value it raises
+Unrepresentable, and a rule is missing for that target.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _HEADS = {
     DEVELOPER: b',{"type":"message","role":"developer","content":',
     USER: b',{"type":"message","role":"user","content":',
 }
-_SPOKEN = b',{"type":"message","role":"assistant","content":'
+_ASSISTANT_HEAD = b',{"type":"message","role":"assistant","content":'
 
 
 def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """messages[start:stop] as items, each with a comma before it. A first one may belong to `instructions`."""
+    """messages[start:stop] as items, each with a comma before it. The first one may belong to `instructions`."""
     if start == 0 and in_field(messages):
         start = 1
     for index in range(start, stop):
@@ -46,7 +46,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 
 
 def in_field(messages: Sequence[Message]) -> bool:
-    """Whether the first message goes to `instructions`: a system text that the client did not write as an item."""
+    """Whether the first message belongs to `instructions`: a plain system text that was not an item."""
     if not messages or messages[0].role is not SYSTEM or messages[0].inline:
         return False
     message = messages[0]
@@ -70,34 +70,34 @@ def _render_plain(message: Message, out: Pieces) -> None:
     if message.role_text:
         head = b',{"type":"message","role":%b,"content":' % quote(message.role_text)
     out.append(head)
-    _render_words(message.parts, message.listed, False, out)
+    _render_texts(message.parts, message.listed, False, out)
     render_extras(message.extras, NAME, out, "")
     out.append(b"}")
 
 
-def _render_words(parts: Sequence[Part], listed: bool, spoken: bool, out: Pieces) -> None:
-    """A string where one says it all, else a list."""
+def _render_texts(parts: Sequence[Part], listed: bool, by_assistant: bool, out: Pieces) -> None:
+    """A string for one plain text, else a list."""
     only = parts[0] if parts else None
     if len(parts) == 1 and not listed and isinstance(only, Text) and _is_bare(only):
         out.append(only.literal)
     else:
-        render_content(parts, spoken, out)
+        render_content(parts, by_assistant, out)
 
 
 def turn_items(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """The parts of an assistant's turn, item by item: words that follow each other are one message."""
-    words: list[Part] = []
+    """The parts of an assistant's turn, item by item. Texts that follow each other are one message."""
+    texts: list[Part] = []
     for part in parts:
-        spoken = type(part) is Text or type(part) is Refusal
-        if words and (not spoken or _opens_item(part)):
-            yield words
-            words = []
-        if spoken:
-            words.append(part)
+        by_assistant = type(part) is Text or type(part) is Refusal
+        if texts and (not by_assistant or _opens_item(part)):
+            yield texts
+            texts = []
+        if by_assistant:
+            texts.append(part)
         else:
             yield [part]
-    if words:
-        yield words
+    if texts:
+        yield texts
 
 
 def _opens_item(part: Part) -> bool:
@@ -108,12 +108,12 @@ def _render_turn(message: Message, out: Pieces) -> None:
     if message.extras is not None:
         raise Unrepresentable(f"fields of {message.extras.dialect} on an assistant's turn in a Responses request")
     if not message.parts:
-        out += (_SPOKEN, b"[]}")
+        out += (_ASSISTANT_HEAD, b"[]}")
     for parts in turn_items(message.parts):
         first = parts[0]
         match first:
             case Text() | Refusal():
-                _render_spoken(parts, out)
+                _render_assistant(parts, out)
             case Call():
                 _render_call(first, out)
             case Reasoning():
@@ -124,10 +124,10 @@ def _render_turn(message: Message, out: Pieces) -> None:
                 raise Unrepresentable(f"a part of kind {type(first).__name__} in an assistant's turn")
 
 
-def _render_spoken(parts: list[Part], out: Pieces) -> None:
-    """A string where one part says it all; else parts, as a message that came with an id has them."""
-    out.append(_SPOKEN)
-    _render_words(parts, False, True, out)
+def _render_assistant(parts: list[Part], out: Pieces) -> None:
+    """A message item of the assistant's texts, with the extra fields that the item came with."""
+    out.append(_ASSISTANT_HEAD)
+    _render_texts(parts, False, True, out)
     render_extras(parts[0].extras, NAME, out, ITEM)
     out.append(b"}")
 
@@ -156,7 +156,7 @@ def _render_result(part: Part, out: Pieces) -> None:
     kind = b"custom_tool_call_output" if part.custom else b"function_call_output"
     out += (b',{"type":"', kind, b'","call_id":', quote(part.call_id), b',"output":')
     if part.parts or part.listed:
-        _render_words(part.parts, part.listed, False, out)
+        _render_texts(part.parts, part.listed, False, out)
     else:
         out.append(EMPTY)
     render_extras(part.extras, NAME, out, "")

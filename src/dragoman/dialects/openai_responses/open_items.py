@@ -1,4 +1,4 @@
-"""Items that are being written: what has gone out of them, and what their end has to repeat."""
+"""Items of a stream that are not complete yet, and what their last events repeat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.openai_responses import output_items
 from dragoman.dialects.openai_responses.answer_events import THOUGHT
 
-Told = tuple[bytes, bytes]
+EventMembers = tuple[bytes, bytes]
 """An event's name and its members."""
 
 
@@ -51,10 +51,10 @@ class OpenMessage:
         self.delta_place = b""
 
     def item(self, status: bytes) -> Json:
-        return output_items.message(self.identity, self.fields, status, self.content)
+        return output_items.render_message(self.identity, self.fields, status, self.content)
 
-    def begin(self, part: int, refusal: bool) -> Iterator[Told]:
-        """Closes the content that was open and opens the next."""
+    def begin(self, part: int, refusal: bool) -> Iterator[EventMembers]:
+        """Close the open content and open the next one."""
         yield from self.closing()
         self.part = part
         self.refusal = refusal
@@ -64,10 +64,10 @@ class OpenMessage:
         name = b"response.output_text.delta"
         self.delta_head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
         self.delta_place = b"," + self.where + b',"delta":'
-        empty = output_items.refusal(EMPTY) if refusal else output_items.output_text(EMPTY, [], None)
+        empty = output_items.render_refusal(EMPTY) if refusal else output_items.render_output_text(EMPTY, [], None)
         yield b"response.content_part.added", self.where + b',"part":' + empty
 
-    def closing(self) -> Iterator[Told]:
+    def closing(self) -> Iterator[EventMembers]:
         if self.part < 0:
             return
         literal, content = _joined(self.literals), self._content()
@@ -84,8 +84,8 @@ class OpenMessage:
     def _content(self) -> Json:
         literal = _joined(self.literals)
         if self.refusal:
-            return output_items.refusal(literal)
-        return output_items.output_text(literal, self.annotations, self._tokens())
+            return output_items.render_refusal(literal)
+        return output_items.render_output_text(literal, self.annotations, self._tokens())
 
     def _tokens(self) -> Json | None:
         if not self.logprobs:
@@ -94,7 +94,7 @@ class OpenMessage:
 
 
 class OpenReasoning:
-    """A reasoning item: a summary, or thinking as it was thought."""
+    """A reasoning item: a summary, or the reasoning itself."""
 
     __slots__ = ("encrypted", "field", "fields", "identity", "literals", "part", "place", "where")
 
@@ -114,15 +114,17 @@ class OpenReasoning:
         return b"response.reasoning_text.delta" if self.field == THOUGHT else b"response.reasoning_summary_text.delta"
 
     def item(self, status: bytes) -> Json:
-        return output_items.reasoning(self.identity, self.fields, _joined(self.literals), self.field, self.encrypted)
+        return output_items.render_reasoning(
+            self.identity, self.fields, _joined(self.literals), self.field, self.encrypted
+        )
 
-    def begin(self) -> Iterator[Told]:
+    def begin(self) -> Iterator[EventMembers]:
         if self.field == THOUGHT:
             yield b"response.content_part.added", self.where + b',"part":{"type":"reasoning_text","text":""}'
         else:
             yield b"response.reasoning_summary_part.added", self.where + b',"part":{"type":"summary_text","text":""}'
 
-    def closing(self) -> Iterator[Told]:
+    def closing(self) -> Iterator[EventMembers]:
         if not self.literals:
             return
         literal = _joined(self.literals)
@@ -162,15 +164,17 @@ class OpenFunctionCall:
 
     def item(self, status: bytes) -> Json:
         started = self.started
-        words = self._words() if status == b"completed" else EMPTY
-        return output_items.call(self.identity, self.fields, started.id, started.name, started.custom, words, status)
+        words = self._argument_text() if status == b"completed" else EMPTY
+        return output_items.render_call(
+            self.identity, self.fields, started.id, started.name, started.custom, words, status
+        )
 
     def closing(self) -> bytes:
         member = b',"input":' if self.started.custom else b',"arguments":'
-        return self.where + member + self._words()
+        return self.where + member + self._argument_text()
 
-    def _words(self) -> bytes:
-        """A call without arguments has an empty object of them."""
+    def _argument_text(self) -> bytes:
+        """The arguments; an empty object for a call without any."""
         if not self.literals and not self.started.custom:
             return b'"{}"'
         return _joined(self.literals)

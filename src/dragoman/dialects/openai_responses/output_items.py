@@ -1,4 +1,4 @@
-"""Items of the output as JSON, the same in a stream and in a whole answer."""
+"""Output items that a stream and a whole answer share."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from dragoman.wire.json_reader import render_list, render_object
 
 
 def item_id(prefix: str, fields: Mapping[str, Json], response: str, place: int) -> Json:
-    """The id that the item came with, or one made from the answer's id and the item's place in it."""
+    """The item's own id, or one made from the answer's id and the item's index."""
     return fields.get("id") or quote(f"{prefix}_{base62(response, place, length=32)}")
 
 
-def message(identity: Json, fields: Mapping[str, Json], status: bytes, content: list[bytes]) -> Json:
+def render_message(identity: Json, fields: Mapping[str, Json], status: bytes, content: list[bytes]) -> Json:
     others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
     return b'{"type":"message","id":%b,"status":"%b","role":"assistant","content":%b%b}' % (
         *(identity, status, render_list(content), others),
     )
 
 
-def output_text(literal: bytes, annotations: list[Json], logprobs: Json | None) -> Json:
+def render_output_text(literal: bytes, annotations: list[Json], logprobs: Json | None) -> Json:
     return b'{"type":"output_text","text":%b,"annotations":%b,"logprobs":%b}' % (
         *(literal, render_list(annotations), logprobs or b"[]"),
     )
 
 
-def refusal(literal: bytes) -> Json:
+def render_refusal(literal: bytes) -> Json:
     return b'{"type":"refusal","refusal":' + literal + b"}"
 
 
-def reasoning(
+def render_reasoning(
     identity: Json, fields: Mapping[str, Json], literal: bytes | None, field: str, encrypted: Json | None
 ) -> Json:
-    """A reasoning item. Thinking that is no summary stands in its content."""
+    """A reasoning item. Reasoning that is not a summary is its content."""
     item = {"type": b'"reasoning"', "id": identity, **{key: value for key, value in fields.items() if key != "id"}}
     item["summary"] = b"[]"
     if literal is not None and literal != EMPTY:
@@ -52,7 +52,7 @@ def reasoning(
     return render_object(item)
 
 
-def call(
+def render_call(
     identity: Json, fields: Mapping[str, Json], call_id: str, name: str, custom: bool, words: Json, status: bytes
 ) -> Json:
     others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
@@ -62,8 +62,8 @@ def call(
     )
 
 
-def picture(identity: Json, fields: Mapping[str, Json], media_type: str, data: bytes) -> Json:
-    """A picture, as if the provider's own tool had made it: Responses has no other place for one."""
+def render_picture(identity: Json, fields: Mapping[str, Json], media_type: str, data: bytes) -> Json:
+    """A picture, as if the provider's own tool had made it, since Responses has no other place for one."""
     made = {
         "type": b'"image_generation_call"',
         "id": identity,
@@ -73,7 +73,7 @@ def picture(identity: Json, fields: Mapping[str, Json], media_type: str, data: b
     return render_object({**(fields or made), "result": data})
 
 
-def annotation(citation: Json, origin: Origin) -> Json | None:
+def render_annotation(citation: Json, origin: Origin) -> Json | None:
     """A citation as an annotation, or None where Responses has no form for it."""
     if origin.dialect == NAME:
         return citation

@@ -1,4 +1,4 @@
-"""The response object: what was asked, repeated, and what was answered."""
+"""The response object: members of the request, repeated, and the answer."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _REPEATED: Mapping[str, Json] = {
     "truncation": b'"disabled"',
     "user": b"null",
 }
-"""Members of the request that the answer repeats, with what they are where the client left them out. An answer of our
-own dialect has done so itself."""
+"""Members of the request that the answer repeats, with their defaults. An answer that came in this dialect repeats them
+already."""
 
 
 class ResponseFrame(msgspec.Struct, frozen=True):
-    """What is the same in all the objects of one answer."""
+    """The members that are the same in all response objects of one answer."""
 
     head: Mapping[str, Json]
     repeated: Mapping[str, Json]
@@ -48,24 +48,24 @@ class ResponseFrame(msgspec.Struct, frozen=True):
     def object(
         self, status: bytes, output: bytes, usage: Json = b"null", error: Json = b"null", incomplete: Json = b"null"
     ) -> bytes:
-        told = {"status": b'"' + status + b'"', "error": error, "incomplete_details": incomplete}
-        return render_object({**self.head, **told, "output": output, **self.repeated, "usage": usage})
+        state = {"status": b'"' + status + b'"', "error": error, "incomplete_details": incomplete}
+        return render_object({**self.head, **state, "output": output, **self.repeated, "usage": usage})
 
 
-def response_for(started: Started, answering: AnswerContext) -> ResponseFrame:
-    """The frame of the answer's response objects."""
+def response_for(started: Started, context: AnswerContext) -> ResponseFrame:
+    """The frame of an answer's response objects."""
     head = {
-        "id": quote(identity(started, answering)),
+        "id": quote(identity(started, context)),
         "object": b'"response"',
-        "created_at": b"%d" % (started.created or answering.created),
-        "model": quote(answering.model or started.model),
+        "created_at": b"%d" % (started.created or context.created),
+        "model": quote(context.model or started.model),
     }
-    asked = {key: value for key, value in answering.request.items() if key in _REPEATED}
-    repeated = own_fields(started.extras, NAME) or {**_REPEATED, **asked}
+    given = {key: value for key, value in context.request.items() if key in _REPEATED}
+    repeated = own_fields(started.extras, NAME) or {**_REPEATED, **given}
     if started.service_tier is not None:
         repeated["service_tier"] = quote(started.service_tier)
     return ResponseFrame(head, repeated)
 
 
-def identity(started: Started, answering: AnswerContext) -> str:
-    return started.id or answering.id
+def identity(started: Started, context: AnswerContext) -> str:
+    return started.id or context.id

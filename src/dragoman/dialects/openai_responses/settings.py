@@ -1,7 +1,4 @@
-"""Responses' top-level members but the input: settings, tools, tool choice and text format, both ways.
-
-Members that we do not know, of objects that we do, are kept as extras with a dotted name (`reasoning.context`).
-"""
+"""Responses' top-level members besides the input, both ways."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from dragoman.dialects.openai_responses.message_render import render_instruction
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tool
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import put, put_text, refuse_unspoken
+from dragoman.dialects.rendering import put, put_text, refuse_settings
 from dragoman.dialects.top_level import (
     ODD_FORM,
     Members,
@@ -53,18 +50,18 @@ PLAIN: PlainMembers = {
     "service_tier": ("service_tier", decode_word),
     "prompt_cache_key": ("prompt_cache_key", decode_word),
 }
-"""Wire name → our field and its decoder."""
+"""Name of a member → our field and its decoder."""
 
 SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
-"""Members that are read elsewhere."""
+"""Members that are parsed elsewhere."""
 
-UNSPOKEN = ("top_k", "min_p", "seed", "n")
+NOT_SUPPORTED = ("top_k", "min_p", "seed", "n")
 """Settings that Responses has no member for."""
 
 
 INCLUDE = "include"
 _LOGPROBS = b'"message.output_text.logprobs"'
-"""The probabilities of tokens are asked for among the things to include."""
+"""Log probabilities are asked for in the list `include`."""
 
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
@@ -154,7 +151,7 @@ def _parse_metadata(raw: bytes) -> ParsedMember:
 
 
 def _parse_include(raw: bytes) -> ParsedMember:
-    """What the answer is to include besides: log probabilities are a setting, all else is kept as it is."""
+    """The list `include`. Log probabilities are a setting; the rest of the list is an extra field."""
     if _LOGPROBS not in raw:
         return {}, {"": raw}
     rest = [bytes(item) for item in split_items(raw, "/include") if bytes(item) != _LOGPROBS]
@@ -162,7 +159,7 @@ def _parse_include(raw: bytes) -> ParsedMember:
 
 
 def _parse_instructions(raw: bytes) -> ParsedMember:
-    """A text is a message and is parsed as one; anything else is kept as it is."""
+    """A text is parsed as a message; anything else is an extra field."""
     return {}, {} if raw[:1] == b'"' else {"": raw}
 
 
@@ -177,7 +174,7 @@ PARSERS: SpecialMembers = {
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members but the input."""
+    """All top-level members besides the input."""
     settings = conversation.settings
     _check(conversation)
     extras = require_own(conversation.extras, NAME)
@@ -205,7 +202,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
 
 def _check(conversation: Conversation) -> None:
     settings = conversation.settings
-    refuse_unspoken(settings, UNSPOKEN, NAME)
+    refuse_settings(settings, NOT_SUPPORTED, NAME)
     if settings.stop:
         raise Unrepresentable("stop sequences in a Responses request", at="/stop")
     if conversation.hint is not None:
@@ -213,7 +210,7 @@ def _check(conversation: Conversation) -> None:
 
 
 def _render_object(key: str, fields: dict[str, Json], extras: Mapping[str, Json], out: dict[str, Json]) -> None:
-    """A member of what we know and the extras that stood inside it."""
+    """An object of known members and of the extra fields that stood in it."""
     head = key + "."
     fields |= {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
     if fields:
@@ -272,6 +269,6 @@ def _render_choice(conversation: Conversation, out: dict[str, Json]) -> None:
 
 
 def _entries(conversation: Conversation, choice: ToolChoice) -> list[dict[str, str]]:
-    """The chosen tools, each with the kind it is declared as."""
+    """The chosen tools, each with the type of its declaration."""
     custom = {tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom}
     return [{"type": "custom" if name in custom else "function", "name": name} for name in choice.names]

@@ -1,4 +1,4 @@
-"""Why a response ended: its status and its reason, and our word."""
+"""Why a response stopped, both ways."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ INCOMPLETE: Mapping[Stop, bytes] = {
     Stop.CONTEXT: b'{"reason":"max_output_tokens"}',
     Stop.FILTER: b'{"reason":"content_filter"}',
 }
-"""Stops that leave an answer incomplete. So does a refusal that the answer itself does not hold."""
+"""Stops that leave a response incomplete. A refusal does too where the response does not hold its text."""
 
 
 def parse_stop(status: str, reason: str, called: bool, refused: bool) -> Stop:
-    """A response does not say that it called a tool or refused: its items show it."""
+    """Our reason. Calls and refusals show in the items and not in the status."""
     if status == "incomplete":
         return REASONS.get(reason, Stop.LENGTH)
     return Stop.CALLS if called else Stop.REFUSAL if refused else Stop.END
 
 
 def render_incomplete(reason: Stop | None, refused: bool) -> Json | None:
-    """Why the answer is incomplete, or None where it is not."""
+    """`incomplete_details`, or None where the response is complete."""
     if reason is Stop.REFUSAL and not refused:
         return INCOMPLETE[Stop.FILTER]
     return INCOMPLETE.get(reason) if reason is not None else None

@@ -1,4 +1,4 @@
-"""Events written as a Responses stream."""
+"""Events to the bytes of a Responses stream."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.wire.json_reader import render_list
 from dragoman.wire.sse import render_event_frame
 
-_STOPPED_BADLY = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
+_STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
 
 class ResponsesStreamRenderer:
-    """Every item is added, grows and is done; the last event repeats the whole answer.
+    """Every item is added, grows and is done. The last event repeats the whole answer.
 
-    One message or reasoning item is open at a time; calls may run beside it. A call waits for one event, so that its
-    signature, which has no place in it, can go ahead.
+    One message or reasoning item is open at a time, and calls may be open beside it. A call waits for one event: that
+    may be its signature, which has no place in it and stands before it.
     """
 
     __slots__ = (
-        "_answering",
         "_calls",
+        "_context",
         "_items",
         "_number",
         "_open",
@@ -68,8 +68,8 @@ class ResponsesStreamRenderer:
         "_waiting",
     )
 
-    def __init__(self, answering: AnswerContext) -> None:
-        self._answering = answering
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._response: ResponseFrame | None = None
         self._response_id = ""
         self._number = 0
@@ -95,14 +95,14 @@ class ResponsesStreamRenderer:
         return b"".join(out)
 
     def _shows(self, event: Event) -> bool:
-        """Whether it is of the choice that came first, or of none: this dialect has no other choices."""
+        """Whether the event is shown. This dialect has one choice: the first one to come."""
         choice: int | None = getattr(event, "choice", None)
         if self._shown is None:
             self._shown = choice
         return choice is None or choice == self._shown
 
     def close(self) -> bytes:
-        """A stream that was not ended did not succeed."""
+        """The end of a stream that has none: an error."""
         return b"" if self._over else self.render((Failed(UNFINISHED),))
 
     def _emit(self, name: bytes, members: bytes) -> None:
@@ -119,14 +119,14 @@ class ResponsesStreamRenderer:
     def _started(self, event: Started) -> None:
         if self._response is not None:
             return
-        self._response = response_for(event, self._answering)
-        self._response_id = identity(event, self._answering)
+        self._response = response_for(event, self._context)
+        self._response_id = identity(event, self._context)
         beginning = b'"response":' + self._response.object(b"in_progress", b"[]")
         self._emit(b"response.created", beginning)
         self._emit(b"response.in_progress", beginning)
 
     def _place(self) -> int:
-        """The place of a new item in the output."""
+        """The index of a new item in the output."""
         self._frame()
         self._items.append(None)
         return len(self._items) - 1
@@ -150,7 +150,7 @@ class ResponsesStreamRenderer:
         self._done(held.place, held.item(b"completed"))
 
     def _message(self, fields: Mapping[str, Json]) -> OpenMessage:
-        """The open message, or a new one where another item is open or the text came from another message."""
+        """The open message, or a new one where another item is open or the text belongs to another message."""
         held = self._open
         if isinstance(held, OpenMessage) and ("id" not in fields or held.fields.get("id") == fields["id"]):
             return held
@@ -197,7 +197,7 @@ class ResponsesStreamRenderer:
         self._emit(b"response.refusal.delta", held.where + b',"delta":' + event.literal)
 
     def _cited(self, event: Cited) -> None:
-        note = output_items.annotation(event.json, event.origin)
+        note = output_items.render_annotation(event.json, event.origin)
         held = self._open
         if note is None or (event.part == self._text_part and type(held) is not OpenMessage):
             return
@@ -244,7 +244,7 @@ class ResponsesStreamRenderer:
         held.encrypted = own_or_sealed(event.state, reasoning_states.ENCRYPTED, NAME)
 
     def _render_state(self, state: Opaque) -> None:
-        """State of a text or a call: a reasoning item of its own."""
+        """The state of a text or a call, as a reasoning item of its own."""
         held = self._begin_reasoning(-1, {}, "")
         held.encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
         self._close_open()
@@ -281,14 +281,14 @@ class ResponsesStreamRenderer:
 
     def _media(self, event: MediaDelta) -> None:
         if event.transcript is not None and event.transcript != EMPTY:
-            # There is no place for a sound; the words that came with it are text.
+            # A response has no place for a sound. Its transcript becomes text.
             self._text(TextDelta(0, event.part, event.transcript))
         if event.kind is not MediaKind.IMAGE or event.data == EMPTY:
             return
         fields = own_fields(event.extras, NAME)
         self._close_open()
         place = self._place()
-        item = output_items.picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)
+        item = output_items.render_picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)
         self._added(place, item)
         self._done(place, item)
 
@@ -308,7 +308,7 @@ class ResponsesStreamRenderer:
 
     def _ended(self, event: Ended) -> None:
         if self._stop is Stop.ERROR:
-            self._failed(Failed(_STOPPED_BADLY))
+            self._failed(Failed(_STOPPED_WITH_ERROR))
             return
         self._close_open()
         for part in sorted(self._calls):
@@ -322,7 +322,7 @@ class ResponsesStreamRenderer:
     def _failed(self, event: Failed) -> None:
         self._out.append(render_event_frame(b"error", error_event(event.failure, self._number)))
         self._number += 1
-        response = self._response or response_for(Started(), self._answering)
+        response = self._response or response_for(Started(), self._context)
         error = response_error(event.failure)
         failed = response.object(b"failed", self._output(), self._usage_json(), error=error)
         self._emit(b"response.failed", b'"response":' + failed)

@@ -23,7 +23,7 @@ def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
 
 
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
-    """A function or a custom tool. Namespaces and the provider's own tools are kept verbatim."""
+    """A function or a custom tool. Namespaces and provider tools are kept verbatim."""
     wire = {key: bytes(value) for key, value in split_members(raw, f"/tools/{at}").items() if bytes(value) != b"null"}
     kind = wire.pop("type", b'""')
     named = wire.get("name", b"")[:1] == b'"'

@@ -1,4 +1,4 @@
-"""Usage as Responses counts: input holds what was cached, output what was thought."""
+"""Usage as Responses counts it: input includes what was cached, output includes reasoning."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _decode = msgspec.json.decode
 
 
 def parse_usage(raw: bytes) -> Usage | None:
-    """The tokens, or None where nothing is told."""
+    """The tokens, or None where there are no counts."""
     try:
-        told = decode_object(raw)
+        counts = decode_object(raw)
     except UNREADABLE:
         return None
-    inputs, outputs = details_in(told, "input_tokens_details"), details_in(told, "output_tokens_details")
+    inputs, outputs = details_in(counts, "input_tokens_details"), details_in(counts, "output_tokens_details")
     reasoning = count_in(outputs, "reasoning_tokens")
-    entered, output = count_in(told, "input_tokens"), count_in(told, "output_tokens")
-    untold = count_in(told, "total_tokens") - entered - output
-    if reasoning and untold == reasoning:
-        output += untold
+    entered, output = count_in(counts, "input_tokens"), count_in(counts, "output_tokens")
+    uncounted = count_in(counts, "total_tokens") - entered - output
+    if reasoning and uncounted == reasoning:
+        output += uncounted
     cached, written = count_in(inputs, "cached_tokens"), count_in(inputs, "cache_write_tokens")
-    return Usage(entered, output, cached, written, reasoning, other_counts(told, _KNOWN, _KNOWN_DETAILS, NAME))
+    return Usage(entered, output, cached, written, reasoning, other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME))
 
 
 def render_usage(usage: Usage) -> Json:
-    """The usage object, with the fields of its own dialect where it came from there."""
+    """The usage object, with further fields where the usage came from this dialect."""
     fields: dict[str, Any] = {key: _decode(value) for key, value in own_fields(usage.extras, NAME).items()}
     inputs: dict[str, Any] = {"cached_tokens": usage.cached} | fields.pop("input_tokens_details", {})
     if usage.cache_written:
         inputs["cache_write_tokens"] = usage.cache_written
     outputs: dict[str, Any] = {"reasoning_tokens": usage.reasoning} | fields.pop("output_tokens_details", {})
-    told = {
+    counts = {
         "input_tokens": usage.input,
         "input_tokens_details": inputs,
         "output_tokens": usage.output,
         "output_tokens_details": outputs,
         "total_tokens": usage.total,
     }
-    return encode(told | fields)
+    return encode(counts | fields)
