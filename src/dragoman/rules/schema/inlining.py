@@ -73,5 +73,5 @@ def _outline(target: Schema) -> Schema:
 
 
 def _cut(node: Schema, name: str, place: Place) -> Schema:
-    told = described(node, "The root schema again." if name == "#" else f"Same shape as {name}.")
-    return place.changed(told, f"cut the reference to {name}: the schema would not end, or grow too large", "content")
+    worded = described(node, "The root schema again." if name == "#" else f"Same shape as {name}.")
+    return place.changed(worded, f"cut the reference to {name}: the schema would not end, or grow too large", "content")

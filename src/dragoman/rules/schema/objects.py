@@ -96,9 +96,9 @@ def _closed(node: Schema, place: Place) -> Schema:
     before = node.get("additionalProperties")
     if before is False:
         return node
-    said = before is not None and before is not True
+    stated = before is not None and before is not True
     out = {**node, "additionalProperties": False}
-    return place.changed(out, "closed the object to other properties", "content" if said else "nothing")
+    return place.changed(out, "closed the object to other properties", "content" if stated else "nothing")
 
 
 def _all_required(node: Schema, place: Place) -> Schema:

@@ -55,8 +55,8 @@ NICKNAMES = {
 
 def kinds(node: Schema) -> tuple[str, ...]:
     """The types a node names, in lower case."""
-    said = node.get("type")
-    listed = said if isinstance(said, list) else [said]
+    kind = node.get("type")
+    listed = kind if isinstance(kind, list) else [kind]
     return tuple(one.lower() for one in listed if isinstance(one, str))
 
 
