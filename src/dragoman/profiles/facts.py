@@ -165,7 +165,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     no_user_parts: Annotated[Stance, Meta(description="a user's turn without content")] = UNKNOWN
     trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
-    refused_blocks: Annotated[tuple[str, ...], Meta(description="kinds of its dialect's further parts that it refuses")] = ()
+    refused_blocks: Annotated[
+        tuple[str, ...], Meta(description="kinds of its dialect's further parts that it refuses")
+    ] = ()
     refusal_part: Annotated[Stance, Meta(description="a refusal apart from text")] = ACCEPTS
     citation_part: Annotated[Stance, Meta(description="citations sent back")] = ACCEPTS
     media: Annotated[
@@ -186,7 +188,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = {}
     part_fields: Annotated[Stance, Meta(description="fields of a part that its type does not have")] = ACCEPTS
     empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls")] = ACCEPTS
-    prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = UNKNOWN
+    prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (
+        UNKNOWN
+    )
     message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
     known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
@@ -225,8 +229,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # reasoning
     reasoning_text: Annotated[Stance, Meta(description="thinking sent back without a signature")] = UNKNOWN
     reasoning_field: Annotated[str, Meta(description="the field for thinking, where a dialect has several")] = ""
-    odd_reasoning_field: Annotated[Stance, Meta(description="thinking in another field than `reasoning_field`")] = UNKNOWN
-    reasoning_states: Annotated[tuple[str, ...], Meta(description="kinds of opaque reasoning state it issues and takes")] = ()
+    odd_reasoning_field: Annotated[Stance, Meta(description="thinking in another field than `reasoning_field`")] = (
+        UNKNOWN
+    )
+    reasoning_states: Annotated[
+        tuple[str, ...], Meta(description="kinds of opaque reasoning state it issues and takes")
+    ] = ()
     reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
     reasoning_trusted: Annotated[bool, Meta(description="its own reasoning state is valid")] = True
     item_ids: Annotated[
@@ -284,7 +292,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     thinking_as: Annotated[str, Meta(description="the fields that ask it to think, where a dialect has several")] = ""
     thinking_visible: Annotated[Stance, Meta(description="a setting for whether thoughts are shown")] = REFUSES
     thinking_summary: Annotated[Stance, Meta(description="a setting for the kind of summary of thoughts")] = REFUSES
-    odd_thinking_field: Annotated[Stance, Meta(description="a request to think in other fields than `thinking_as`")] = UNKNOWN
+    odd_thinking_field: Annotated[Stance, Meta(description="a request to think in other fields than `thinking_as`")] = (
+        UNKNOWN
+    )
     efforts: Annotated[tuple[str, ...], Meta(description="efforts it knows (empty: all)")] = ()
     budget_min: Annotated[int, Meta(description="least thinking budget")] = 0
     budget_below_limit: Annotated[bool, Meta(description="a thinking budget must be less than the token limit")] = False

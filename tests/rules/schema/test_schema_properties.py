@@ -212,9 +212,9 @@ def test_bombs_do_no_harm() -> None:
 
 
 def check_bomb(bomb: str, name: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     compiled = compile_schema(BOMBS[bomb], FORMS[name])
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert len(compiled.json) < 3_000_000
     assert len(compiled.notes) < 2000
     assert compile_schema(compiled.json, FORMS[name]).json is compiled.json
