@@ -1,6 +1,6 @@
 """JSON asked for as the answer's format, while no message says the word.
 
-Some providers refuse the setting unless a message mentions JSON, because a model that was not told may write white
+Some providers refuse the setting unless a message mentions JSON, because a model that does not know may write white
 space without end. A user turn that says so is appended (`texts.json_word`).
 
 Loses nothing; adds a turn.

@@ -1,4 +1,4 @@
-"""`anyOf` and `oneOf`, where a form reads them otherwise or not at all.
+"""`anyOf` and `oneOf`, where a form reads them in another way or not at all.
 
 A choice between objects becomes one object: all properties, and as required what every choice requires. Which fields
 go together stands in the description. A property that differs from choice to choice becomes a choice itself, or one
@@ -62,7 +62,7 @@ def _settled(node: Schema, place: Place) -> Schema:
 
 
 def _alone(node: Schema, place: Place) -> Schema:
-    """A union that bears no company: null becomes `nullable`, one choice is no choice, siblings go into each."""
+    """A union without siblings: null becomes `nullable`, a single choice stands for itself, siblings go into each."""
     options = [option for option in node["anyOf"] if isinstance(option, dict)]
     real = [option for option in options if not is_null(option)]
     if len(real) < len(options):

@@ -1,8 +1,8 @@
 """Any JSON Schema, made to fit a target's form.
 
-A schema is walked from the root down; at each node the steps run in order, then its subschemas have their turn. The
-walk is repeated until nothing is left to change, so a compiled schema compiles to itself. What nothing had to be done
-to comes back as the bytes it came in.
+A schema is walked from the root down: at each node the steps run in order, then its subschemas follow. The walk is
+repeated until nothing is left to change, so a compiled schema compiles to itself. A schema that needs no change comes
+back as the same bytes.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def inlined(node: Schema, place: Place) -> Schema:
 
 
 def _uncrowded(node: Schema, ref: str, place: Place) -> Schema:
-    """A reference that bears no company: written out with it, or bare where writing it out would not end."""
+    """A reference without siblings: written out together with them, or alone where writing it out would not end."""
     if not place.walk.references.is_recursive(ref):
         return opened(node, place)
     return place.changed({"$ref": ref}, "left out what stands beside $ref", "metadata")

@@ -18,7 +18,7 @@ MISS = object()
 
 
 def both(first: Schema, second: Schema, place: Place) -> Schema:
-    """One schema for two that both hold; where they only remark on the value, the first one is heard."""
+    """One schema for two that both hold; where both only annotate the value, the first one wins."""
     out = dict(first)
     for key, value in second.items():
         if key not in out:

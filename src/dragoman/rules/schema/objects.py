@@ -1,4 +1,4 @@
-"""Objects: which properties they have, how those are called, which are required, what strict mode adds."""
+"""Objects: their properties, the names of these, which are required, and what strict mode adds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def well_named(node: Schema, place: Place) -> Schema:
 
 
 def _fresh(name: str, pattern: str, place: Place) -> str:
-    """A name of the right form that nothing else in the schema bears, the same for the same name everywhere."""
+    """A name of the right form that nothing else in the schema has; the same for the same name everywhere."""
     walk = place.walk
     if name in walk.names:
         return walk.names[name]
