@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 TESTS ?= tests
 
-.PHONY: help test demo check format lint types docs laws answers fuzz e2e snapshots serve clean \
+.PHONY: help test demo check format lint types docs mutants laws answers fuzz e2e snapshots serve clean \
         bench bench-quick bench-adapt bench-stream soak guard
 
 help: ## Show this list
@@ -44,6 +44,12 @@ docs: $(VENV)/ready ## Write docs/reference from the code
 
 docs-check: $(VENV)/ready
 	$(BIN)/python docs/generate.py --check
+
+mutants: $(VENV)/ready ## Break every rule and every lesson: a test must fail; writes the page of mutants
+	$(BIN)/python tests/mutants.py
+
+mutants-check: $(VENV)/ready
+	$(BIN)/python tests/mutants.py --check
 
 laws: $(VENV)/ready ## The laws over the whole corpus and many generated conversations
 	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/laws tests/acceptance tests/dialects tests/emulators -n 2 \

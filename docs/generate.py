@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -29,6 +30,8 @@ from dragoman.rules import BY_NAME, GROUPS
 from dragoman.rules.rule import FAIL, KEEP, Rule
 
 FOLDER = Path(__file__).parent / "reference"
+ELSEWHERE = {"mutants.md"}
+"""Pages that another program writes: `make mutants` needs a minute for its own."""
 NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->"
 CONFIG = "`dragoman init` writes a commented example; `dragoman config check` names every mistake with its line."
 METHODS = {"medium": "media", "setting": "settings"}
@@ -48,7 +51,7 @@ def main(arguments: list[str]) -> int:
 
 def check(pages: dict[str, str]) -> int:
     """How many pages are stale, each named."""
-    there = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.md")}
+    there = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.md") if path.name not in ELSEWHERE}
     stale = sorted(name for name in {*pages, *there} if pages.get(name) != there.get(name))
     for name in stale:
         print(f"docs/reference/{name} is stale; run: python docs/generate.py", file=sys.stderr)
@@ -84,6 +87,7 @@ def index_page() -> str:
         ("config", "Configuration", "every key of `dragoman.yaml`"),
         ("script", "Script", "conversations as lines"),
         ("errors", "Errors", "everything that can be raised"),
+        ("mutants", "Mutants", "which test fails when a rule or a lesson is broken"),
     )
     listed = "\n".join(f"- [{title}]({name}.md): {about}" for name, title, about in pages)
     return page("Reference", "Generated from the code; `make check` fails where it is stale.", listed)
@@ -108,7 +112,7 @@ def rules_page() -> str:
 def _rule(rule: Rule) -> str:
     options = [f"`{option}`" for option in rule.options] + (["any text"] if rule.free else [])
     facts = [f"[`{name}`](facts.md)" for name in sorted(facts_read(rule))]
-    lines = [f"### {rule.name}", _with_example(rule.text)]
+    lines = [f"### {rule.name}", _with_examples(rule.text)]
     if options:
         lines.append(f"Options: {', '.join(options)}; {'off' if rule.optional else options[0]} unless chosen.")
     if facts:
@@ -116,13 +120,15 @@ def _rule(rule: Rule) -> str:
     return "\n\n".join(lines)
 
 
-def _with_example(text: str) -> str:
-    """The page of a rule, with its example as a block."""
-    before, becomes, after = text.partition("\nbecomes\n")
-    if not becomes:
-        return text
-    prose, _, opening = before.rpartition("\n\n")
-    return f"{prose}\n\n```text\n{inspect.cleandoc(opening)}\n```\n\nbecomes\n\n```text\n{inspect.cleandoc(after)}\n```"
+def _with_examples(text: str) -> str:
+    """The page of a rule, with its examples as blocks."""
+    fenced = re.sub(r"(?:^ {4}.*(?:\n|$))+", lambda found: _fenced(found[0]), text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", fenced).rstrip()
+
+
+def _fenced(lines: str) -> str:
+    content = textwrap.dedent(lines).strip("\n")
+    return f"\n```{'json' if content.startswith('{') else 'text'}\n{content}\n```\n\n"
 
 
 def facts_read(rule: Rule) -> set[str]:

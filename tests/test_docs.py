@@ -45,9 +45,8 @@ def test_a_stale_page_is_named(generate: ModuleType, pages: dict[str, str], caps
     assert "docs/reference/rules.md is stale" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", sorted(BY_NAME))
-def test_every_rule_has_its_page(name: str, pages: dict[str, str]) -> None:
-    assert f"### {name}\n" in pages["rules.md"]
+def test_every_rule_has_its_page(pages: dict[str, str]) -> None:
+    assert [name for name in BY_NAME if f"### {name}\n" not in pages["rules.md"]] == []
 
 
 def test_every_fact_is_in_the_catalogue(pages: dict[str, str]) -> None:
@@ -61,7 +60,7 @@ def test_rules_name_the_facts_that_they_read(pages: dict[str, str]) -> None:
     assert "[`call_id_length`]" in page
 
 
-def test_links_lead_somewhere(pages: dict[str, str]) -> None:
+def test_links_lead_somewhere(generate: ModuleType, pages: dict[str, str]) -> None:
     for text in pages.values():
         for name in re.findall(r"\]\((\w+\.md)", text):
-            assert name in pages
+            assert name in pages or (generate.FOLDER / name).exists()

@@ -35,7 +35,7 @@ def test_text_names_the_defect_the_words_and_the_cure(file: Path) -> None:
         f"{file} → {GEMINI}",
         "  error late-system at /messages/1",
         "    Please use a valid role: user, model.",
-        "    → made a user turn (loses authority)",
+        "    → turned into a user turn (loses authority)",
     ]
     assert done.stderr == "1 finding (1 error, 0 warnings) in 1 request\n"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import orjson
-import pytest
+from tests.offenders import offenders
 
 from dragoman.emulators.answer_script import Script
 from dragoman.emulators.catalogue import names, provider
@@ -36,9 +37,11 @@ def ask(core: EmulatorCore, stream: bool, **headers: str) -> PlannedResponse:
     return core.respond("POST", path, query, headers, orjson.dumps(body))
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", names())
-def test_every_turn_is_answered(name: str, stream: bool) -> None:
+def test_every_turn_is_answered() -> None:
+    assert not offenders(check_turns, product(names(), (False, True)))
+
+
+def check_turns(name: str, stream: bool) -> None:
     core = EmulatorCore(provider(name), Script(TURNS))
     for _ in TURNS:
         reply = ask(core, stream)
@@ -49,9 +52,11 @@ def test_every_turn_is_answered(name: str, stream: bool) -> None:
     assert core.script.left == 0
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", names())
-def test_every_fault_strikes(name: str, fault: str) -> None:
+def test_every_fault_strikes() -> None:
+    assert not offenders(check_fault, product(names(), FAULTS))
+
+
+def check_fault(name: str, fault: str) -> None:
     core = EmulatorCore(provider(name))
     reply = ask(core, True, **{"x-emulate-fault": fault})
     assert core.records[-1].verdict == "fault"
@@ -63,17 +68,22 @@ def test_every_fault_strikes(name: str, fault: str) -> None:
         assert bool(reply.error_frame) is (fault == "stream-error")
 
 
-@pytest.mark.parametrize("kind", FaultKind)
-@pytest.mark.parametrize("name", names())
-def test_every_kind_of_fault_has_words_even_before_a_request_is_whole(name: str, kind: FaultKind) -> None:
+def test_every_kind_of_fault_has_words_even_before_a_request_is_whole() -> None:
+    assert not offenders(check_words, product(names(), FaultKind))
+
+
+def check_words(name: str, kind: FaultKind) -> None:
     refused = provider(name).render_fault(kind, None)
     body: Any = refused.body
     assert 400 <= refused.status < 600
     assert len(str(body)) > 10
 
 
-@pytest.mark.parametrize("name", names())
-def test_lost_and_unreadable_requests(name: str) -> None:
+def test_lost_and_unreadable_requests() -> None:
+    assert not offenders(check_lost, product(names()))
+
+
+def check_lost(name: str) -> None:
     core = EmulatorCore(provider(name))
     assert core.respond("POST", "/no/such/path", {}, {}, b"{}").status == 404
     assert 400 <= core.respond("POST", core.provider.example[0], {}, {}, b"{").status < 500

@@ -1,7 +1,8 @@
-"""Refusals in the providers' own words, and the fact that each of them corrects."""
+"""Every lesson: a refusal in the provider's words, the fact that it corrects, and what is sent after that."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,191 +15,558 @@ from dragoman.profiles.profile import Layer, Profiles, Target, patched
 
 PROFILES = Profiles()
 CHAT = "openai-compatible-lenient/any-model"
+SKIP = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 TOOL_TYPE = "* GenerateContentRequest.tools[0].tool_type: required one_of 'tool_type' must have one initialized field"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
-PLAIN: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
-ANSWERED: dict[str, Any] = {
-    "tools": TOOLS,
-    "messages": [
-        {"role": "user", "content": "Hi"},
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+HELLO: dict[str, Any] = {"role": "assistant", "content": "Hello"}
+LATE: dict[str, Any] = {"role": "system", "content": "L"}
+PLAIN: dict[str, Any] = {"messages": [HI]}
+
+
+def called(identity: str = "c1", **more: Any) -> list[dict[str, Any]]:
+    """A turn of one call and its answer."""
+    call = {"id": identity, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": "x", "tool_calls": [call], **more},
+        {"role": "tool", "tool_call_id": identity, "content": "ok"},
+    ]
+
+
+ANSWERED: dict[str, Any] = {"tools": TOOLS, "messages": [HI, *called()]}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """`says`: sentences that teach the same. `facts`: what is corrected. `look`: what of the body shows it, `before`
+    the correction and `after`. `knows`: what else the target is known to be like."""
+
+    says: tuple[str, ...]
+    facts: dict[str, Any]
+    request: dict[str, Any]
+    look: Callable[[Any], Any]
+    before: Any
+    after: Any
+    target: str = CHAT
+    source: str = "openai-chat"
+    knows: dict[str, Any] = {}
+    lasting: bool = True
+    status: int = 400
+
+
+def turns(body: Any) -> list[tuple[str, Any]]:
+    return [(turn["role"], turn["content"]) for turn in body["messages"]]
+
+
+def roles(body: Any) -> list[str]:
+    return [turn["role"] for turn in body["messages"]]
+
+
+def names(body: Any) -> set[str]:
+    return set(body) - {"model", "messages", "tools", "max_tokens"}
+
+
+def fields(body: Any) -> set[str]:
+    return {name for turn in body["messages"] for name in turn}
+
+
+def claude(*content: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"max_tokens": 20000, "messages": [HI, {"role": "assistant", "content": list(content)}, HI], **more}
+
+
+def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": list(parts)}]}
+
+
+FUNCTION_CALL = {"functionCall": {"name": "f", "args": {}, "id": "c"}}
+THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVk"}
+
+CASES: dict[str, Case] = {
+    "tool-wrapper": Case(
+        (TOOL_TYPE, "tools[0]: tool_type is a oneof field that was not set"),
+        {"tool_wrapper": "function_declarations"},
+        {**PLAIN, "tools": TOOLS},
+        lambda body: sorted(body["tools"][0]),
+        ["function", "type"],
+        ["function_declarations"],
+    ),
+    "tools-dropped": Case(
+        (TOOL_TYPE,),
+        {"tools": "refuses"},
+        ANSWERED,
+        lambda body: "tools" in body,
+        True,
+        False,
+        target="gemini-compatible/gemini-3-pro",
+        knows={"tool_wrapper": "functionDeclarations"},
+        lasting=False,
+    ),
+    "missing-signature": Case(
+        ("Function call is missing a thought_signature in functionCall parts.", "missing a `thought_signature`"),
+        {"call_signature": "refuses", "signature_skip": SKIP},
+        gemini(FUNCTION_CALL),
+        lambda body: body["contents"][1]["parts"][0].get("thoughtSignature"),
+        None,
+        SKIP,
+        target="gemini/gemini-2.5-flash",
+        source="gemini",
+    ),
+    "signature-refused": Case(
+        (
+            "Unable to submit request because Thought signature is not valid",
+            "Corrupted thought signature.",
+            "Invalid thought signature",
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+            "The encrypted content for item rs_1 could not be verified.",
+            "messages.3: `thinking` blocks in the latest assistant message cannot be modified.",
+        ),
+        {"reasoning_trusted": False},
+        claude(THOUGHT, {"type": "text", "text": "Hello"}),
+        lambda body: [block["type"] for block in body["messages"][1]["content"]],
+        ["thinking", "text"],
+        ["text"],
+        target="anthropic/claude-opus-4-8",
+        source="anthropic",
+        lasting=False,
+    ),
+    "reasoning-demanded": Case(
+        (
+            "The reasoning_content in the thinking mode must be passed back to the API.",
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1",
+        ),
+        {"reasoning_required": "tool-turns", "reasoning_default": True, "reasoning_field": "reasoning_content"},
+        ANSWERED,
+        lambda body: body["messages"][1].get("reasoning_content"),
+        None,
+        " ",
+    ),
+    "system-opening": Case(
+        ("System message must be at the beginning.",),
+        {"system_place": "opening"},
+        {"messages": [HI, LATE]},
+        turns,
+        [("user", "Hi"), ("system", "L")],
+        [("user", "Hi"), ("user", "[System] L")],
+    ),
+    "system-placement": Case(
+        (
+            "Unexpected role 'system' after role 'assistant'",
+            "messages.1: role 'system' must precede an 'assistant' message or end the array",
+            "messages.2: role 'system' must follow a 'user' message",
+        ),
+        {"system_place": "opening"},
+        {"messages": [HI, HELLO, LATE]},
+        roles,
+        ["user", "assistant", "system"],
+        ["user", "assistant", "user"],
+    ),
+    "system-top-level": Case(
+        ("messages.1: role 'system' is not supported on this model",),
+        {"system_place": "top-level"},
+        {"max_tokens": 9, "messages": [HI, LATE]},
+        roles,
+        ["user", "system"],
+        ["user", "user"],
+        target="anthropic/claude-opus-4-8",
+        source="anthropic",
+    ),
+    "system-unknown": Case(
+        ("Please use a valid role: user, model",),
+        {"system_place": "opening"},
+        {"messages": [HI, LATE]},
+        roles,
+        ["user", "system"],
+        ["user", "user"],
+    ),
+    "system-refused": Case(
+        (
+            "System role not supported",
+            "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+            "Unexpected role 'system'",
+        ),
+        {"system_count": "none"},
+        {"messages": [LATE, HI]},
+        roles,
+        ["system", "user"],
+        ["user", "user"],
+    ),
+    "developer-refused": Case(
+        (
+            "messages[0].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`",
+            "messages: Unexpected role 'developer'",
+            "Unsupported value: 'messages[0].role' does not support 'developer' with this model.",
+            "Unexpected message role: developer",
+        ),
+        {"developer_role": "refuses"},
+        {"messages": [{"role": "developer", "content": "L"}, HI]},
+        roles,
+        ["developer", "user"],
+        ["system", "user"],
+    ),
+    "alternation-demanded": Case(
+        (
+            "After the optional system message, conversation roles must alternate user/assistant/user/assistant/...",
+            "The messages should alternate with assistant messages",
+            "Please ensure that multiturn requests alternate between user and model.",
+            "Unexpected role 'user' after role 'tool'",
+        ),
+        {"repeated_roles": "refuses", "user_after_tool": "refuses", "first_turn": "user"},
+        {"messages": [HI, HI]},
+        turns,
+        [("user", "Hi"), ("user", "Hi")],
+        [("user", "Hi\n\nHi")],
+    ),
+    "systems-break-alternation": Case(
+        ("conversation roles must alternate user/assistant/user/assistant/...",),
+        {"system_place": "opening"},
+        {"messages": [HI, LATE, HELLO]},
+        roles,
+        ["user", "system", "assistant"],
+        ["user", "assistant"],
+        knows={"repeated_roles": "refuses", "user_after_tool": "refuses", "first_turn": "user"},
+    ),
+    "first-turn-demanded": Case(
+        (
+            "Please ensure that function call turn comes immediately after a user turn or a function response.",
+            "messages: first message must use the `user` role",
+        ),
+        {"first_turn": "user"},
+        {"messages": called()},
+        roles,
+        ["assistant", "tool"],
+        ["user", "assistant", "tool"],
+    ),
+    "prefill-refused": Case(
+        (
+            "This model does not support assistant message prefill.",
+            "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
+            "Please ensure that the conversation will end with a user role.",
+            "The conversation must end with a user message.",
+        ),
+        {"last_turn": "user"},
+        {"messages": [HI, HELLO]},
+        roles,
+        ["user", "assistant"],
+        ["user", "assistant", "user"],
+    ),
+    "limit-name": Case(
+        ("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",),
+        {"limit_name": "max_completion_tokens"},
+        {**PLAIN, "max_tokens": 9},
+        lambda body: (body.get("max_tokens"), body.get("max_completion_tokens")),
+        (9, None),
+        (None, 9),
+    ),
+    "limit-refused": Case(
+        ("max_tokens must be less than or equal to 4096",),
+        {"settings": {"max_tokens": {"support": "refuses"}}},
+        {**PLAIN, "max_tokens": 9000},
+        lambda body: body.get("max_tokens"),
+        9000,
+        None,
+        lasting=False,
+        status=422,
+    ),
+    "call-id-form": Case(
+        ("Tool call id was turn1_0 but must be a-z, A-Z, 0-9, with a length of 9.",),
+        {"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": "refuses"},
+        {"messages": [HI, *called("turn1_0")]},
+        lambda body: len(body["messages"][2]["tool_call_id"]),
+        7,
+        9,
+    ),
+    "call-id-alphabet": Case(
+        ("messages.5.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",),
+        {"call_id_pattern": "[a-zA-Z0-9_-]+", "odd_call_id": "refuses"},
+        {"messages": [HI, *called("functions.f:0")]},
+        lambda body: "." in body["messages"][2]["tool_call_id"],
+        True,
+        False,
+    ),
+    "call-id-length": Case(
+        ("Invalid 'messages[10].tool_calls[0].id': string too long. Expected a string with maximum length 40.",),
+        {"call_id_pattern": ".{1,40}", "odd_call_id": "refuses"},
+        {"messages": [HI, *called("x" * 50)]},
+        lambda body: len(body["messages"][2]["tool_call_id"]),
+        50,
+        24,
+    ),
+    "empty-content": Case(
+        (
+            "messages: text content blocks must be non-empty",
+            "messages.1: all messages must have non-empty content except for the optional final assistant message",
+            "Unable to submit request because it has an empty text parameter.",
+            "Unable to submit request because it must include at least one parts field",
+            "messages must have at least one content element",
+        ),
+        {"empty_user": "refuses", "empty_assistant": "refuses", "empty_beside": "refuses", "blank_text": "refuses"},
+        {"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": " "}, HI]},
+        turns,
+        [("user", ""), ("assistant", " "), ("user", "Hi")],
+        [("user", "(empty)"), ("user", "Hi")],
+    ),
+    "schema-keyword": Case(
+        (
+            "Invalid JSON payload received. Unknown name \"const\" at 'tools[0].function_declarations[0].parameters'",
+            "Unknown name \"parametersJsonSchema\" at 'tools[0]': Cannot find field.",
+        ),
+        {"schema_form": "gemini-proto", "schema_as": "parameters"},
         {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+            "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object"}}]}],
         },
-        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
-    ],
+        lambda body: sorted(body["tools"][0]["functionDeclarations"][0]),
+        ["name", "parametersJsonSchema"],
+        ["name", "parameters"],
+        target="gemini/gemini-2.5-flash",
+        source="gemini",
+    ),
+    "forced-choice": Case(
+        (
+            "Thinking mode does not support this tool_choice",
+            "tool_choice forces tool use is not compatible with thinking",
+            "Thinking may not be enabled when tool_choice forces tool use.",
+        ),
+        {"forced_choice_thinking": "refuses"},
+        {**PLAIN, "tools": TOOLS, "tool_choice": "required", "reasoning_effort": "high"},
+        lambda body: body["tool_choice"],
+        "required",
+        "auto",
+    ),
+    "tools-with-effort": Case(
+        ("Function tools with reasoning_effort are not supported for this model in /v1/chat/completions.",),
+        {"tools_with_effort": "refuses"},
+        {**PLAIN, "tools": TOOLS, "reasoning_effort": "high"},
+        lambda body: body["reasoning_effort"],
+        "high",
+        "none",
+    ),
+    "thinking-refused": Case(
+        ('"gemma3" does not support thinking',),
+        {"thinking_form": "none"},
+        {**PLAIN, "reasoning_effort": "high"},
+        names,
+        {"reasoning_effort"},
+        set(),
+    ),
+    "thinking-by-budget": Case(
+        ("adaptive thinking is not supported on this model",),
+        {"thinking_form": "budget"},
+        claude({"type": "text", "text": "Hello"}, thinking={"type": "adaptive"}),
+        lambda body: body["thinking"]["type"],
+        "adaptive",
+        "enabled",
+        target="anthropic/claude-opus-4-8",
+        source="anthropic",
+    ),
+    "thinking-adaptive": Case(
+        ("thinking.type.enabled is not supported for this model. Use thinking.type.adaptive and output_config.effort",),
+        {"thinking_form": "adaptive"},
+        claude({"type": "text", "text": "Hello"}, thinking={"type": "enabled", "budget_tokens": 2000}),
+        lambda body: body["thinking"]["type"],
+        "enabled",
+        "adaptive",
+        target="anthropic/claude-sonnet-4-5",
+        source="anthropic",
+    ),
+    "efforts-known": Case(
+        ("This model does not support effort level 'xhigh'. Supported levels: high, low, max, medium.",),
+        {"efforts": ["low", "medium", "high", "max"]},
+        claude({"type": "text", "text": "Hello"}, thinking={"type": "adaptive"}, output_config={"effort": "xhigh"}),
+        lambda body: body["output_config"]["effort"],
+        "xhigh",
+        "high",
+        target="anthropic/claude-opus-4-8",
+        source="anthropic",
+    ),
+    "effort-unknown": Case(
+        (
+            "Unsupported value: 'minimal' is not supported with the 'o4-mini' model. "
+            "Supported values are: 'low', 'medium', and 'high'.",
+        ),
+        {"efforts": ["low", "medium", "high"]},
+        {**PLAIN, "reasoning_effort": "minimal"},
+        lambda body: body["reasoning_effort"],
+        "minimal",
+        "low",
+    ),
+    "tools-refused": Case(
+        ("registry.ollama.ai/library/x does not support tools",),
+        {"tools": "refuses"},
+        {**PLAIN, "tools": TOOLS},
+        lambda body: "tools" in body,
+        True,
+        False,
+    ),
+    "sampling-refused": Case(
+        (
+            "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) is supported.",
+            "`temperature` is deprecated for this model",
+            "temperature may only be set to 1 when thinking is enabled",
+        ),
+        {"settings": {"temperature": {"support": "refuses"}}},
+        {**PLAIN, "temperature": 0.5, "top_p": 0.5},
+        names,
+        {"temperature", "top_p"},
+        {"top_p"},
+    ),
+    "field-refused": Case(
+        (
+            "Unsupported parameter: 'stop' is not supported with this model.",
+            "Unknown parameter: 'stop'.",
+            "Unrecognized request argument supplied: stop",
+            'Invalid JSON payload received. Unknown name "stop": Cannot find field.',
+            "property 'stop' is unsupported",
+        ),
+        {"refused_settings": ["stop"], "settings": {"stop": {"support": "refuses"}}},
+        {**PLAIN, "stop": ["x"], "seed": 1},
+        names,
+        {"stop", "seed"},
+        {"seed"},
+    ),
+    "field-unexpected": Case(
+        ("Additional properties are not allowed ('frobnicate' was unexpected)",),
+        {"refused_settings": ["frobnicate"]},
+        {**PLAIN, "frobnicate": 1, "seed": 1},
+        names,
+        {"frobnicate", "seed"},
+        {"seed"},
+    ),
+    "extra-input": Case(
+        ("frobnicate: Extra inputs are not permitted",),
+        {"refused_settings": ["frobnicate"]},
+        {**PLAIN, "frobnicate": 1, "seed": 1},
+        names,
+        {"frobnicate", "seed"},
+        {"seed"},
+    ),
+    "extra-field": Case(
+        ("Extra inputs are not permitted, field: 'frobnicate', value: 1",),
+        {"refused_settings": ["frobnicate"]},
+        {**PLAIN, "frobnicate": 1, "seed": 1},
+        names,
+        {"frobnicate", "seed"},
+        {"seed"},
+    ),
 }
 
 
-def refused(says: str, target: Target, request: dict[str, Any] = PLAIN, status: int = 400) -> Learnt | None:
-    ask = read(request, source="openai-chat")
+def neutral(name: str, **knows: Any) -> Target:
+    """A target that has not heard of it yet."""
+    target = PROFILES.target(name)
+    if name == CHAT:
+        doubtful = {"unknown_fields": "unknown", "developer_role": "unknown", "system_place": "anywhere"}
+        target = patched(target, Layer("test", {**doubtful, "efforts": [], "reasoning_default": False}))
+    return patched(target, Layer("test", knows)) if knows else target
+
+
+def refused(
+    says: str, target: Target, request: dict[str, Any] = PLAIN, status: int = 400, source: str = "openai-chat"
+) -> Learnt | None:
+    ask = read(request, source=source)
     return learn(Failure(FailureKind.BAD_REQUEST, says, status), target.facts, ask.conversation)
 
 
-# the provider's sentence, the target, the lesson, what it corrects
-SAID: list[tuple[str, str, str, dict[str, Any]]] = [
-    (TOOL_TYPE, CHAT, "tool-wrapper", {"tool_wrapper": "function_declarations"}),
+def body(case: Case, target: Target) -> Any:
+    return msgspec.json.decode(compile_ask(read(case.request, source=case.source), target).body)
+
+
+def test_every_lesson_has_a_case() -> None:
+    names = [lesson.name for lesson in LESSONS]
+    assert len(names) == len(set(names))
+    assert list(CASES) == names
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_refusal_corrects_a_fact_and_the_next_body(name: str) -> None:
+    case = CASES[name]
+    target = neutral(case.target, **case.knows)
+    for says in case.says:
+        learnt = refused(says, target, case.request, case.status, case.source)
+        assert learnt == Learnt(name, case.facts, case.lasting), says
+    assert case.look(body(case, target)) == case.before
+    corrected = patched(target, Layer("lesson", case.facts))
+    assert case.look(body(case, corrected)) == case.after
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_refusal_teaches_each_thing_once(name: str) -> None:
+    case = CASES[name]
+    for says in case.says:
+        target = neutral(case.target, **case.knows)
+        seen: list[dict[str, Any]] = []
+        while (learnt := refused(says, target, case.request, case.status, case.source)) is not None:
+            assert learnt.facts not in seen
+            seen.append(learnt.facts)
+            target = patched(target, Layer("lesson", learnt.facts))
+        assert 1 <= len(seen) <= 3
+
+
+@pytest.mark.parametrize("status", [200, 401, 402, 403, 408, 413, 429, 503])
+def test_other_statuses_teach_nothing(status: int) -> None:
+    taught = {
+        name: says
+        for name, case in CASES.items()
+        for says in case.says
+        if refused(says, neutral(case.target, **case.knows), case.request, status, case.source) is not None
+    }
+    assert taught == {}
+
+
+INSIDE_MESSAGES = [
+    "Unknown parameter: 'messages[0].tool_calls'.",
+    "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property "
+    "'reasoning_content' is unsupported)]",
+    "Additional properties are not allowed ('reasoning' was unexpected) - 'messages.2'",
+    "Extra inputs are not permitted, field: 'messages[1].done', value: True",
+    "messages.0.bogus: Extra inputs are not permitted",
+]
+
+
+@pytest.mark.parametrize("says", INSIDE_MESSAGES)
+def test_a_field_inside_a_message_is_a_stray_one(says: str) -> None:
+    learnt = refused(says, neutral(CHAT))
+    assert learnt is not None
+    assert learnt.facts == {"unknown_fields": "refuses"}
+    target = patched(neutral(CHAT), Layer("lesson", learnt.facts))
+    ask = read({"messages": [{**HI, "mood": "calm"}]}, source="openai-chat")
+    assert fields(msgspec.json.decode(compile_ask(ask, neutral(CHAT)).body)) == {"role", "content", "mood"}
+    assert fields(msgspec.json.decode(compile_ask(ask, target).body)) == {"role", "content"}
+
+
+NAMED: list[tuple[str, dict[str, Any]]] = [
+    ("Unknown parameter: 'stream_options.include_usage'.", {"stream_usage": "refuses"}),
+    ("Unsupported parameter: 'reasoning_effort'", {"refused_settings": ["reasoning_effort"], "thinking_form": "none"}),
     (
-        "Unable to submit request because Thought signature is not valid",
-        "gemini/gemini-3-pro",
-        "signature-refused",
-        {"reasoning_trusted": False},
-    ),
-    ("Corrupted thought signature.", "gemini/gemini-3-pro", "signature-refused", {"reasoning_trusted": False}),
-    ("Please use a valid role: user, model", CHAT, "system-unknown", {"system_place": "opening"}),
-    ("System message must be at the beginning.", CHAT, "system-opening", {"system_place": "opening"}),
-    ("Unexpected role 'system' after role 'assistant'", CHAT, "system-placement", {"system_place": "opening"}),
-    (
-        "messages.1: role 'system' must precede an 'assistant' message or end the array",
-        CHAT,
-        "system-placement",
-        {"system_place": "opening"},
-    ),
-    ("System role not supported", CHAT, "system-refused", {"system_count": "none"}),
-    (
-        "Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, "
-        "expected one of `system`, `user`, `assistant`, `tool` at line 1 column 40",
-        CHAT,
-        "developer-refused",
-        {"developer_role": "refuses"},
-    ),
-    (
-        "After the optional system message, conversation roles must alternate user/assistant/user/assistant/...",
-        CHAT,
-        "alternation-demanded",
-        {"repeated_roles": "refuses", "user_after_tool": "refuses", "first_turn": "user"},
-    ),
-    (
-        "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
-        CHAT,
-        "prefill-refused",
-        {"last_turn": "user"},
-    ),
-    (
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-        CHAT,
-        "limit-name",
-        {"limit_name": "max_completion_tokens"},
-    ),
-    (
-        "Tool call id was turn1_0 but must be a-z, A-Z, 0-9, with a length of 9.",
-        CHAT,
-        "call-id-form",
-        {"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": "refuses"},
-    ),
-    (
-        "Invalid 'messages[10].tool_calls[0].id': string too long. Expected a string with maximum length 40...",
-        CHAT,
-        "call-id-length",
-        {"call_id_pattern": ".{1,40}", "odd_call_id": "refuses"},
-    ),
-    (
-        "The reasoning_content in the thinking mode must be passed back to the API.",
-        CHAT,
-        "reasoning-demanded",
-        {"reasoning_required": "tool-turns", "reasoning_default": True, "reasoning_field": "reasoning_content"},
-    ),
-    ("registry.ollama.ai/library/x does not support tools", CHAT, "tools-refused", {"tools": "refuses"}),
-    ('"gemma3" does not support thinking', CHAT, "thinking-refused", {"thinking_form": "none"}),
-    (
-        "adaptive thinking is not supported on this model",
-        "anthropic/claude-opus-4-8",
-        "thinking-by-budget",
-        {"thinking_form": "budget"},
-    ),
-    (
-        "thinking.type.enabled is not supported for this model. Use thinking.type.adaptive and output_config.effort",
-        "anthropic/claude-sonnet-4-5",
-        "thinking-adaptive",
-        {"thinking_form": "adaptive"},
+        "Unknown parameter: 'random_seed'",
+        {"refused_settings": ["random_seed"], "settings": {"seed": {"support": "refuses"}}},
     ),
     (
-        "This model does not support effort level 'xhigh'. Supported levels: high, low, max, medium.",
-        "anthropic/claude-opus-4-8",
-        "efforts-known",
-        {"efforts": ["low", "medium", "high", "max"]},
-    ),
-    (
-        "Unsupported value: 'minimal' is not supported with the 'o4-mini' model. "
-        "Supported values are: 'low', 'medium', and 'high'.",
-        CHAT,
-        "effort-unknown",
-        {"efforts": ["low", "medium", "high"]},
-    ),
-    (
-        "Unsupported value: 'temperature' does not support 0.5 with this model. "
-        "Only the default (1) value is supported.",
-        CHAT,
-        "sampling-refused",
-        {"settings": {"temperature": {"support": "refuses"}}},
-    ),
-    (
-        "temperature is deprecated for this model",
-        CHAT,
-        "sampling-refused",
-        {"settings": {"temperature": {"support": "refuses"}}},
-    ),
-    (
-        "Unsupported parameter: 'stop' is not supported with this model.",
-        CHAT,
-        "field-refused",
-        {"refused_settings": ["stop"], "settings": {"stop": {"support": "refuses"}}},
-    ),
-    ("Unrecognized request argument supplied: frobnicate", CHAT, "field-refused", {"refused_settings": ["frobnicate"]}),
-    ("frobnicate: Extra inputs are not permitted", CHAT, "extra-input", {"refused_settings": ["frobnicate"]}),
-    ("Unknown parameter: 'messages[0].tool_calls'.", CHAT, "field-refused", {"unknown_fields": "refuses"}),
-    (
-        "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property "
-        "'reasoning_content' is unsupported)]",
-        CHAT,
-        "field-refused",
-        {"unknown_fields": "refuses"},
-    ),
-    (
-        "Additional properties are not allowed ('reasoning' was unexpected) - 'messages.2'",
-        CHAT,
-        "field-unexpected",
-        {"unknown_fields": "refuses"},
-    ),
-    (
-        "Extra inputs are not permitted, field: 'messages[1].done', value: True",
-        CHAT,
-        "extra-field",
-        {"unknown_fields": "refuses"},
+        "maxOutputTokens: Extra inputs are not permitted",
+        {"refused_settings": ["maxOutputTokens"], "settings": {"max_tokens": {"support": "refuses"}}},
     ),
 ]
 
 
-@pytest.mark.parametrize(("says", "name", "lesson", "facts"), SAID, ids=[f"{row[2]}: {row[0][:40]}" for row in SAID])
-def test_a_refusal_corrects_a_fact(says: str, name: str, lesson: str, facts: dict[str, Any]) -> None:
-    target = neutral(name)
-    learnt = refused(says, target)
+@pytest.mark.parametrize(("says", "facts"), NAMED)
+def test_the_name_on_the_wire_finds_its_setting(says: str, facts: dict[str, Any]) -> None:
+    learnt = refused(says, neutral(CHAT))
     assert learnt is not None
-    assert (learnt.lesson, learnt.facts) == (lesson, facts)
-    corrected = patched(target, Layer("lesson", learnt.facts))
-    told = msgspec.json.decode(msgspec.json.encode(corrected.facts))
-    assert all(told[fact] == value for fact, value in facts.items() if fact != "settings")
+    assert learnt.facts == facts
 
 
-@pytest.mark.parametrize("says", [row[0] for row in SAID], ids=[row[0][:40] for row in SAID])
-def test_the_same_refusal_teaches_each_thing_once(says: str) -> None:
-    target = neutral(CHAT)
-    seen: list[dict[str, Any]] = []
-    while (learnt := refused(says, target)) is not None:
-        assert learnt.facts not in seen
-        seen.append(learnt.facts)
-        target = patched(target, Layer("lesson", learnt.facts))
-    assert len(seen) <= 3
+def test_a_second_refused_field_joins_the_first() -> None:
+    target = patched(neutral(CHAT), Layer("lesson", {"refused_settings": ["one"]}))
+    learnt = refused("Unknown parameter: 'two'.", target)
+    assert learnt is not None
+    assert learnt.facts == {"refused_settings": ["one", "two"]}
+    assert refused("Unknown parameter: 'one'.", target) is None
 
 
-def neutral(name: str) -> Target:
-    """A target that has not heard of it yet."""
-    target = PROFILES.target(name)
-    if name != CHAT:
-        return target
-    doubtful = {"unknown_fields": "unknown", "developer_role": "unknown", "system_place": "anywhere"}
-    return patched(target, Layer("test", {**doubtful, "efforts": [], "reasoning_default": False}))
+def test_a_system_message_that_may_stand_nowhere() -> None:
+    opening = patched(neutral(CHAT), Layer("lesson", {"system_place": "opening"}))
+    learnt = refused("Please use a valid role: user, model", opening)
+    assert learnt is not None
+    assert learnt.facts == {"system_count": "none"}
 
 
 def test_C22_a_422_about_max_tokens_is_a_lesson_for_this_request_alone() -> None:
@@ -246,8 +614,3 @@ UNTAUGHT = [
 @pytest.mark.parametrize("says", UNTAUGHT)
 def test_other_refusals_teach_nothing(says: str) -> None:
     assert refused(says, neutral(CHAT)) is None
-
-
-def test_names_are_told_apart() -> None:
-    names = [lesson.name for lesson in LESSONS]
-    assert len(names) == len(set(names))

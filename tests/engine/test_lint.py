@@ -116,7 +116,7 @@ def test_Q27_a_finding_has_all_that_a_reader_wants(profiles: Profiles) -> None:
             "system must come first",
             "authority",
             Severity.ERROR,
-            "made a user turn",
+            "turned into a user turn",
         )
     ]
 

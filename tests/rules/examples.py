@@ -22,9 +22,10 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.script import parse
+from dragoman.conversation.traits import LEFTOVERS
 from dragoman.engine.adapt import BUILTIN, choose, read
 from dragoman.engine.plan import context_for
-from dragoman.profiles.facts import Facts, Stance, SystemCount, SystemPlace, Turn
+from dragoman.profiles.facts import Facts, Medium, Stance, SystemCount, SystemPlace, ThinkingForm, Turn
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
@@ -111,4 +112,28 @@ def refusing(**stated: Any) -> Facts:
     turns = {"first_turn": Turn.USER, "last_turn": Turn.USER}
     return msgspec.convert(
         {"dialect": DEFAULT_DIALECT, "thinking_form": "effort", **stances, **places, **turns, **stated}, Facts
+    )
+
+
+def accepting(dialect: str) -> Facts:
+    """A target that takes whatever a client of its own dialect sends."""
+    plain = Facts()
+    stances = {name: Stance.ACCEPTS for name in Facts.__struct_fields__ if isinstance(getattr(plain, name), Stance)}
+    medium = Medium(
+        **dict.fromkeys(("inline", "url", "stored", "plain", "assistant", "system", "result"), Stance.ACCEPTS)
+    )
+    return Facts(
+        **stances,
+        dialect=dialect,
+        thinking_form=ThinkingForm.ANY if dialect == "anthropic" else ThinkingForm.OPEN,
+        media=dict.fromkeys(("image", "audio", "document", "video"), medium),
+        message_fields={"*": tuple(LEFTOVERS)},
+        reasoning_states=(
+            "signature",
+            "redacted_thinking",
+            "encrypted_content",
+            "thought_signature",
+            "reasoning_details",
+        ),
+        tool_wrappers=("function_declarations", "functionDeclarations", "function", "bare"),
     )

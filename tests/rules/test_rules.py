@@ -7,13 +7,15 @@ conversation which its rule changes has proven nothing, and fails.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
+from pathlib import Path
 
 import msgspec
 import pytest
-from tests.rules.examples import examples, refusing
+from tests.rules.examples import accepting, examples, refusing
 from tests.strategies import SHAPES, request
 from tests.targets import TARGETS
 
@@ -21,11 +23,12 @@ from dragoman.conversation.canonical import canonical
 from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
-from dragoman.conversation.traits import LEFTOVERS, observe
+from dragoman.conversation.traits import observe
 from dragoman.engine.adapt import BUILTIN, read
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Facts, Medium, Stance, ThinkingForm, settled
+from dragoman.profiles.facts import Facts, settled
 from dragoman.rules import BY_NAME, GROUPS, ORDER
+from dragoman.rules import __file__ as rules_package
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
@@ -155,30 +158,6 @@ def test_where_nothing_calls_for_it_it_changes_nothing(name: str) -> None:
             assert rule.repair(one.before, context).notes == ()
 
 
-def accepting(dialect: str) -> Facts:
-    """A target that takes whatever a client of its own dialect sends."""
-    plain = Facts()
-    stances = {name: Stance.ACCEPTS for name in Facts.__struct_fields__ if isinstance(getattr(plain, name), Stance)}
-    medium = Medium(
-        **dict.fromkeys(("inline", "url", "stored", "plain", "assistant", "system", "result"), Stance.ACCEPTS)
-    )
-    return Facts(
-        **stances,
-        dialect=dialect,
-        thinking_form=ThinkingForm.ANY if dialect == "anthropic" else ThinkingForm.OPEN,
-        media=dict.fromkeys(("image", "audio", "document", "video"), medium),
-        message_fields={"*": tuple(LEFTOVERS)},
-        reasoning_states=(
-            "signature",
-            "redacted_thinking",
-            "encrypted_content",
-            "thought_signature",
-            "reasoning_details",
-        ),
-        tool_wrappers=("function_declarations", "functionDeclarations", "function", "bare"),
-    )
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in FLATTENING])
 def test_no_call_is_parted_from_its_result(name: str) -> None:
     found = repaired(name)
@@ -207,5 +186,14 @@ def test_every_rule_is_named_after_its_file_and_has_a_page() -> None:
         assert "\n\n" in rule.text, rule.name
 
 
-def test_the_groups_run_in_the_order_of_the_design() -> None:
-    assert list(GROUPS) == ["clean", "pair", "reason", "place", "media", "shape", "name", "tools", "settings"]
+def test_the_groups_run_in_the_order_that_was_decided() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "decisions" / "order-of-rules.md").read_text("utf-8")
+    assert list(GROUPS) == page.split("\n\n")[1].split(" → ")
+    assert list(GROUPS) == re.findall(r"^- \*\*(\w+)\*\*:", page, re.MULTILINE)
+
+
+def test_every_file_of_a_rule_is_in_a_group_and_has_its_own_tests() -> None:
+    folder = Path(__file__).parent
+    rules = {path.stem for path in (Path(rules_package).parent).glob("*.py") if "\n@rule(" in path.read_text("utf-8")}
+    assert rules == {name.replace("-", "_") for name in NAMES}
+    assert [name for name in sorted(rules) if not (folder / f"test_{name}.py").exists()] == []

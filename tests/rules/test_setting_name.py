@@ -30,15 +30,15 @@ NAMES: list[tuple[Facts, dict[str, Any], dict[str, Any], str, str]] = [
         {"max_tokens": 9},
         {"max_completion_tokens": 9},
         "/max_tokens",
-        "called `max_tokens` `max_completion_tokens`",
+        "renamed `max_tokens` to `max_completion_tokens`",
     ),
-    (SEED, {"seed": 7}, {"random_seed": 7}, "/seed", "called `seed` `random_seed`"),
+    (SEED, {"seed": 7}, {"random_seed": 7}, "/seed", "renamed `seed` to `random_seed`"),
     (
         EFFORT,
         {"reasoning": {"effort": "low"}},
         {"reasoning_effort": "low"},
         "/reasoning",
-        "called `reasoning` `reasoning_effort`",
+        "renamed `reasoning` to `reasoning_effort`",
     ),
 ]
 

@@ -30,7 +30,7 @@ def test_the_nearest_value_in_range(name: str, value: int, near: int) -> None:
     done = run(setting_range, {"messages": [HI], name: value}, facts(settings={name: {"min": 2, "max": 4}}))
     assert done.json[name] == near
     assert done.changes == [(f"/{name}", "metadata", False)]
-    assert done.did == [f"brought {name} from {value} to {near}"]
+    assert done.did == [f"changed {name} from {value} to {near}"]
     assert done.conversation.messages is done.ask.conversation.messages
 
 

@@ -150,8 +150,8 @@ def test_an_effort_that_is_no_wish_to_think() -> None:
 
 def test_the_report_says_whether_it_was_left_out() -> None:
     said = Conversation(HI, settings=Settings(thinking=Thinking(effort=HIGH)))
-    assert run(thinking_form, said, facts(thinking_form="none")).did == ["left out the wish to think"]
-    assert run(thinking_form, said, facts(thinking_form="budget")).did == ["said how much to think in the target's way"]
+    assert run(thinking_form, said, facts(thinking_form="none")).did == ["left out the request to think"]
+    assert run(thinking_form, said, facts(thinking_form="budget")).did == ["asked for thinking in the target's form"]
 
 
 def test_a_conversation_that_says_nothing_of_it() -> None:

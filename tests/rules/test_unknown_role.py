@@ -14,7 +14,7 @@ def test_it_becomes_a_user_turn_where_it_stands() -> None:
     done = run(unknown_role, "user: Hi\nnarrator (bob): It rains.\nassistant: Oh.\nchorus: Doom!", REFUSES)
     assert done.script == "user: Hi\nuser (bob): It rains.\nassistant: Oh.\nuser: Doom!"
     assert done.changes == [("/messages/1", "authority", False), ("/messages/3", "authority", False)]
-    assert done.did == ["made the role `narrator` a user turn", "made the role `chorus` a user turn"]
+    assert done.did == ["turned the role `narrator` into a user turn", "turned the role `chorus` into a user turn"]
     assert done.conversation.messages[0] is done.ask.conversation.messages[0]
 
 

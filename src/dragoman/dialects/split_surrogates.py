@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
-from dragoman.wire.surrogates import REPLACEMENT, mark_surrogates
+from dragoman.wire.surrogates import REPLACEMENT, SurrogateJoiner, mark_surrogates
 
 _DELTAS: frozenset[type[Any]] = frozenset({TextDelta, ReasoningDelta, RefusalDelta, CallDelta})
 

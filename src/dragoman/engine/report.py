@@ -14,8 +14,9 @@ from dragoman.dialects.registry import dialect
 from dragoman.rules.rule import Rule
 
 UNREADABLE = "unreadable-text"
-USAGE = "stream-usage"
 """The entry for what had to be mended before the request could be read."""
+USAGE = "stream-usage"
+"""The entry for a stream that was asked for its usage on behalf of the ledger."""
 
 
 def told(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[Note]:

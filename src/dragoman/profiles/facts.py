@@ -76,7 +76,7 @@ class Need(StrEnum):
 
 
 class ThinkingForm(StrEnum):
-    """How a target is told to think."""
+    """How a request asks a target to think."""
 
     ANY = "any"
     NONE = "none"
@@ -91,8 +91,8 @@ class ThinkingForm(StrEnum):
 class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
 
-    `default` is its own default value, which may be said even where the setting is refused. `without` names another
-    setting that it may not stand beside. `whole`: no fractions, not even `40.0`.
+    `default` is its own default, which may be given even where the setting is refused. `without` names a setting that
+    may not be given too. `whole`: no fractions, not even `40.0`.
     """
 
     support: Stance = ACCEPTS
@@ -139,12 +139,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     # place
     system_place: Annotated[SystemPlace, Meta(description="where a system message may stand")] = SystemPlace.ANYWHERE
-    late_system: Annotated[Stance, Meta(description="heeds a system message that stands where it may")] = ACCEPTS
+    late_system: Annotated[Stance, Meta(description="follows a system message after the first turn")] = ACCEPTS
     system_count: Annotated[SystemCount, Meta(description="how many system messages may open")] = SystemCount.MANY
     system_parts: Annotated[Stance, Meta(description="a system message of several parts")] = ACCEPTS
     inline_system: Annotated[Stance, Meta(description="the opening system text among the messages")] = ACCEPTS
     developer_role: Annotated[Stance, Meta(description="the role `developer`")] = UNKNOWN
-    unknown_role: Annotated[Stance, Meta(description="a role of the client's own making")] = REFUSES
+    unknown_role: Annotated[Stance, Meta(description="a role that is not in its list")] = REFUSES
 
     # shape
     first_turn: Annotated[Turn, Meta(description="whose turn the first one must be")] = Turn.ANY
@@ -165,13 +165,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     no_user_parts: Annotated[Stance, Meta(description="a user's turn without content")] = UNKNOWN
     trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
-    refused_blocks: Annotated[tuple[str, ...], Meta(description="kinds of them that it does not take")] = ()
+    refused_blocks: Annotated[
+        tuple[str, ...], Meta(description="kinds of its dialect's further parts that it refuses")
+    ] = ()
     refusal_part: Annotated[Stance, Meta(description="a refusal apart from text")] = ACCEPTS
     citation_part: Annotated[Stance, Meta(description="citations sent back")] = ACCEPTS
     media: Annotated[
         Mapping[str, Medium], Meta(description="image, audio, document, video: as bytes, by URL, in which turns")
     ] = {}
-    media_detail: Annotated[Stance, Meta(description="how closely an image is to be looked at")] = REFUSES
+    media_detail: Annotated[Stance, Meta(description="the level of detail of an image")] = REFUSES
     block_kinds: Annotated[tuple[str, ...], Meta(description="kinds of its dialect's further parts (globs)")] = ("*",)
     media_forms: Annotated[
         tuple[str, ...], Meta(description="further shapes of media: document_url, bare (a URL as text), untitled")
@@ -186,7 +188,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = {}
     part_fields: Annotated[Stance, Meta(description="fields of a part that its type does not have")] = ACCEPTS
     empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls")] = ACCEPTS
-    prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn to be continued")] = UNKNOWN
+    prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (
+        UNKNOWN
+    )
     message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
     known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
@@ -196,7 +200,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     vendor_settings: Annotated[
         tuple[str, ...], Meta(description="top-level fields that single vendors of the dialect added to it")
     ] = ()
-    foreign_settings: Annotated[Stance, Meta(description="those of other vendors")] = ACCEPTS
+    foreign_settings: Annotated[Stance, Meta(description="fields that other vendors added to the dialect")] = ACCEPTS
     null_settings: Annotated[Stance, Meta(description="null for an optional top-level key")] = ACCEPTS
 
     # calls and results
@@ -223,18 +227,22 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     flat_tools: Annotated[bool, Meta(description="calls and results only as text (some Gemini proxies)")] = False
 
     # reasoning
-    reasoning_text: Annotated[Stance, Meta(description="thinking without a proof of its origin, sent back")] = UNKNOWN
-    reasoning_field: Annotated[str, Meta(description="the field for it, where a dialect has several")] = ""
-    odd_reasoning_field: Annotated[Stance, Meta(description="thinking in another field than that")] = UNKNOWN
-    reasoning_states: Annotated[tuple[str, ...], Meta(description="kinds of opaque state it issues and takes")] = ()
+    reasoning_text: Annotated[Stance, Meta(description="thinking sent back without a signature")] = UNKNOWN
+    reasoning_field: Annotated[str, Meta(description="the field for thinking, where a dialect has several")] = ""
+    odd_reasoning_field: Annotated[Stance, Meta(description="thinking in another field than `reasoning_field`")] = (
+        UNKNOWN
+    )
+    reasoning_states: Annotated[
+        tuple[str, ...], Meta(description="kinds of opaque reasoning state it issues and takes")
+    ] = ()
     reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
-    reasoning_trusted: Annotated[bool, Meta(description="its own state is believed to be valid")] = True
+    reasoning_trusted: Annotated[bool, Meta(description="its own reasoning state is valid")] = True
     item_ids: Annotated[
         Mapping[str, str], Meta(description="how the ids of items begin: reasoning, call, message")
     ] = {}
-    empty_thinking: Annotated[Stance, Meta(description="a proof of thinking without its words")] = ACCEPTS
+    empty_thinking: Annotated[Stance, Meta(description="signed thinking without its text")] = ACCEPTS
     reasoning_required: Annotated[Need, Meta(description="when thinking must come back")] = Need.NEVER
-    reasoning_default: Annotated[bool, Meta(description="it thinks unless told not to")] = False
+    reasoning_default: Annotated[bool, Meta(description="it thinks unless the request turns it off")] = False
     reasoning_filler: Annotated[str, Meta(description="text that stands in for thinking that must come back")] = " "
     call_signature: Annotated[Stance, Meta(description="a call of the current turn without a signature")] = ACCEPTS
     past_signature: Annotated[Stance, Meta(description="a call of an earlier turn without a signature")] = UNKNOWN
@@ -247,7 +255,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...], Meta(description="shapes to try one after the other where a tool's shape is refused")
     ] = ()
     tools_last_resort: Annotated[
-        bool, Meta(description="as the last resort on a tool's answer, ask again without tools")
+        bool, Meta(description="as a last resort after a tool's answer, ask again without tools")
     ] = False
     tool_wrappers: Annotated[tuple[str, ...], Meta(description="further shapes that it takes")] = ()
     schema_form: Annotated[str, Meta(description="the schema dialect of tool arguments")] = "json-schema"
@@ -269,7 +277,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seed_name: Annotated[str, Meta(description="name of the seed, where a dialect has several")] = ""
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
-    json_word: Annotated[Stance, Meta(description="JSON asked for where no message says the word")] = ACCEPTS
+    json_word: Annotated[Stance, Meta(description="JSON asked for while no message says the word")] = ACCEPTS
     tool_choices: Annotated[tuple[str, ...], Meta(description="auto, none, required, named, allowed")] = (
         "auto",
         "none",
@@ -280,11 +288,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     odd_choice: Annotated[Stance, Meta(description="a tool choice in another vendor's words (`any`)")] = UNKNOWN
     choice_without_tools: Annotated[Stance, Meta(description="a tool choice where no tools are declared")] = UNKNOWN
     forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
-    thinking_form: Annotated[ThinkingForm, Meta(description="how it is told to think")] = ThinkingForm.ANY
-    thinking_as: Annotated[str, Meta(description="the fields for it, where a dialect has several")] = ""
-    thinking_visible: Annotated[Stance, Meta(description="whether thoughts are to be shown")] = REFUSES
-    thinking_summary: Annotated[Stance, Meta(description="the kind of summary of thoughts that is wanted")] = REFUSES
-    odd_thinking_field: Annotated[Stance, Meta(description="the wish to think in other fields than those")] = UNKNOWN
+    thinking_form: Annotated[ThinkingForm, Meta(description="how a request asks it to think")] = ThinkingForm.ANY
+    thinking_as: Annotated[str, Meta(description="the fields that ask it to think, where a dialect has several")] = ""
+    thinking_visible: Annotated[Stance, Meta(description="a setting for whether thoughts are shown")] = REFUSES
+    thinking_summary: Annotated[Stance, Meta(description="a setting for the kind of summary of thoughts")] = REFUSES
+    odd_thinking_field: Annotated[Stance, Meta(description="a request to think in other fields than `thinking_as`")] = (
+        UNKNOWN
+    )
     efforts: Annotated[tuple[str, ...], Meta(description="efforts it knows (empty: all)")] = ()
     budget_min: Annotated[int, Meta(description="least thinking budget")] = 0
     budget_below_limit: Annotated[bool, Meta(description="a thinking budget must be less than the token limit")] = False

@@ -175,7 +175,7 @@ class Profiles:
         return [*self._lineage(self._parent(profile), (*seen, profile.like)), profile]
 
     def _parent(self, profile: Profile) -> Profile:
-        """The profile that this one is like. A correction of a built-in one bears its name."""
+        """The profile that this one is like. A correction of a built-in one has its name."""
         if profile.like in self._extra and profile.like != profile.name:
             return self._extra[profile.like]
         if profile.like in builtin_names():

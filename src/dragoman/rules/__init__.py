@@ -1,7 +1,4 @@
-"""The rules, one repair per file, in the order in which they run.
-
-clean → pair → reason → place → shape → media → name → tools → settings
-"""
+"""The rules, one repair per file, in the order in which they run. Why this order: docs/decisions/order-of-rules.md."""
 
 from __future__ import annotations
 
@@ -71,6 +68,7 @@ from dragoman.rules.user_after_tool import user_after_tool
 from dragoman.rules.volatile_ids import volatile_ids
 
 GROUPS: dict[str, tuple[Rule, ...]] = {
+    # What no provider wants goes first, so that no other rule meets it.
     "clean": (
         null_field,
         stray_field,
@@ -85,10 +83,15 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         empty_content,
         null_content,
     ),
+    # Calls and results come together before anything moves, and stay together from here on.
     "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
+    # Thinking belongs to its turn, so it is settled before turns move.
     "reason": (item_id_form, foreign_reasoning, refused_reasoning, missing_signature),
+    # System messages go to where they may stand. Some become user turns, which `shape` may have to merge.
     "place": (inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
+    # Media of a result may need a user turn after it, so it comes before `shape` too.
     "media": (remote_media, refused_part, media_form, error_mark, flat_tools, blank_remainder),
+    # Every turn is there: add what is missing at the ends, merge what may not stand side by side.
     "shape": (
         no_user_turn,
         leading_assistant,
@@ -100,10 +103,13 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         many_thoughts,
         trailing_space,
         list_content,
-        missing_reasoning,  # when all turns stand where they will: a system message between two of them may be gone
+        missing_reasoning,  # last, because it looks at which turns stand next to each other
     ),
+    # Nothing adds a call or a message any more: names and ids get their form.
     "name": (refused_name, call_id_form, tool_name_form),
+    # Tools come after names, because a tool that was called may have to be declared.
     "tools": (refused_tools, native_tool, tool_wrapper, undeclared_tools, schema_keyword, many_strict, empty_tools),
+    # Settings come last, because some depend on what is left: a tool choice needs tools.
     "settings": (
         thinking_form,
         tool_choice_form,

@@ -68,7 +68,7 @@ def _ids(conversation: Conversation) -> dict[str, None]:
 
 
 def _made(identity: str, used: set[str], facts: Facts) -> str:
-    """Rehashed until it is nobody else's."""
+    """A new id, hashed again until no other call has it."""
     made = base62(identity, facts.call_id_length)
     while made in used:
         made = base62(made + identity, facts.call_id_length)

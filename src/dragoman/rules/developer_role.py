@@ -37,4 +37,4 @@ def developer_role(conversation: Conversation, context: Context) -> Rewrite:
 def _system(message: Message) -> Edit | None:
     if message.role is not Role.DEVELOPER:
         return None
-    return edit(message.but(role=Role.SYSTEM), "made a system message")
+    return edit(message.but(role=Role.SYSTEM), "turned into a system message")

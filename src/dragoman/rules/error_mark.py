@@ -36,10 +36,10 @@ TAG = "[error] "
     loses=Loss.METADATA,
 )
 def error_mark(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_parts(conversation, _said)
+    return rewrite_parts(conversation, _in_words)
 
 
-def _said(message: Message, part: Part) -> Swap | None:
+def _in_words(message: Message, part: Part) -> Swap | None:
     if type(part) is not Result or not part.is_error:
         return None
-    return Swap((but(part, is_error=False, parts=tagged(part.parts, TAG)),), "said in words that it is an error")
+    return Swap((but(part, is_error=False, parts=tagged(part.parts, TAG)),), "put the error mark into words")

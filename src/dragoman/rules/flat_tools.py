@@ -43,14 +43,14 @@ def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
 
 def _flat(message: Message, names: dict[str, str], notes: list[Note]) -> list[Message]:
     if message.role is Role.TOOL:
-        return [_told(message, names, notes)]
+        return [_results_as_text(message, names, notes)]
     if message.role is Role.USER or _is_flat(message):
         return [message]
     texts: list[bytes] = []
     for part in message.parts:
         texts += _words(message, part, notes)
     if message.listed and not any(type(part) is Call for part in message.parts):
-        notes.append(Note("made its parts one text", message, loses=Loss.METADATA, before=message))
+        notes.append(Note("joined its parts into one text", message, loses=Loss.METADATA, before=message))
     if not texts:
         return []
     return [message.but(parts=(Text(joined("\n", texts)),), listed=False, hint=None)]
@@ -65,7 +65,7 @@ def _words(message: Message, part: Part, notes: list[Note]) -> list[bytes]:
     if type(part) is Text:
         return [part.literal]
     if type(part) is Call:
-        notes.append(Note("told a call as text", message, part, loses=Loss.METADATA, before=part))
+        notes.append(Note("wrote a call as text", message, part, loses=Loss.METADATA, before=part))
         return [call_text(part).literal]
     loses = Loss.METADATA if type(part) is Reasoning or message.role in SYSTEM_ROLES else Loss.CONTENT
     notes.append(
@@ -74,10 +74,10 @@ def _words(message: Message, part: Part, notes: list[Note]) -> list[bytes]:
     return []
 
 
-def _told(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
+def _results_as_text(message: Message, names: dict[str, str], notes: list[Note]) -> Message:
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Result):
             parts += result_text(part, names.get(part.call_id))
-            notes.append(Note("told a result as text", message, part, loses=Loss.METADATA, before=part))
+            notes.append(Note("wrote a result as text", message, part, loses=Loss.METADATA, before=part))
     return Message(Role.USER, tuple(parts), message.at, message.span, listed=len(parts) > 1)

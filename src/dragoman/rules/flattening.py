@@ -1,4 +1,4 @@
-"""Calls and results told as text, for where they cannot stand as what they are."""
+"""Calls and results as text, for targets that do not take them as what they are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def call_text(call: Call) -> Text:
 
 
 def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> Rewrite:
-    """Some results become user turns where they stand; the others of their turn keep their place before them."""
+    """Some results become a user turn where they stand. The others of their turn keep their place before it."""
     if not chosen:
         return Rewrite(conversation)
     messages: list[Message] = []
@@ -47,11 +47,11 @@ def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> 
         rest = tuple(part for index, part in enumerate(message.parts) if index not in picked)
         if rest:
             messages.append(message.but(parts=rest))
-        told: list[Part] = []
+        texts: list[Part] = []
         for index in picked:
             result = message.parts[index]
             assert isinstance(result, Result)
-            told += result_text(result)
-            notes.append(Note(did, message, result, before=result, after=tuple(told)))
-        messages.append(Message(Role.USER, tuple(told), message.at, message.span, listed=len(told) > 1))
+            texts += result_text(result)
+            notes.append(Note(did, message, result, before=result, after=tuple(texts)))
+        messages.append(Message(Role.USER, tuple(texts), message.at, message.span, listed=len(texts) > 1))
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))

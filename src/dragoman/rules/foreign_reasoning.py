@@ -65,5 +65,5 @@ def _unproven(part: Reasoning, context: Context) -> Swap:
             kept = but(part, state=None, redacted=False, field=facts.reasoning_field)
             return Swap((kept,), "took the signature off thinking that another model made")
         if context.choice("foreign-reasoning") == "text":
-            return Swap((thinking_text(part.text),), "made another model's thinking text")
+            return Swap((thinking_text(part.text),), "turned another model's thinking into text")
     return Swap((), "left out thinking that another model made")

@@ -1,6 +1,6 @@
 """JSON asked for as the answer's format, while no message says the word.
 
-Some providers refuse the setting unless a message mentions JSON, because a model that was not told may write white
+Some providers refuse the setting unless a message mentions JSON, because a model that does not know may write white
 space without end. A user turn that says so is appended (`texts.json_word`).
 
 Loses nothing; adds a turn.
@@ -41,7 +41,7 @@ def json_word(conversation: Conversation, context: Context) -> Rewrite:
     form = conversation.settings.response_format
     if form is None or form.kind is not FormatKind.JSON:
         return Rewrite(conversation)
-    if any(_WORD in said.lower() for message in conversation.messages for said in _said(message.parts)):
+    if any(_WORD in text.lower() for message in conversation.messages for text in _texts(message.parts)):
         return Rewrite(conversation)
     last = conversation.messages[-1] if conversation.messages else None
     turn = Message(Role.USER, (Text(quote(context.text("json_word"))),))
@@ -49,11 +49,11 @@ def json_word(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))
 
 
-def _said(parts: Iterable[Part]) -> Iterator[bytes]:
+def _texts(parts: Iterable[Part]) -> Iterator[bytes]:
     for part in parts:
         if type(part) is Text:
             yield part.literal
         elif type(part) is Call:
             yield part.name.encode() + part.arguments
         elif type(part) is Result:
-            yield from _said(part.parts)
+            yield from _texts(part.parts)

@@ -36,7 +36,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_indexed
 from dragoman.rules.rule import rule
 
-DID = "made a user turn"
+DID = "turned into a user turn"
 
 
 @rule(
@@ -73,7 +73,7 @@ def tagged(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
 
 
 def _refused(messages: tuple[Message, ...], opening: int, facts: Facts) -> set[int]:
-    """The late system messages that may not stay where they are. A run of them stands or falls as one."""
+    """The late system messages that may not stay where they are. A run of them stays or goes as one."""
     refused: set[int] = set()
     index = opening
     while index < len(messages):
@@ -98,11 +98,11 @@ def _may_stay(messages: tuple[Message, ...], start: int, end: int, facts: Facts)
     if place is not SystemPlace.BEFORE_ANSWER:
         return False
     after = messages[end].role if end < len(messages) else Role.ASSISTANT
-    return _after_words(messages[start - 1]) and after is Role.ASSISTANT
+    return _opens_answer(messages[start - 1]) and after is Role.ASSISTANT
 
 
-def _after_words(message: Message) -> bool:
-    """The user's turn, or one of the model's that ends with what a tool of the provider's own answered."""
+def _opens_answer(message: Message) -> bool:
+    """Is it a turn of the user, or one of the model that ends with a result of the provider's own tool?"""
     if message.role is Role.ASSISTANT:
         return bool(message.parts) and type(message.parts[-1]) is Opaque
     return True
@@ -111,7 +111,7 @@ def _after_words(message: Message) -> bool:
 def _hoisted(conversation: Conversation, refused: set[int]) -> Rewrite:
     messages = conversation.messages
     opening = conversation.opening
-    # New values: what has moved is no longer to be written from the source text of its old place.
+    # New values, because a message that has moved is not written from the source text of its old place.
     moved = [messages[index].but(inline=False) for index in sorted(refused)]
     rest = [message for index, message in enumerate(messages[opening:], opening) if index not in refused]
     notes = tuple(

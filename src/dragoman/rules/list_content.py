@@ -40,13 +40,15 @@ def _as_string(message: Message) -> Edit | None:
         parts = tuple([_result(part) for part in message.parts])
         same = all(one is other for one, other in zip(parts, message.parts, strict=True))
         return None if same else edit(message.but(parts=parts), "wrote a list of texts as a string")
-    said = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
-    if not plain_text(said) or (len(said) < 2 and not (said and message.listed)):
+    content = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
+    if not plain_text(content) or (len(content) < 2 and not (content and message.listed)):
         return None
     kept = [part for part in message.parts if isinstance(part, (Call, Reasoning))]
     thoughts = [part for part in kept if isinstance(part, Reasoning)]
     calls = [part for part in kept if isinstance(part, Call)]
-    return edit(message.but(parts=(*thoughts, _one(said), *calls), listed=False), "wrote a list of texts as a string")
+    return edit(
+        message.but(parts=(*thoughts, _one(content), *calls), listed=False), "wrote a list of texts as a string"
+    )
 
 
 def _one(parts: list[Part]) -> Text:

@@ -51,7 +51,7 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _current_turn(messages: tuple[Message, ...]) -> int:
-    """The index after the last turn of the user's own words."""
+    """The index after the last user turn."""
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].role is USER:
             return at + 1

@@ -31,8 +31,9 @@ def fresh_id(original: str, occurrence: int, facts: Facts) -> str:
 
 
 COMMON_IDS = frozenset({"[a-zA-Z0-9_-]+", ".{1,40}", ".{1,64}", "[a-zA-Z0-9_.:-]{1,64}"})
+"""Forms that take every id of the form `traits.COMMON_ID`; a test proves it."""
 COMMON_NAMES = frozenset({"[a-zA-Z0-9_-]+", "[a-zA-Z_][a-zA-Z0-9_.:-]*"})
-"""Forms that hold every common id or name (`traits.COMMON_ID`, `COMMON_NAME`); a test proves it."""
+"""Forms that take every name of the form `traits.COMMON_NAME`; a test proves it."""
 
 
 def takes_common_ids(pattern: str) -> bool:

@@ -65,7 +65,7 @@ def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part
 
 
 def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = False) -> Extras | None:
-    """The fields without the empty ones that may not stay: the same object if all may. `inside`: of a content part."""
+    """The fields without the empty ones that may not stay. The same object if all may. `inside`: of a content part."""
     if extras is None:
         return None
     allowed: set[str] = set()

@@ -21,7 +21,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import results_to_text
-from dragoman.rules.refused_setting import leans_on_state
+from dragoman.rules.refused_setting import relies_on_stored_state
 from dragoman.rules.rule import rule
 
 
@@ -32,7 +32,7 @@ from dragoman.rules.rule import rule
     loses=Loss.METADATA,
 )
 def orphan_result(conversation: Conversation, context: Context) -> Rewrite:
-    if leans_on_state(conversation):
+    if relies_on_stored_state(conversation):
         return Rewrite(conversation)
     orphans = frozenset(pair(conversation.messages).orphans)
-    return results_to_text(conversation, orphans, "made a result without its call the user's words")
+    return results_to_text(conversation, orphans, "turned a result without its call into a user turn")

@@ -1,4 +1,4 @@
-"""Whose reasoning state it is, and where it may go."""
+"""Where opaque reasoning state may go: back to the provider and model that issued it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dragoman.conversation.parts import Opaque
 from dragoman.profiles.facts import Facts, Scope
 
 _EMPTY = b'""'
-"""What stands where nobody signed: a dialect may demand the field, no issuer takes it for its own."""
+"""An empty signature: a dialect may demand the field, and no issuer accepts it as its own."""
 
 
 def fits(state: Opaque, facts: Facts) -> bool:
-    """May this state be sent to the target? What says nothing of its maker was issued by its dialect's own provider."""
+    """May this state be sent to the target? State that does not name its maker counts as its dialect's own."""
     if state.kind not in facts.reasoning_states or not facts.reasoning_trusted or state.json == _EMPTY:
         return False
     origin = state.origin

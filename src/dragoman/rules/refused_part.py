@@ -61,7 +61,7 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
             case Media():
                 return _media(message, part, facts)
             case Refusal() if facts.refusal_part is REFUSES:
-                return Swap((Text(part.literal),), "made a refusal text", Loss.METADATA)
+                return Swap((Text(part.literal),), "turned a refusal into text", Loss.METADATA)
             case Citation() if facts.citation_part is REFUSES or part.origin.dialect != facts.dialect:
                 return Swap((), "left out a citation", Loss.METADATA)
             case Opaque() if part.origin.dialect != facts.dialect:
@@ -83,10 +83,10 @@ def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
     if not _refused(message.role, part, medium, facts):
         if part.detail is None or facts.media_detail is not REFUSES:
             return None
-        return Swap((but(part, detail=None),), "left out how closely to look at it", Loss.METADATA)
+        return Swap((but(part, detail=None),), "left out the level of detail", Loss.METADATA)
     if isinstance(part.source, Plain):
         head = f"[document: {part.title}]\n" if part.title else ""
-        return Swap((Text(prefixed(head, part.source.literal)),), "made a document text", Loss.NOTHING)
+        return Swap((Text(prefixed(head, part.source.literal)),), "turned a document into text", Loss.NOTHING)
     return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
 
 

@@ -33,5 +33,5 @@ def refused_prefill(conversation: Conversation, context: Context) -> Rewrite:
     if not last.prefill:
         return Rewrite(conversation)
     plain = last.but(prefill=False)
-    note = Note("took off the mark that it is to be continued", last, before=last, after=plain)
+    note = Note("took off the mark that asks to continue it", last, before=last, after=plain)
     return Rewrite(conversation.but(messages=(*conversation.messages[:-1], plain)), (note,))

@@ -66,5 +66,5 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
 
 def _refused(part: Reasoning, context: Context) -> Swap:
     if context.choice("refused-reasoning") == "text" and part.text is not None and not part.text.blank:
-        return Swap((thinking_text(part.text),), "made thinking text")
+        return Swap((thinking_text(part.text),), "turned thinking into text")
     return Swap((), "left out thinking that the target does not take back")

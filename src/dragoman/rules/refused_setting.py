@@ -35,11 +35,11 @@ STATEFUL = {
     "cachedContent": "send the cached content itself",
     "cached_content": "send the cached content itself",
 }
-"""Fields that stand for a part of the conversation which only their provider holds."""
+"""Fields that stand for a part of the conversation which only their provider stores, with what to send instead."""
 
 
-def leans_on_state(conversation: Conversation) -> bool:
-    """Is a part of the conversation held by its provider alone?"""
+def relies_on_stored_state(conversation: Conversation) -> bool:
+    """Does a part of the conversation exist only at its provider?"""
     return conversation.extras is not None and not STATEFUL.keys().isdisjoint(conversation.extras.fields)
 
 
@@ -99,7 +99,7 @@ def _refused(fact: Setting, value: Any, thinking: bool) -> bool:
 
 
 def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool:
-    """Does the other one stand there, of two that may not stand together?"""
+    """Is the other setting given too, of two that may not stand together?"""
     other = fact.without
     return bool(other) and changes.get(other, getattr(settings, other)) != getattr(_EMPTY, other)
 

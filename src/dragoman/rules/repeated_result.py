@@ -36,4 +36,4 @@ from dragoman.rules.rule import rule
 )
 def repeated_result(conversation: Conversation, context: Context) -> Rewrite:
     repeats = frozenset(pair(conversation.messages).repeats)
-    return results_to_text(conversation, repeats, "made a second result of one call the user's words")
+    return results_to_text(conversation, repeats, "turned a second result of one call into a user turn")

@@ -71,7 +71,7 @@ def _close(run: list[Message], messages: list[Message], notes: list[Note], flat:
 
 
 def merged(run: list[Message], flat: bool = False) -> Message:
-    """One turn of several. A name that not all of them bear goes. `flat`: the target takes no list of texts."""
+    """One turn of several. A name that not all of them have goes. `flat`: the target takes no list of texts."""
     first = run[0]
     if any(message.name != first.name for message in run):
         first = first.but(name=None)
@@ -82,9 +82,9 @@ def merged(run: list[Message], flat: bool = False) -> Message:
         return first.but(
             parts=(Text(joined("\n\n", [part.literal for part in parts if type(part) is Text])),), listed=False
         )
-    said = [[part for part in message.parts if type(part) not in _ASIDE] for message in run]
-    if flat and any(said) and all(plain_text(texts) for texts in said):
-        words = [joined("\n", [part.literal for part in texts if type(part) is Text]) for texts in said if texts]
+    contents = [[part for part in message.parts if type(part) not in _ASIDE] for message in run]
+    if flat and any(contents) and all(plain_text(texts) for texts in contents):
+        words = [joined("\n", [part.literal for part in texts if type(part) is Text]) for texts in contents if texts]
         thoughts = [part for part in parts if type(part) is Reasoning]
         calls = [part for part in parts if type(part) is Call]
         return first.but(parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)

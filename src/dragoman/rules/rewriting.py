@@ -1,4 +1,4 @@
-"""Walks that rules share: over messages, over parts, over results, keeping identity where nothing changes."""
+"""Walks over messages, parts and results that rules share. What does not change stays the same object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Parts = tuple[Part, ...]
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """What becomes of a message: others in its place (none: it goes), and what to say about it."""
+    """What becomes of a message: the messages in its place (none: it is taken out), and the words of the report."""
 
     messages: tuple[Message, ...]
     did: str
@@ -55,7 +55,7 @@ def rewrite_indexed(
 
 
 class Swap(msgspec.Struct, frozen=True):
-    """What becomes of a part: others in its place, and what to say about it (nothing: only its spelling changed)."""
+    """What becomes of a part: the parts in its place, and the words of the report (none: only its spelling changed)."""
 
     parts: Parts
     did: str
@@ -66,7 +66,7 @@ class Swap(msgspec.Struct, frozen=True):
 def rewrite_parts(
     conversation: Conversation, change: Callable[[Message, Part], Swap | None], inside_results: bool = False
 ) -> Rewrite:
-    """Every part through `change`; with `inside_results` the parts of results too. A message left without any goes."""
+    """Every part through `change`, with `inside_results` also the parts of results. A message without parts goes."""
     messages: list[Message] = []
     notes: list[Note] = []
     touched = False

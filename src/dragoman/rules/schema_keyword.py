@@ -86,7 +86,7 @@ def _compiled(
 
 
 def _compile(schema: bytes | None, form: str, strict: bool) -> Compiled | None:
-    """None where nothing is to be done."""
+    """The compiled schema, or None where nothing had to change."""
     name = form + _STRICT if strict and form + _STRICT in FORMS else form
     if schema is None:
         return None

@@ -49,14 +49,14 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
     changes: dict[str, Any] = {}
     if settings.max_tokens is not None and facts.limit_name not in ("", settings.limit_as):
         changes["limit_as"] = facts.limit_name
-        _say(settings.limit_as, facts.limit_name, notes)
+        _report(settings.limit_as, facts.limit_name, notes)
     if settings.seed is not None and facts.seed_name not in ("", settings.seed_as):
         changes["seed_as"] = facts.seed_name
-        _say(settings.seed_as, facts.seed_name, notes)
+        _report(settings.seed_as, facts.seed_name, notes)
     thinking = settings.thinking
     if thinking is not None and _misspelled(thinking.spelled, facts):
         changes["thinking"] = _respelled(thinking, facts.thinking_as, notes)
-        _say(thinking.spelled, facts.thinking_as, notes)
+        _report(thinking.spelled, facts.thinking_as, notes)
     extras = _without_doubles(conversation.extras, settings, facts, notes)
     if not changes and extras is conversation.extras:
         return Rewrite(conversation)
@@ -97,7 +97,7 @@ def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, no
     return Extras(extras.dialect, fields) if fields else None
 
 
-def _say(old: str, new: str, notes: list[Note]) -> None:
+def _report(old: str, new: str, notes: list[Note]) -> None:
     """A name that came from another dialect is translated, not changed."""
     if old:
-        notes.append(Note(f"called `{old}` `{new}`", key=old.split()[0], before=old, after=new))
+        notes.append(Note(f"renamed `{old}` to `{new}`", key=old.split()[0], before=old, after=new))

@@ -60,7 +60,7 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
             continue
         changes[name] = near
         before = near if near == value else value  # 40.0 and 40 are two spellings of one number
-        notes.append(Note(f"brought {name} from {value} to {near}", key=name, before=before, after=near))
+        notes.append(Note(f"changed {name} from {value} to {near}", key=name, before=before, after=near))
     if facts.stop_max and len(settings.stop) > facts.stop_max:
         changes["stop"] = settings.stop[: facts.stop_max]
         notes.append(Note(f"kept the first {facts.stop_max} stop sequences", key="stop", before=settings.stop))

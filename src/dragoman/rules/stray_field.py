@@ -90,7 +90,7 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
 def _kept(
     extras: Extras | None, role: str, facts: Facts, leftovers: bool = True, inside: bool = False
 ) -> Extras | None:
-    """What may stay: the same object if all of it may. `leftovers`: here a stream's fields may have been left.
+    """The fields that may stay. The same object if all may. `leftovers`: fields of a stream may have been left here.
     `inside`: these are fields of a content part."""
     if extras is None:
         return None

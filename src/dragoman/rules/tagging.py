@@ -1,4 +1,4 @@
-"""Thinking as tagged words, for where it is wanted but has no place of its own."""
+"""Thinking as tagged text, for targets that have no place for it."""
 
 from __future__ import annotations
 

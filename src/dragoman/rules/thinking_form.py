@@ -54,7 +54,7 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
             formed = but(formed, effort=Effort.NONE)
     if formed == thinking:
         return Rewrite(conversation)
-    did = "left out the wish to think" if formed is None else "said how much to think in the target's way"
+    did = "left out the request to think" if formed is None else "asked for thinking in the target's form"
     note = Note(did, key="thinking", before=thinking, after=formed)
     return rewrite_settings(conversation, [note], thinking=formed)
 
@@ -157,12 +157,12 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
 
 
 def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    """An effort, a budget or a switch, as the client had it; that the model decides goes without saying."""
+    """An effort, a budget or a switch, as the client gave it. That the model decides needs no mark."""
     return but(thinking, adaptive=False) if thinking.adaptive else thinking
 
 
 def _shown(thinking: Thinking, facts: Facts) -> Thinking:
-    """Without wishes about what is shown of the thoughts, where the target has no words for them."""
+    """Without what says how to show the thoughts, where the target does not take it."""
     if thinking.visible is not None and facts.thinking_visible is Stance.REFUSES:
         thinking = but(thinking, visible=None)
     if thinking.summary is not None and facts.thinking_summary is Stance.REFUSES:

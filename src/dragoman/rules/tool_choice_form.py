@@ -66,7 +66,13 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
         if choice.spelled not in ODD_SPELLINGS or facts.odd_choice is not Stance.REFUSES:
             return Rewrite(conversation)
         formed, loses = but(choice, spelled=""), Loss.NOTHING
-    note = Note("chose a tool in a way the target takes", key="tool_choice", loses=loses, before=choice, after=formed)
+    note = Note(
+        "wrote the tool choice in a form that the target takes",
+        key="tool_choice",
+        loses=loses,
+        before=choice,
+        after=formed,
+    )
     return rewrite_settings(conversation, [note], tool_choice=formed)
 
 

@@ -36,4 +36,4 @@ def unknown_role(conversation: Conversation, context: Context) -> Rewrite:
 def _turned(message: Message) -> Edit | None:
     if not message.role_text:
         return None
-    return edit(message.but(role_text=""), f"made the role `{message.role_text}` a user turn")
+    return edit(message.but(role_text=""), f"turned the role `{message.role_text}` into a user turn")

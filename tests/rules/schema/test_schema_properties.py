@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import product
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.offenders import offenders
 
 from dragoman.rules.schema import FORMS, SchemaForm, compile_schema, from_strict, to_strict
 from dragoman.rules.schema.vocabulary import LISTS, MAPS, SINGLES
@@ -162,6 +163,7 @@ def test_values_are_data_and_stay_as_they_are(value: Any, name: str) -> None:
 
 @many
 @example({"properties": {"a": {"oneOf": [{}]}}})
+@example({"properties": {"a": {"anyOf": [{}], "const": False}}})
 @given(schema)
 def test_A21_strict_survives_the_way_there_and_back(value: Any) -> None:
     strict = to_strict(encoded(value))
@@ -204,12 +206,15 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", ["json-schema", "anthropic", "openai-strict", "gemini-proto", "minimal"])
-@pytest.mark.parametrize("bomb", sorted(BOMBS))
-def test_bombs_do_no_harm(bomb: str, name: str) -> None:
-    began = time.perf_counter()
+def test_bombs_do_no_harm() -> None:
+    forms = ("json-schema", "anthropic", "openai-strict", "gemini-proto", "minimal")
+    assert not offenders(check_bomb, product(sorted(BOMBS), forms))
+
+
+def check_bomb(bomb: str, name: str) -> None:
+    began = time.process_time()
     compiled = compile_schema(BOMBS[bomb], FORMS[name])
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert len(compiled.json) < 3_000_000
     assert len(compiled.notes) < 2000
     assert compile_schema(compiled.json, FORMS[name]).json is compiled.json

@@ -11,9 +11,9 @@ import msgspec
 def renamed_arguments(arguments: bytes, names: Mapping[str, str]) -> bytes:
     """The arguments with property names exchanged, at any depth; the same bytes when none occurs.
 
-    With `dict(compiled.names)` it turns what the model sent into what the tool expects; with the pairs turned round, a
-    call of the history into what the target was told. Renamed properties have names that nothing else in the schema
-    has, so that one flat table serves.
+    With `dict(compiled.names)` it turns what the model sent into what the tool expects. With the pairs turned round it
+    gives a call of the history the names of the schema that the target gets. Renamed properties have names that nothing
+    else in the schema has, so one flat table is enough.
     """
     escaped = b"\\u" in arguments  # a name may then be spelled in another way than ours
     if not escaped and not any(msgspec.json.encode(name)[1:-1] in arguments for name in names):

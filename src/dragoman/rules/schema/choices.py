@@ -1,7 +1,7 @@
-"""`anyOf` and `oneOf`, where a form reads them otherwise or not at all.
+"""`anyOf` and `oneOf`, where a form reads them in another way or not at all.
 
 A choice between objects becomes one object: all properties, and as required what every choice requires. Which fields
-go together is said in the description. A property that differs from choice to choice becomes a choice itself, or one
+go together stands in the description. A property that differs from choice to choice becomes a choice itself, or one
 longer list of values (the usual case: the field that tells the choices apart).
 """
 
@@ -43,8 +43,8 @@ def _all_flat(node: Schema, place: Place) -> Schema:
 def _as_any_of(node: Schema, place: Place) -> Schema:
     if "anyOf" not in node:
         return place.changed(renamed(node, "oneOf", "anyOf"), "wrote oneOf as anyOf", "metadata")
-    told = described(without(node, "oneOf"), sentence("oneOf", node["oneOf"]))
-    return place.changed(told, "moved oneOf into the description, beside anyOf it cannot stay", "metadata")
+    worded = described(without(node, "oneOf"), sentence("oneOf", node["oneOf"]))
+    return place.changed(worded, "moved oneOf into the description, beside anyOf it cannot stay", "metadata")
 
 
 def _settled(node: Schema, place: Place) -> Schema:
@@ -62,7 +62,7 @@ def _settled(node: Schema, place: Place) -> Schema:
 
 
 def _alone(node: Schema, place: Place) -> Schema:
-    """A union that bears no company: null becomes `nullable`, one choice is no choice, siblings go into each."""
+    """A union without siblings: null becomes `nullable`, a single choice stands for itself, siblings go into each."""
     options = [option for option in node["anyOf"] if isinstance(option, dict)]
     real = [option for option in options if not is_null(option)]
     if len(real) < len(options):
@@ -115,8 +115,8 @@ def flattened(node: Schema, key: str, place: Place) -> Schema:
     objects = [option for option in options if is_object(option)]
     rest = without(node, key)
     if not objects:
-        told = described(rest, sentence(key, node[key])) if options else rest
-        return place.changed(told, f"moved {key} into the description: none of its choices is an object", "content")
+        worded = described(rest, sentence(key, node[key])) if options else rest
+        return place.changed(worded, f"moved {key} into the description: none of its choices is an object", "content")
     lost = len(objects) < sum(not is_null(option) for option in options)
     place.note(f"made one object of the choices of {key}", "content" if lost else "metadata")
     return described(_one_object(rest, objects), _groups(names(rest), objects))

@@ -1,4 +1,4 @@
-"""What the compiler hands back: the schema, and one note for each thing it did."""
+"""What the compiler returns: the schema, and one note for each change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Note(msgspec.Struct, frozen=True):
 class Compiled(msgspec.Struct, frozen=True):
     """A schema in its target's form. Nothing to change means the caller's own bytes and no notes.
 
-    `names` pairs each renamed property with its own name, (new, own): arguments that come back speak the new one.
+    `names` pairs each renamed property with its own name, (new, own): arguments that come back use the new one.
     """
 
     json: bytes

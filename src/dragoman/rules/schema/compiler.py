@@ -1,8 +1,8 @@
 """Any JSON Schema, made to fit a target's form.
 
-A schema is walked from the root down; at each node the steps run in order, then its subschemas have their turn. The
-walk is repeated until nothing is left to change, so a compiled schema compiles to itself. What nothing had to be done
-to comes back as the bytes it came in.
+A schema is walked from the root down: at each node the steps run in order, then its subschemas follow. The walk is
+repeated until nothing is left to change, so a compiled schema compiles to itself. A schema that needs no change comes
+back as the same bytes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def compile_schema(schema: bytes, form: SchemaForm) -> Compiled:
     compiled = _remembered(schema, form) if len(schema) <= MEMOISED_UP_TO else _compiled(schema, form)
     if compiled.notes or compiled.json is schema:
         return compiled
-    return Compiled(schema)  # equal bytes were seen before; whoever compares with `is` gets its own back
+    return Compiled(schema)  # equal bytes were seen before; a caller that compares with `is` gets its own bytes back
 
 
 def _compiled(schema: bytes, form: SchemaForm) -> Compiled:
@@ -143,8 +143,8 @@ def _as_schema(value: Any, place: Place) -> Any:
     if isinstance(value, bool):
         if place.form.boolean_schemas or place.guest:
             return value
-        told: Schema = {} if value else {"description": "No value fits."}
-        return place.changed(told, f"wrote the schema {str(value).lower()} out", "nothing" if value else "metadata")
+        worded: Schema = {} if value else {"description": "No value fits."}
+        return place.changed(worded, f"wrote the schema {str(value).lower()} out", "nothing" if value else "metadata")
     if not place.form.checked:
         return value
     kind = type_name(value)
@@ -159,8 +159,8 @@ def _cut(node: Schema, place: Place) -> Schema:
     if not deeper:
         return node
     kept = {key: value for key, value in node.items() if key not in deeper and key != "required"}
-    told = described(kept, "Goes on below.")
-    return place.changed(told, f"cut what is nested deeper than {MAX_LEVELS} schemas", "content")
+    worded = described(kept, "Goes on below.")
+    return place.changed(worded, f"cut what is nested deeper than {MAX_LEVELS} schemas", "content")
 
 
 def _with_children(node: Schema, place: Place) -> Schema:

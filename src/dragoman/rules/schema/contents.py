@@ -47,8 +47,8 @@ def plain_format(node: Schema, place: Place) -> Schema:
     name = node.get("format")
     if not isinstance(name, str) or place.form.reads_format(kinds(node), name):
         return node
-    told = described(without(node, "format"), sentence("format", name))
-    return place.changed(told, f"moved the format {name} into the description", "metadata")
+    worded = described(without(node, "format"), sentence("format", name))
+    return place.changed(worded, f"moved the format {name} into the description", "metadata")
 
 
 def filled(node: Schema, place: Place) -> Schema:
@@ -71,5 +71,5 @@ def _of_prefix(node: Schema, prefix: list[Any], place: Place) -> Schema:
         if isinstance(each, dict) and each not in different:
             different.append(each)
     items = {"anyOf": different} if len(different) > 1 else different[0] if different else {}
-    told = described({**without(node, "prefixItems", "items"), "items": items}, sentence("prefixItems", prefix))
-    return place.changed(told, "wrote prefixItems as items of any of their kinds", "metadata")
+    worded = described({**without(node, "prefixItems", "items"), "items": items}, sentence("prefixItems", prefix))
+    return place.changed(worded, "wrote prefixItems as items of any of their kinds", "metadata")

@@ -53,7 +53,7 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     recursion          a definition may reach itself
     unions             which of anyOf, oneOf, allOf are read
     root_unions        and whether they may stand at the root
-    union_alone        anyOf bears no sibling but description and nullable
+    union_alone        beside anyOf only description and nullable may stand
     typing             where `type` has to stand
     type_lists         `type: ["string", "null"]`
     const              else a list of one value

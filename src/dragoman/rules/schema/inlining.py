@@ -30,7 +30,7 @@ def inlined(node: Schema, place: Place) -> Schema:
 
 
 def _uncrowded(node: Schema, ref: str, place: Place) -> Schema:
-    """A reference that bears no company: written out with it, or bare where writing it out would not end."""
+    """A reference without siblings: written out together with them, or alone where writing it out would not end."""
     if not place.walk.references.is_recursive(ref):
         return opened(node, place)
     return place.changed({"$ref": ref}, "left out what stands beside $ref", "metadata")
@@ -73,5 +73,5 @@ def _outline(target: Schema) -> Schema:
 
 
 def _cut(node: Schema, name: str, place: Place) -> Schema:
-    told = described(node, "The root schema again." if name == "#" else f"Same shape as {name}.")
-    return place.changed(told, f"cut the reference to {name}: the schema would not end, or grow too large", "content")
+    worded = described(node, "The root schema again." if name == "#" else f"Same shape as {name}.")
+    return place.changed(worded, f"cut the reference to {name}: the schema would not end, or grow too large", "content")

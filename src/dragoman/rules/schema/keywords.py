@@ -1,4 +1,4 @@
-"""Keywords the form does not know: left out, and said in words where they constrain anything."""
+"""Keywords that the form does not know: left out, and put into words where they constrain anything."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def known_only(node: Schema, place: Place) -> Schema:
         if key in DEFINITIONS:
             node = place.changed(rest, f"left out {key}, each definition is written where it is used")
             continue
-        told = described(rest, sentence(key, node[key]))
-        did = f"left out {key}" if told is rest else f"moved {key} into the description"
-        node = place.changed(told, did, _loss(key, said=told is not rest, value=node[key]))
+        worded = described(rest, sentence(key, node[key]))
+        did = f"left out {key}" if worded is rest else f"moved {key} into the description"
+        node = place.changed(worded, did, _loss(key, worded=worded is not rest, value=node[key]))
     return node
 
 
@@ -29,5 +29,5 @@ def _refused(key: str, place: Place) -> bool:
     return not place.form.knows(key) or (place.is_root and key in place.form.root_refused)
 
 
-def _loss(key: str, *, said: bool, value: object) -> Loses:
-    return "metadata" if said or key in ANNOTATIONS or not isinstance(value, dict) else "content"
+def _loss(key: str, *, worded: bool, value: object) -> Loses:
+    return "metadata" if worded or key in ANNOTATIONS or not isinstance(value, dict) else "content"

@@ -1,6 +1,6 @@
 """Two schemas that both hold, as one.
 
-What one keyword can say for both is said (bounds tighten, `required` adds up, `enum` keeps what is in both). A property
+What one keyword can say for both stays (bounds tighten, `required` adds up, `enum` keeps what is in both). A property
 that both describe gets an `allOf` of its own, which is merged in its turn where the form refuses it. What cannot be
 joined goes into the description.
 """
@@ -18,7 +18,7 @@ MISS = object()
 
 
 def both(first: Schema, second: Schema, place: Place) -> Schema:
-    """One schema for two that both hold; where they only remark on the value, the first one is heard."""
+    """One schema for two that both hold; where both only annotate the value, the first one wins."""
     out = dict(first)
     for key, value in second.items():
         if key not in out:

@@ -1,4 +1,4 @@
-"""Objects: which properties they have, how those are called, which are required, what strict mode adds."""
+"""Objects: their properties, the names of these, which are required, and what strict mode adds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def well_named(node: Schema, place: Place) -> Schema:
 
 
 def _fresh(name: str, pattern: str, place: Place) -> str:
-    """A name of the right form that nothing else in the schema bears, the same for the same name everywhere."""
+    """A name of the right form that nothing else in the schema has; the same for the same name everywhere."""
     walk = place.walk
     if name in walk.names:
         return walk.names[name]
@@ -96,9 +96,9 @@ def _closed(node: Schema, place: Place) -> Schema:
     before = node.get("additionalProperties")
     if before is False:
         return node
-    said = before is not None and before is not True
+    stated = before is not None and before is not True
     out = {**node, "additionalProperties": False}
-    return place.changed(out, "closed the object to other properties", "content" if said else "nothing")
+    return place.changed(out, "closed the object to other properties", "content" if stated else "nothing")
 
 
 def _all_required(node: Schema, place: Place) -> Schema:

@@ -24,7 +24,7 @@ class Walk:
     inline: bool = False
     proto: bool = False
     notes: list[Note] = field(default_factory=list)
-    unsaid: list[Loses] = field(default_factory=list)
+    unlisted: list[Loses] = field(default_factory=list)
     growth: int = MAX_GROWTH
     names: dict[str, str] = field(default_factory=dict)
     taken: set[str] | None = None
@@ -34,14 +34,14 @@ class Walk:
         if len(self.notes) < MAX_NOTES:
             self.notes.append(Note(at, did, loses))
         else:
-            self.unsaid.append(loses)
+            self.unlisted.append(loses)
 
     def report(self) -> tuple[Note, ...]:
-        """All notes, the unsaid ones as one."""
-        if not self.unsaid:
+        """All notes, the unlisted ones as one."""
+        if not self.unlisted:
             return tuple(self.notes)
-        heaviest = max(self.unsaid, key=WEIGHT.__getitem__)
-        return (*self.notes, Note("", f"and {len(self.unsaid)} changes more", heaviest))
+        heaviest = max(self.unlisted, key=WEIGHT.__getitem__)
+        return (*self.notes, Note("", f"and {len(self.unlisted)} changes more", heaviest))
 
     def pay(self, size: int) -> bool:
         """Whether so many more bytes may be copied."""

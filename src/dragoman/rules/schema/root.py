@@ -1,4 +1,4 @@
-"""The root of a tool's parameters: an object, and says so."""
+"""The root of a tool's parameters, which must say that it is an object."""
 
 from __future__ import annotations
 

@@ -49,9 +49,9 @@ def spelled(node: Schema, place: Place) -> Schema:
         for old, new in SNAKE.items():
             if old in node and new not in node:
                 node = place.changed(renamed(node, old, new), f"wrote {old} as {new}")
-    said = node.get("type")
-    if isinstance(said, str) and _is_upper(said) and not place.form.upper_types:
-        node = place.changed({**node, "type": said.lower()}, f"wrote the type {said} in lower case")
+    kind = node.get("type")
+    if isinstance(kind, str) and _is_upper(kind) and not place.form.upper_types:
+        node = place.changed({**node, "type": kind.lower()}, f"wrote the type {kind} in lower case")
     return node
 
 

@@ -14,7 +14,7 @@ import msgspec
 from .compiled import Compiled, Note
 from .compiler import MAX_NESTING, compile_schema, nesting
 from .forms import OPENAI_STRICT
-from .types import allows_null
+from .types import OUTSIDE, allows_null
 from .vocabulary import LISTS, MAPS, SINGLES, Schema, child, is_null, kinds, listing, mapping, names, without
 
 
@@ -77,7 +77,7 @@ def _not_null(node: Any) -> Any:
     if not options:
         return out
     if len(options) == 1 and isinstance(options[0], dict):
-        return _unwrapped({**options[0], **without(out, "anyOf")})
+        return _unwrapped(_merged(options[0], out))
     return {**out, "anyOf": options}
 
 
@@ -86,4 +86,10 @@ def _unwrapped(node: Schema) -> Schema:
     options = listing(node, "anyOf")
     if len(options) != 1 or not isinstance(options[0], dict):
         return node
-    return _unwrapped({**options[0], **without(node, "anyOf")})
+    return _unwrapped(_merged(options[0], node))
+
+
+def _merged(option: Schema, node: Schema) -> Schema:
+    """The only option, with what stands beside it. Annotations come last, as the way there would write them."""
+    both = {**option, **without(node, "anyOf")}
+    return {**without(both, *OUTSIDE), **{key: value for key, value in both.items() if key in OUTSIDE}}

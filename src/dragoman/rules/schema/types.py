@@ -1,4 +1,4 @@
-"""`type`: said where it has to be, once where a list is not read, with "or null" in the form's way."""
+"""`type`: present where it must be, a single one where a list is not read, with "or null" in the form's way."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ ABOUT = {
     ),
     **dict.fromkeys(("patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"), "object"),
 }
+
+OUTSIDE = ("title", "description", "default")
+"""Annotations that stand beside a choice with null, not inside it."""
 
 
 def one_type(node: Schema, place: Place) -> Schema:
@@ -60,7 +63,7 @@ def _values(node: Schema, kind: str) -> Schema:
 
 
 def nullable(node: Schema, place: Place) -> Schema:
-    """The node with "or null" said in the form's way."""
+    """The node with "or null" written in the form's way."""
     way = place.form.nullable
     if way is Nullable.KEYWORD:
         return _as_keyword(node, place)
@@ -106,8 +109,8 @@ def with_null(node: Schema) -> Schema:
         return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
     if not node.keys() & {"$ref", "const", "oneOf", "allOf", "enum", "not"}:
         return node
-    told = {key: value for key, value in node.items() if key in ("title", "description", "default")}
-    return {**told, "anyOf": [without(node, *told), {"type": "null"}]}
+    outside = {key: value for key, value in node.items() if key in OUTSIDE}
+    return {**outside, "anyOf": [without(node, *outside), {"type": "null"}]}
 
 
 def typed(node: Schema, place: Place) -> Schema:
@@ -115,15 +118,15 @@ def typed(node: Schema, place: Place) -> Schema:
     if place.form.typing is not Typing.ALWAYS:
         return node
     if kinds(node) == ("null",) and place.form.nullable in (Nullable.KEYWORD, Nullable.WORDS):
-        told = described({**node, "type": "string", "nullable": True}, "Always null.")
-        return place.changed(told, "wrote the type null as a string that may be null", "metadata")
+        worded = described({**node, "type": "string", "nullable": True}, "Always null.")
+        return place.changed(worded, "wrote the type null as a string that may be null", "metadata")
     if "type" in node or node.keys() & {"anyOf", "oneOf", "allOf", "$ref"}:
         return node
     kind = _guess(node)
     if kind is not None:
         return place.changed({"type": kind, **node}, f"added the type {kind}, which the schema implies")
-    told = described({"type": "string", **node}, "Any JSON value, written as JSON.")
-    return place.changed(told, "added the type string: a value of any type cannot be declared", "content")
+    worded = described({"type": "string", **node}, "Any JSON value, written as JSON.")
+    return place.changed(worded, "added the type string: a value of any type cannot be declared", "content")
 
 
 def _guess(node: Schema) -> str | None:

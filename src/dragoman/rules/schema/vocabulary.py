@@ -55,13 +55,13 @@ NICKNAMES = {
 
 def kinds(node: Schema) -> tuple[str, ...]:
     """The types a node names, in lower case."""
-    said = node.get("type")
-    listed = said if isinstance(said, list) else [said]
+    kind = node.get("type")
+    listed = kind if isinstance(kind, list) else [kind]
     return tuple(one.lower() for one in listed if isinstance(one, str))
 
 
 def is_object(node: Schema) -> bool:
-    """An object by its word, or by its looks when it says nothing."""
+    """An object by its type, or by its keywords where it has none."""
     return "object" in kinds(node) if "type" in node else "properties" in node or "required" in node
 
 
@@ -97,7 +97,7 @@ def without(node: Schema, *keys: str) -> Schema:
 
 
 def renamed(node: Schema, old: str, new: str) -> Schema:
-    """The node with one keyword spelled otherwise, in its place."""
+    """The node with one keyword renamed, in its place."""
     return {new if key == old else key: value for key, value in node.items() if key == old or key != new}
 
 

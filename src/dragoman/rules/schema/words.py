@@ -131,9 +131,9 @@ def sentence(keyword: str, value: Any) -> str:
 
 def described(node: Schema, text: str) -> Schema:
     """The node with a sentence at the end of its description, unless it says so already."""
-    said = node.get("description")
-    said = said.rstrip() if isinstance(said, str) else ""
-    if not text or text in said:
+    present = node.get("description")
+    present = present.rstrip() if isinstance(present, str) else ""
+    if not text or text in present:
         return node
-    gap = "" if not said else " " if said[-1] in ".!?:;…" else ". "
-    return {**node, "description": said + gap + text}
+    gap = "" if not present else " " if present[-1] in ".!?:;…" else ". "
+    return {**node, "description": present + gap + text}
