@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from dragoman.gateway.http_protocol import bounded, drop_overdue
+from dragoman.gateway.http_protocol import bounded_protocol, close_overdue
 
 LENGTH = [(b"content-length", b"5")]
 
@@ -62,7 +62,7 @@ class Wire:
 async def wire(idle: float = 60.0) -> AsyncIterator[Wire]:
     config = uvicorn.Config(
         app,
-        http=bounded(65536, idle),
+        http=bounded_protocol(65536, idle),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -144,9 +144,9 @@ async def test_a_connection_that_says_nothing_more_is_closed() -> None:
         writer.write(b"GET /long HTTP/1.1\r\nhost: x\r\n\r\n")
         assert (await reader.readuntil(b"hello")).startswith(HEAD)
         connections, now = line.server.server_state.connections, asyncio.get_running_loop().time()
-        drop_overdue(connections, now + 4)
+        close_overdue(connections, now + 4)
         await asyncio.sleep(0.05)
         assert len(connections) == 1
-        drop_overdue(connections, now + 6)
+        close_overdue(connections, now + 6)
         assert await reader.read() == b""
         writer.close()

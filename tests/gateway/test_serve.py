@@ -356,7 +356,7 @@ def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         path.write_text("server: {host: 0.0.0.0, workers: 4, max_body: 4096}\nstore: {kind: memory}\n")
         told = " ".join(served.wait("config-reloaded")["warnings"])
-        assert "server.host stays 127.0.0.1 until the next start; the file says 0.0.0.0" in told
+        assert "server.host stays 127.0.0.1 until a restart; the file has 0.0.0.0" in told
         assert "server.workers stays 1" in told
         assert "store.kind stays sqlite" in told
         assert served.chat("gpt-4o", user="x" * 3000).status_code == 200

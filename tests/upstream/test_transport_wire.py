@@ -34,7 +34,7 @@ from dragoman.upstream.transport import (
     UnknownEncoding,
 )
 from dragoman.upstream.transport.decoding import PIECE, Inflater
-from dragoman.upstream.transport.framing import Framing
+from dragoman.upstream.transport.framing import BodyFraming
 
 H = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = H + b"transfer-encoding: chunked\r\n\r\n"
@@ -331,7 +331,7 @@ FRAMED: list[tuple[list[tuple[str, str]], str, str]] = [
 
 @pytest.mark.parametrize(("headers", "version", "fault"), FRAMED)
 def test_contradictions_are_found_without_the_parsers_help(headers, version: str, fault: str) -> None:
-    found = Framing.parse(headers, version).error
+    found = BodyFraming.parse(headers, version).error
     assert fault in found
     assert bool(found) is bool(fault)
 

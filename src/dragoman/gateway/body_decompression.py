@@ -1,43 +1,43 @@
-"""Bodies that a client compressed: unpacked within the bound for bodies, or refused by name."""
+"""Decompress request bodies, within the size limit of bodies."""
 
 from __future__ import annotations
 
 import zlib
 
-TAKEN = "gzip, deflate"
-_EITHER = 32  # gzip and zlib, told apart by their first bytes
-_BARE = -zlib.MAX_WBITS  # deflate as some clients understand it: without zlib's head
+ACCEPTED = "gzip, deflate"
+_GZIP_OR_ZLIB = 32  # gzip or zlib, recognised by the first bytes
+_RAW_DEFLATE = -zlib.MAX_WBITS  # some clients send deflate without the zlib header
 
 
-class Unpackable(Exception):
-    """The body is not what its `Content-Encoding` says, or says what we do not know."""
+class BadEncoding(Exception):
+    """The `Content-Encoding` is unsupported, or the body does not match it."""
 
 
-class Bomb(Exception):
-    """The body grows beyond the bound."""
+class TooLargeDecompressed(Exception):
+    """The decompressed body exceeds the limit."""
 
 
-def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body as it was before it was compressed. Raises Unpackable or Bomb."""
+def decompress(body: bytes, encoding: str, limit: int) -> bytes:
+    """The decompressed body. Raises BadEncoding or TooLargeDecompressed."""
     names = [name.strip().lower() for name in encoding.split(",")]
     for name in reversed(names):
         if name in ("", "identity"):
             continue
         if name not in ("gzip", "x-gzip", "deflate"):
-            raise Unpackable(f'a body in Content-Encoding "{name}" is not taken; send it in {TAKEN} or as it is')
-        body = _inflated(body, name, limit)
+            raise BadEncoding(f'the Content-Encoding "{name}" is not supported; use {ACCEPTED} or none')
+        body = _decompress_one(body, name, limit)
     return body
 
 
-def _inflated(body: bytes, name: str, limit: int) -> bytes:
-    bare = name == "deflate" and (len(body) < 2 or body[0] & 0x0F != 8 or (body[0] << 8 | body[1]) % 31)
-    machine = zlib.decompressobj(_BARE if bare else _EITHER + zlib.MAX_WBITS)
+def _decompress_one(body: bytes, name: str, limit: int) -> bytes:
+    is_raw = name == "deflate" and (len(body) < 2 or body[0] & 0x0F != 8 or (body[0] << 8 | body[1]) % 31)
+    decompressor = zlib.decompressobj(_RAW_DEFLATE if is_raw else _GZIP_OR_ZLIB + zlib.MAX_WBITS)
     try:
-        whole = machine.decompress(body, limit + 1)
+        plain = decompressor.decompress(body, limit + 1)
     except zlib.error:
-        raise Unpackable(f"the body is not {name}, as its Content-Encoding says") from None
-    if len(whole) > limit:
-        raise Bomb(f"the body has more than {limit} bytes once it is unpacked")
-    if not machine.eof or machine.unused_data:
-        raise Unpackable(f"the body's {name} data is cut short or has something behind its end")
-    return whole
+        raise BadEncoding(f"the body is not {name}, although its Content-Encoding says so") from None
+    if len(plain) > limit:
+        raise TooLargeDecompressed(f"the decompressed body has more than {limit} bytes, which is the limit")
+    if not decompressor.eof or decompressor.unused_data:
+        raise BadEncoding(f"the {name} data of the body is incomplete or has further bytes after its end")
+    return plain

@@ -1,7 +1,7 @@
-"""Alarms that nearly never ring.
+"""Cheap timeouts that nearly never fire.
 
-Every request sets two: one for a body that is late, one for a client that may have gone. The loop's own timers cost
-1.9 µs each to set and to stop (on uvloop); these cost 0.8, and ring up to a tick late.
+Every request sets two: one for a late body, one for a client that may have disconnected. The event loop's own timers
+cost 1.9 µs each to set and to stop (on uvloop); these cost 0.8 µs, and fire up to one tick late.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ TICK = 0.25
 """Seconds."""
 
 
-class Alarm:
-    """Rings once, unless it is stopped before."""
+class CoarseTimeout:
+    """Calls back once, unless it is stopped before."""
 
-    __slots__ = ("_due", "_ring", "_ticker")
+    __slots__ = ("_callback", "_due_tick", "_timer")
 
-    def __init__(self, ticker: CoarseTimer, due: int, ring: Callable[[], None]) -> None:
-        self._ticker = ticker
-        self._due = due
-        self._ring = ring
+    def __init__(self, timer: CoarseTimer, due: int, callback: Callable[[], None]) -> None:
+        self._timer = timer
+        self._due_tick = due
+        self._callback = callback
 
     def stop(self) -> None:
-        self._ticker.alarms.discard(self)
+        self._timer.timeouts.discard(self)
 
-    def look(self, now: int) -> None:
-        if self._due <= now:
+    def check(self, now: int) -> None:
+        if self._due_tick <= now:
             self.stop()
-            self._ring()
+            self._callback()
 
 
 class CoarseTimer:
-    """The alarms of one event loop. It ticks only as long as there are any."""
+    """The timeouts of one event loop. It ticks only while there are any."""
 
-    __slots__ = ("_now", "_timer", "alarms")
+    __slots__ = ("_now", "_timer", "timeouts")
 
     def __init__(self) -> None:
-        self.alarms: set[Alarm] = set()
+        self.timeouts: set[CoarseTimeout] = set()
         self._now = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def after(self, seconds: float, ring: Callable[[], None]) -> Alarm:
-        """Call `ring` in so many seconds, or a tick later."""
-        alarm = Alarm(self, self._now + 1 + int(seconds / TICK), ring)
-        self.alarms.add(alarm)
+    def after(self, seconds: float, callback: Callable[[], None]) -> CoarseTimeout:
+        """Call `callback` after this many seconds, or one tick later."""
+        timeout = CoarseTimeout(self, self._now + 1 + int(seconds / TICK), callback)
+        self.timeouts.add(timeout)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
-        return alarm
+        return timeout
 
     def _tick(self) -> None:
         self._now += 1
-        for alarm in tuple(self.alarms):
-            alarm.look(self._now)
-        self._timer = asyncio.get_running_loop().call_later(TICK, self._tick) if self.alarms else None
+        for timeout in tuple(self.timeouts):
+            timeout.check(self._now)
+        self._timer = asyncio.get_running_loop().call_later(TICK, self._tick) if self.timeouts else None

@@ -1,8 +1,7 @@
-"""uvicorn's HTTP protocol, with a bound on a request's head (its size, and the time it may take), and leaner.
+"""uvicorn's HTTP protocol with limits on the size and duration of a request head, and with less overhead.
 
-What is left out cost 3 % of a small request: a timer for every answer (one look a second at all connections does the
-same), an answer's head and body in two writes, and a search through every header for what must not stand there (one
-for the whole head does the same).
+It saves 3 % of a small request: no timer per answer (one check per second over all connections instead), head and body
+in one write, and one search for control characters in the whole head instead of one per header.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 HEAD_SECONDS = 30.0
-"""How long a client may take for the head of a request."""
+"""The time that a client has for the head of a request."""
 
 _TOO_LARGE = b"the head of the request is too large\n"
 _REFUSAL = (
@@ -26,8 +25,8 @@ _SAFE = bytes([9, *range(32, 127), *range(128, 256)])
 _BODILESS = frozenset({204, 304})
 
 
-class Cycle(RequestResponseCycle):
-    """One request and its answer. The head of an answer goes out together with the first piece of its body."""
+class ResponseCycle(RequestResponseCycle):
+    """One request and its answer. The head is sent together with the first piece of the body."""
 
     _head = b""
 
@@ -41,15 +40,15 @@ class Cycle(RequestResponseCycle):
         if not self.response_started:
             self.response_started = True
             self.waiting_for_100_continue = False
-            self._head = self._begun(message["status"], message["headers"])
+            self._head = self._render_head(message["status"], message["headers"])
             return
         last = not message.get("more_body", False)
         self._write(message.get("body", b""), last)
         if last:
             self._finish()
 
-    def _begun(self, status: int, headers: list[tuple[bytes, bytes]]) -> bytes:
-        """The head of the answer, checked: no line in it but those that are meant."""
+    def _render_head(self, status: int, headers: list[tuple[bytes, bytes]]) -> bytes:
+        """The head of the answer. Raises if a header contains a line end or control character."""
         named = dict(headers)
         lines = [b"%b: %b\r\n" % pair for pair in headers]
         if b"content-length" in named:
@@ -64,7 +63,7 @@ class Cycle(RequestResponseCycle):
             lines.append(b"connection: close\r\n")
         head = b"".join(lines)
         if head.translate(None, _SAFE) != b"\r\n" * len(lines):
-            raise RuntimeError("a header holds a line end or another control character")
+            raise RuntimeError("a header contains a line end or another control character")
         return b"%b%b\r\n" % (STATUS_LINE[status], head)
 
     def _write(self, body: bytes, last: bool) -> None:
@@ -78,7 +77,7 @@ class Cycle(RequestResponseCycle):
         else:
             self.expected_content_length -= len(body)
             if self.expected_content_length < 0 or (last and self.expected_content_length):
-                raise RuntimeError("the body is not as long as its content-length says")
+                raise RuntimeError("the body does not have the length of its content-length")
         if head or body:
             self.transport.write(head + body)
 
@@ -90,11 +89,11 @@ class Cycle(RequestResponseCycle):
         self.on_response()
 
 
-def bounded(limit: int, idle: float) -> type[HttpToolsProtocol]:
-    """The protocol for heads of at most `limit` bytes, and connections that may wait `idle` seconds for the next."""
+def bounded_protocol(limit: int, idle: float) -> type[HttpToolsProtocol]:
+    """The protocol with a head of at most `limit` bytes, and `idle` seconds between requests."""
 
-    class Bounded(HttpToolsProtocol):
-        """Counts while a head is unfinished, and only then."""
+    class BoundedProtocol(HttpToolsProtocol):
+        """Counts bytes only while a head is incomplete."""
 
         head_since: float | None = None
         idle_since: float | None = None
@@ -111,7 +110,7 @@ def bounded(limit: int, idle: float) -> type[HttpToolsProtocol]:
             self._head = 0
 
         def on_headers_complete(self) -> None:
-            """As uvicorn has it, for a server without web sockets and with no bound of its own."""
+            """As in uvicorn, without web sockets and without its own limit of requests."""
             self.head_since = None
             parser, scope = self.parser, self.scope
             scope["method"] = parser.get_method().decode("ascii")
@@ -120,8 +119,8 @@ def bounded(limit: int, idle: float) -> type[HttpToolsProtocol]:
             path = url.path.decode("ascii")
             scope["path"] = unquote(path) if "%" in path else path
             scope["raw_path"], scope["query_string"] = url.path, url.query or b""
-            under_way = self.cycle
-            self.cycle = Cycle(
+            current = self.cycle
+            self.cycle = ResponseCycle(
                 scope,
                 self.transport,
                 self.flow,
@@ -134,14 +133,14 @@ def bounded(limit: int, idle: float) -> type[HttpToolsProtocol]:
                 version != "1.0" and parser.should_keep_alive(),
                 self.on_response_complete,
             )
-            if under_way is None or under_way.response_complete:
+            if current is None or current.response_complete:
                 self._start_asgi_task(self.cycle, self.app)
-            else:  # pipelined: its turn comes when the one before it is answered
+            else:  # pipelined: it starts when the request before it is answered
                 self.flow.pause_reading()
                 self.pipeline.appendleft((self.cycle, self.app))
 
         def on_response_complete(self) -> None:
-            """As uvicorn has it, but without a timer."""
+            """As in uvicorn, but without a timer."""
             self.server_state.total_requests += 1
             if self.transport.is_closing():
                 return
@@ -161,16 +160,16 @@ def bounded(limit: int, idle: float) -> type[HttpToolsProtocol]:
                 self.transport.close()
 
         def overdue(self, now: float) -> bool:
-            """Whether the client has been about to say something for too long."""
+            """Whether the client has been silent, or in the middle of a head, for too long."""
             if self.head_since is not None:
                 return now - self.head_since > HEAD_SECONDS
             return self.idle_since is not None and now - self.idle_since > idle
 
-    return Bounded
+    return BoundedProtocol
 
 
-def drop_overdue(connections: Any, now: float) -> None:
-    """Close connections on which nothing has come for too long."""
+def close_overdue(connections: Any, now: float) -> None:
+    """Close connections that have been silent for too long."""
     for connection in list(connections):
         if connection.overdue(now):
             connection.transport.close()

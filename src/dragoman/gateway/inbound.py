@@ -1,4 +1,4 @@
-"""A client's HTTP request: its head at once, its body with a bound."""
+"""The HTTP request of a client: its head at once, its body with limits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-PATIENCE = 30.0
-"""Seconds that a client may take to begin its body, and to be late with it."""
-PACE = 4096
-"""Bytes per second below which a body is too slow."""
+GRACE_SECONDS = 30.0
+"""Seconds until the body must begin, and that it may be late in all."""
+MIN_BYTES_PER_SECOND = 4096
+"""A slower body is refused."""
 
 
 class BodyTooLarge(Exception):
@@ -25,60 +25,60 @@ class BodyTooLarge(Exception):
 
 
 class BodyTooSlow(Exception):
-    """The body did not come in time."""
+    """The body did not arrive in time."""
 
 
-class BodyPacked(Exception):
-    """The body is compressed in a way that we do not take."""
+class BodyEncodingRefused(Exception):
+    """The body has an unsupported or wrong `Content-Encoding`."""
 
 
 class ClientGone(Exception):
-    """The client left before its request was answered."""
+    """The client disconnected before it got an answer."""
 
 
 class Deadline:
-    """Cancels the task that made it when its time is up. More time is noted, and looked at when the alarm rings."""
+    """Cancels the task that created it when its time is up. Further time is only checked when the timeout fires."""
 
-    __slots__ = ("_alarm", "_allowed", "_rung", "_task", "_ticker", "_waited")
+    __slots__ = ("_allowed", "_fired", "_task", "_timeout", "_timer", "_waited")
 
-    def __init__(self, ticker: CoarseTimer, seconds: float) -> None:
-        self._ticker = ticker
+    def __init__(self, timer: CoarseTimer, seconds: float) -> None:
+        self._timer = timer
         self._task = asyncio.current_task()
         self._allowed = self._waited = seconds
-        self._rung = False
-        self._alarm = ticker.after(seconds, self._ring)
+        self._fired = False
+        self._timeout = timer.after(seconds, self._on_timeout)
 
     def allow(self, seconds: float) -> None:
-        """So long in all, counted from the beginning."""
+        """Set the total time, counted from the start."""
         self._allowed = seconds
 
     def missed(self) -> bool:
-        """Whether the cancellation just caught was this deadline's and nobody else's; then the task may go on."""
-        return self._rung and (self._task is None or self._task.uncancel() == 0)
+        """Whether the cancellation just caught comes only from this deadline. Then the task may continue."""
+        return self._fired and (self._task is None or self._task.uncancel() == 0)
 
     def stop(self) -> None:
-        self._alarm.stop()
+        self._timeout.stop()
 
-    def _ring(self) -> None:
+    def _on_timeout(self) -> None:
         left = self._allowed - self._waited
         if left > 0:
             self._waited = self._allowed
-            self._alarm = self._ticker.after(left, self._ring)
+            self._timeout = self._timer.after(left, self._on_timeout)
         elif self._task is not None:
-            self._rung = True
-            self._task.cancel("the body did not come in time")
+            self._fired = True
+            self._task.cancel("the body did not arrive in time")
 
 
 class Inbound:
-    """What the endpoints see of a request."""
+    """A request, as endpoints see it."""
 
-    __slots__ = ("headers", "method", "path", "receive", "scope", "ticker")
+    __slots__ = ("headers", "method", "path", "receive", "scope", "timer")
 
-    def __init__(self, scope: Scope, receive: Receive, path: str, ticker: CoarseTimer) -> None:
+    def __init__(self, scope: Scope, receive: Receive, path: str, timer: CoarseTimer) -> None:
         self.scope = scope
         self.receive = receive
         self.path = path
-        self.ticker = ticker
+        self.timer = timer
         self.method: str = scope["method"]
         self.headers: dict[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
@@ -90,7 +90,7 @@ class Inbound:
         return {name: values[-1] for name, values in parse_qs(raw.decode("latin-1")).items()} if raw else {}
 
     def key(self) -> str:
-        """The client's key, from wherever its SDK puts it."""
+        """The client's key, from any place where an SDK puts it."""
         headers = self.headers
         bearer = headers.get("authorization")
         if bearer is not None:
@@ -100,23 +100,23 @@ class Inbound:
         return headers.get("x-api-key") or headers.get("x-goog-api-key") or self.query.get("key", "")
 
     async def body(self, limit: int) -> bytes:
-        """The whole body, unpacked. Raises BodyTooLarge, BodyTooSlow, BodyPacked or ClientGone."""
+        """The whole body, decompressed. Raises BodyTooLarge, BodyTooSlow, BodyEncodingRefused or ClientGone."""
         declared = self.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
-            raise BodyTooLarge(f"the body has {declared} bytes; at most {limit} are taken")
-        deadline = Deadline(self.ticker, PATIENCE)
+            raise BodyTooLarge(f"the body has {declared} bytes; the limit is {limit}")
+        deadline = Deadline(self.timer, GRACE_SECONDS)
         try:
-            body = await self._pieces(limit, deadline)
+            body = await self._read(limit, deadline)
         except asyncio.CancelledError:
             if not deadline.missed():
                 raise
-            raise BodyTooSlow("the body did not come in time") from None
+            raise BodyTooSlow("the body did not arrive in time") from None
         finally:
             deadline.stop()
         encoding = self.headers.get("content-encoding")
-        return body if encoding is None else _plain(body, encoding, limit)
+        return body if encoding is None else _decompress(body, encoding, limit)
 
-    async def _pieces(self, limit: int, deadline: Deadline) -> bytes:
+    async def _read(self, limit: int, deadline: Deadline) -> bytes:
         pieces: list[bytes] = []
         size = 0
         while True:
@@ -126,20 +126,20 @@ class Inbound:
             piece = message.get("body", b"")
             size += len(piece)
             if size > limit:
-                raise BodyTooLarge(f"the body has more than {limit} bytes")
+                raise BodyTooLarge(f"the body has more than {limit} bytes, which is the limit")
             pieces.append(piece)
             if not message.get("more_body", False):
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            deadline.allow(PATIENCE + size / PACE)
+            deadline.allow(GRACE_SECONDS + size / MIN_BYTES_PER_SECOND)
 
 
-def _plain(body: bytes, encoding: str, limit: int) -> bytes:
-    """Off the usual path: hardly a client compresses."""
-    from dragoman.gateway.body_decompression import Bomb, Unpackable, unpacked
+def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
+    """Decompress a body. Imported on demand, because few clients compress."""
+    from dragoman.gateway.body_decompression import BadEncoding, TooLargeDecompressed, decompress
 
     try:
-        return unpacked(body, encoding, limit)
-    except Bomb as fault:
-        raise BodyTooLarge(str(fault)) from None
-    except Unpackable as fault:
-        raise BodyPacked(str(fault)) from None
+        return decompress(body, encoding, limit)
+    except TooLargeDecompressed as error:
+        raise BodyTooLarge(str(error)) from None
+    except BadEncoding as error:
+        raise BodyEncodingRefused(str(error)) from None

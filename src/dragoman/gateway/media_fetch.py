@@ -1,7 +1,7 @@
-"""Fetching media that a client names by URL, for a target that takes it only inline.
+"""Fetch media that a client gives by URL, for targets that take it only inline.
 
-The URL comes from a stranger: only https and http, only public addresses unless the configuration allows a host, a
-bound on size and time, and no redirects, which could lead anywhere.
+The URL comes from a client, so the gateway does not trust it: only http and https, only public addresses (unless the
+configuration allows a host), limits on size and time, and no redirects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dragoman.upstream.transport import Outgoing, Proxies, Timeouts, Transport, 
 
 
 class MediaFetcher:
-    """Two clients: one for the public internet, one for the hosts that are allowed by name."""
+    """Fetches with two HTTP clients: one for public addresses, one for the hosts that the configuration allows."""
 
     def __init__(self, config: MediaConfig) -> None:
         self._config = config
@@ -25,19 +25,19 @@ class MediaFetcher:
         self._allowed: Transport | None = None
 
     async def fetch(self, urls: Sequence[str]) -> Mapping[str, bytes]:
-        """What could be fetched, by URL. What could not is left out, and then told as text."""
+        """The fetched contents by URL. Those that could not be fetched are missing; a rule sends their URL as text."""
         if not self._config.fetch:
             return {}
-        found = await asyncio.gather(*[self._one(url) for url in urls[:32]])
+        found = await asyncio.gather(*[self._fetch_one(url) for url in urls[:32]])
         return {url: content for url, content in zip(urls, found, strict=False) if content is not None}
 
-    async def _one(self, url: str) -> bytes | None:
+    async def _fetch_one(self, url: str) -> bytes | None:
         host = _host(url)
         if not host:
             return None
-        patience = Timeouts(connect=5, first_byte=self._config.timeout, idle=5, total=self._config.timeout)
+        timeouts = Timeouts(connect=5, first_byte=self._config.timeout, idle=5, total=self._config.timeout)
         try:
-            incoming = await self._transport(host).send(Outgoing("GET", url), patience)
+            incoming = await self._transport(host).send(Outgoing("GET", url), timeouts)
             async with incoming:
                 return await incoming.read(self._config.max_bytes) if incoming.status == 200 else None
         except TransportFailure:
@@ -60,7 +60,7 @@ class MediaFetcher:
 
 
 def _host(url: str) -> str:
-    """The host of a URL that may be fetched; nothing where it may not, or is none."""
+    """The host of an http or https URL; empty for any other."""
     try:
         parts = urlsplit(url)
         return parts.hostname or "" if parts.scheme in ("http", "https") else ""

@@ -1,4 +1,4 @@
-"""Counts for Prometheus: plain numbers in a dict, written as text when asked."""
+"""Counters for Prometheus: plain numbers, rendered as text on request."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections.abc import Mapping
 
 BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-OVERHEAD = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000)
+OVERHEAD_BUCKETS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000)
 
-_MOST = 1000
+_MAX_TARGETS = 1000
 
 
 class Histogram:
-    """How often a value fell below each bound."""
+    """How many values are below each bound."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -36,7 +36,7 @@ class Histogram:
 
 
 class Metrics:
-    """What happened since the start."""
+    """All counters since the start."""
 
     def __init__(self) -> None:
         self.requests: dict[tuple[str, str, int], int] = {}
@@ -47,15 +47,15 @@ class Metrics:
         self._targets: set[str] = set()
         self.seconds = Histogram(BUCKETS)
         self.first_byte = Histogram(BUCKETS)
-        self.overhead = Histogram(OVERHEAD)
+        self.overhead = Histogram(OVERHEAD_BUCKETS)
 
     def request(self, dialect: str, target: str, status: int) -> None:
-        key = (dialect, self._bounded(target), status)
+        key = (dialect, self._known_target(target), status)
         self.requests[key] = self.requests.get(key, 0) + 1
 
-    def used(self, target: str, given: int, made: int) -> None:
-        target = self._bounded(target)
-        for direction, count in (("input", given), ("output", made)):
+    def used(self, target: str, input_tokens: int, output_tokens: int) -> None:
+        target = self._known_target(target)
+        for direction, count in (("input", input_tokens), ("output", output_tokens)):
             if count:
                 key = (target, direction)
                 self.tokens[key] = self.tokens.get(key, 0) + count
@@ -64,20 +64,20 @@ class Metrics:
         self.changes[rule] = self.changes.get(rule, 0) + 1
 
     def failed(self, target: str, kind: str) -> None:
-        key = (self._bounded(target), kind)
+        key = (self._known_target(target), kind)
         self.failures[key] = self.failures.get(key, 0) + 1
 
-    def _bounded(self, target: str) -> str:
-        """Clients may name models of their own making: beyond a number they are counted together."""
+    def _known_target(self, target: str) -> str:
+        """Limits the number of targets, because clients may send any model name. Further ones count as "other"."""
         if target in self._targets:
             return target
-        if len(self._targets) >= _MOST:
+        if len(self._targets) >= _MAX_TARGETS:
             return "other"
         self._targets.add(target)
         return target
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """All of it in Prometheus' exposition format."""
+        """All counters in the exposition format of Prometheus."""
         lines = ["# TYPE dragoman_requests_total counter"]
         for (dialect, target, status), count in sorted(self.requests.items()):
             labels = f'dialect="{dialect}",target="{_label(target)}",status="{status}"'

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.client_failures import render_failure
-from dragoman.gateway.client_watch import Reading
+from dragoman.gateway.client_watch import SlowReaderWatch
 from dragoman.gateway.inbound import Send
 
 Headers = list[tuple[bytes, bytes]]
@@ -56,15 +56,15 @@ class Outbound:
         quiet = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
         await self._start(200, quiet, headers)
         async with asyncio.timeout(None) as deadline:
-            reading = Reading(deadline, patience)
+            watch = SlowReaderWatch(deadline, patience)
             try:
                 async for piece in pieces:
-                    reading.begun += 1
+                    watch.begun += 1
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
-                    reading.done += 1
+                    watch.done += 1
             finally:
-                reading.stop()
-                self.pieces = reading.done
+                watch.stop()
+                self.pieces = watch.done
         await self.end(b"")
 
     async def end(self, last: bytes) -> None:

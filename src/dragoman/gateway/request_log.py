@@ -1,4 +1,4 @@
-"""One line per request, gathered and written together: a request never waits for the log."""
+"""One line per request. Lines are collected and written together, so a request never waits for the log."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Line = Mapping[str, Any] | msgspec.Struct
 
 
 class RequestLog:
-    """Log lines on their way to a stream."""
+    """Collects log lines and writes them to a stream."""
 
     def __init__(self, config: Log, stream: TextIO | None = None) -> None:
         self._rank = _RANK[config.level]
         self._write: Callable[[Line], str] = _json if config.format is LogFormat.JSON else _text
         self.stream = stream or sys.stderr
-        self._waiting: list[Line] = []
+        self._pending: list[Line] = []
         self._timer: asyncio.TimerHandle | None = None
 
     def takes(self, level: LogLevel) -> bool:
-        """Whether a line of this weight is written at all."""
+        """Whether lines of this level are logged."""
         return _RANK[level] >= self._rank
 
     def add(self, level: LogLevel, line: Mapping[str, Any]) -> None:
@@ -37,8 +37,8 @@ class RequestLog:
             self.put({"level": level.value, **line})
 
     def put(self, line: Line) -> None:
-        """A line that has its level in it, and is known to be wanted."""
-        self._waiting.append(line)
+        """Add a line that contains its level and is known to be logged."""
+        self._pending.append(line)
         if self._timer is None:
             try:
                 self._timer = asyncio.get_running_loop().call_later(_FLUSH, self.flush)
@@ -47,9 +47,9 @@ class RequestLog:
 
     def flush(self) -> None:
         self._timer = None
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            self.stream.write("".join([self._write(line) for line in waiting]))
+        pending, self._pending = self._pending, []
+        if pending:
+            self.stream.write("".join([self._write(line) for line in pending]))
             self.stream.flush()
 
 
@@ -58,7 +58,7 @@ def _json(line: Line) -> str:
 
 
 def _text(line: Line) -> str:
-    """`key=value` words; texts are JSON, so that no line break of a client's can pose as a line of ours."""
+    """`key=value` pairs. Texts are JSON, so that a line break from a client cannot fake a log line."""
     fields = msgspec.to_builtins(line).items()
     words = [f"{name}={_encode(value).decode()}" for name, value in fields if value not in (None, "", 0, ())]
     return " ".join(words) + "\n"

@@ -1,4 +1,4 @@
-"""What only a new start can change: a file that says otherwise is taken in all else, and its author is told."""
+"""Settings that need a restart. A reload keeps their running values, and warns if the file differs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.config import Config, ConfigFile, Loaded
 
-PINNED = (
+RESTART_KEYS = (
     "server.host",
     "server.port",
     "server.workers",
@@ -22,37 +22,37 @@ PINNED = (
     "store.vault.max_bytes",
     "store.vault.ttl",
 )
-"""Bound or opened once, with these values."""
+"""These are used once, at the start."""
 
 
-def pinned(loaded: Loaded, running: Config) -> Loaded:
-    """A new configuration with these values as they are, and a warning for each that was to be another."""
+def keep_running_values(loaded: Loaded, running: Config) -> Loaded:
+    """The new configuration with the running values of these keys, and a warning for each that differs."""
     config, warnings = loaded.config, list(loaded.warnings)
-    for path in PINNED:
+    for path in RESTART_KEYS:
         steps = path.split(".")
         now, new = _at(running, steps), _at(config, steps)
         if now != new:
-            warnings.append(f"{path} stays {now} until the next start; the file says {new}")
+            warnings.append(f"{path} stays {now} until a restart; the file has {new}")
             config = _put(config, steps, now)
     return msgspec.structs.replace(loaded, config=config, warnings=tuple(warnings))
 
 
-class Newest:
-    """The newest good configuration, for workers that are still to start: a bad file must not keep them from it."""
+class NewestConfig:
+    """The newest valid configuration, for workers that start later. An invalid file must not stop them."""
 
     def __init__(self, file: ConfigFile, loaded: Loaded, check: Callable[[Config], None]) -> None:
         self.file = file
         self.loaded = loaded
         self._check = check
 
-    def look(self) -> None:
-        """Take the file where it changed and is good; what is wrong with a bad one, the workers tell."""
+    def refresh(self) -> None:
+        """Load the file if it changed and is valid. The workers report an invalid one."""
         if not self.file.changed():
             return
         try:
-            loaded = pinned(self.file.load(), self.loaded.config)
+            loaded = keep_running_values(self.file.load(), self.loaded.config)
             self._check(loaded.config)
-        except Exception:  # not even a fault of our own may end the process that keeps the workers alive
+        except Exception:  # not even an internal error may end the process that keeps the workers alive
             return
         self.loaded = loaded
 

@@ -24,9 +24,9 @@ from dragoman.config.schema import Log, LogLevel
 from dragoman.errors import DragomanError
 from dragoman.gateway import banner, open_files
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.http_protocol import bounded, drop_overdue
+from dragoman.gateway.http_protocol import bounded_protocol, close_overdue
 from dragoman.gateway.request_log import RequestLog
-from dragoman.gateway.restart_required import Newest
+from dragoman.gateway.restart_required import NewestConfig
 from dragoman.gateway.services import Services, known_names
 from dragoman.gateway.store_alerts import StoreAlerts
 from dragoman.profiles.profile import Profiles
@@ -89,9 +89,9 @@ def run(plan: Plan) -> int:
     from dragoman.gateway.workers import Workers
 
     announce(told, loaded.config.log, at_once=True)  # a thread would not survive the fork
-    newest = Newest(file, loaded, check)
+    newest = NewestConfig(file, loaded, check)
     work = partial(_work, newest, profiles, listening, plan)
-    return Workers(server.workers, work, newest.look, watch=plan.watch).run()
+    return Workers(server.workers, work, newest.refresh, watch=plan.watch).run()
 
 
 def check(config: Config) -> None:
@@ -137,7 +137,7 @@ def _stood_in(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     return emulators.completed(loaded), NOTICE
 
 
-def _work(newest: Newest, profiles: Profiles, listening: socket.socket, plan: Plan) -> int:
+def _work(newest: NewestConfig, profiles: Profiles, listening: socket.socket, plan: Plan) -> int:
     """One of several workers: it opens its own state after the fork."""
     return _serve(newest.loaded, newest.file, profiles, listening, plan, None, os.getppid())
 
@@ -179,7 +179,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="auto",
-                http=bounded(services.config.server.max_headers, KEEP_ALIVE),
+                http=bounded_protocol(services.config.server.max_headers, KEEP_ALIVE),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -215,7 +215,7 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_PER_SECOND == 0:
-            drop_overdue(self.server_state.connections, asyncio.get_running_loop().time())
+            close_overdue(self.server_state.connections, asyncio.get_running_loop().time())
             self._store_alerts.look()
             if self._parent is not None and os.getppid() != self._parent:  # whoever watched over us is gone
                 return True

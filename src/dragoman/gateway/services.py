@@ -25,7 +25,7 @@ from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.memory import StoredMemory
 from dragoman.gateway.metrics import Metrics
 from dragoman.gateway.request_log import RequestLog
-from dragoman.gateway.restart_required import pinned
+from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles
@@ -120,7 +120,7 @@ class Services:
 
     def _prepared(self, file: ConfigFile) -> tuple[Loaded, Routes]:
         """All of a reload that takes time and touches nothing: a thread may do it while requests go on."""
-        loaded = pinned(file.load(), self.config)
+        loaded = keep_running_values(file.load(), self.config)
         if self._check is not None:
             self._check(loaded.config)
         routes = Routes(loaded.config, self.profiles)

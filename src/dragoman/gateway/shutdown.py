@@ -1,4 +1,4 @@
-"""The end of a gateway's life: what is under way may finish; what does not is told so in its own dialect."""
+"""Shutdown: running requests may finish. Those that do not get an error in their own dialect."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ GOING_AWAY = Failure(FailureKind.OVERLOADED, "the gateway is shutting down", 503
 
 
 def is_ending(services: Services) -> bool:
-    """Whether a cancellation just caught is the shutdown's, and not that of a client who left.
+    """Whether a cancellation just caught comes from the shutdown, and not from a client that disconnected.
 
-    Then the task may go on for the few words that are still to be said.
+    Then the task continues, so that it can send a last error.
     """
     if not services.ending:
         return False

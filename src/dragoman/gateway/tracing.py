@@ -1,7 +1,7 @@
 """OpenTelemetry spans for requests to models, by the conventions for generative AI.
 
-Off unless `DRAGOMAN_OTEL` is set, and then an extra (`dragoman[otel]`). A span is made from the ledger's entry after
-the answer, so a request never waits for it. The words of a conversation are not in it.
+Off unless `DRAGOMAN_OTEL` is set; it needs the extra `dragoman[otel]`. A span is made from the ledger entry after the
+answer, so a request never waits for it. Spans do not contain the conversation.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _ON = frozenset({"1", "true", "yes", "on"})
 
 
 class SpansError(DragomanError):
-    """Spans are asked for and cannot be had."""
+    """Tracing is switched on, but something is missing for it."""
 
 
 class Spans:
-    """Turns entries into spans. A provider that we made is ours to shut down."""
+    """Makes spans from ledger entries. `owned`: the provider was created here and is shut down here."""
 
-    def __init__(self, provider: TracerProvider, ours: bool = False) -> None:
+    def __init__(self, provider: TracerProvider, owned: bool = False) -> None:
         self._provider: Any = provider
-        self._ours = ours
+        self._owned = owned
         self._tracer = provider.get_tracer("dragoman")
 
     def add(self, entry: Entry, headers: Mapping[str, str]) -> None:
-        """One span, below the client's own where it sent a `traceparent`."""
+        """Add a span, as a child of the client's if it sent a `traceparent`."""
         from opentelemetry.trace import SpanKind, Status, StatusCode
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -52,15 +52,15 @@ class Spans:
         span.end(end_time=int(entry.time * 1e9))
 
     def close(self) -> None:
-        """Send what is still waiting."""
-        if self._ours:
+        """Send all pending spans."""
+        if self._owned:
             self._provider.shutdown()
 
 
 def attributes(entry: Entry) -> dict[str, Any]:
-    """What a span tells: the conventional names first, then our own."""
+    """The attributes of a span: conventional names first, then Dragoman's own."""
     rules = dict.fromkeys(change["rule"] for change in msgspec.json.decode(entry.changes))
-    told = {
+    values = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": entry.target.partition("/")[0],
         "gen_ai.request.model": entry.asked,
@@ -78,22 +78,22 @@ def attributes(entry: Entry) -> dict[str, Any]:
         "dragoman.overhead_us": entry.overhead_us,
         "dragoman.time_to_first_byte": entry.ttfb,
     }
-    return {name: value for name, value in told.items() if value not in (None, "", ())}
+    return {name: value for name, value in values.items() if value not in (None, "", ())}
 
 
 def open_spans(environment: Mapping[str, str] = os.environ) -> Spans | None:
-    """Spans where they are asked for. Raises SpansError where something is missing for them."""
+    """Spans if tracing is switched on. Raises SpansError if something is missing for it."""
     if environment.get(SWITCH, "").lower() not in _ON:
         return None
     try:
         trace = import_module("opentelemetry.trace")
         sdk = import_module("opentelemetry.sdk.trace")
-    except ImportError as fault:
-        raise SpansError(f"{SWITCH} is set, but {fault.name} is not installed", hint="install dragoman[otel]") from None
+    except ImportError as error:
+        raise SpansError(f"{SWITCH} is set, but {error.name} is not installed", hint="install dragoman[otel]") from None
     known = trace.get_tracer_provider()
-    if isinstance(known, sdk.TracerProvider):  # the application we are mounted in has set one up
+    if isinstance(known, sdk.TracerProvider):  # set up by the application that mounts the gateway
         return Spans(known)
-    return Spans(_provider(sdk, environment), ours=True)
+    return Spans(_provider(sdk, environment), owned=True)
 
 
 def _provider(sdk: Any, environment: Mapping[str, str]) -> Any:

@@ -1,4 +1,4 @@
-"""Several processes that share one port. The first process only watches: it passes signals on and replaces the dead."""
+"""Several processes that share one port. The first process forwards signals and replaces workers that ended."""
 
 from __future__ import annotations
 
@@ -10,43 +10,45 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
-QUICK = 1.0
-"""A worker that ends within this many seconds did not start properly."""
+QUICK_SECONDS = 1.0
+"""A worker that ends within this time did not start properly."""
 WATCH_SECONDS = 1.0
-PATIENCE = 3
-"""So many in a row, and we give up."""
+MAX_QUICK_ENDS = 3
+"""Give up after this many in a row."""
 
 
 class Workers:
-    """Forked workers. They inherit the listening socket and everything that was imported.
+    """Forked workers. They inherit the listening socket and all imported modules.
 
-    `look` is called on SIGHUP, and every second with `watch`: what it finds is there for the next worker.
+    `check_config` is called on SIGHUP, and with `watch` every second, so that the next worker gets the newest file.
     """
 
-    def __init__(self, count: int, work: Callable[[], int], look: Callable[[], None], watch: bool = True) -> None:
+    def __init__(
+        self, count: int, work: Callable[[], int], check_config: Callable[[], None], watch: bool = True
+    ) -> None:
         self._count = count
         self._work = work
-        self._look = look
+        self._check_config = check_config
         self._watch = watch
         self._started: dict[int, float] = {}
         self._stopping = False
-        self._quick = 0
+        self._quick_ends = 0
 
     def run(self) -> int:
-        """Until a signal ends it. 0, or 1 where the workers do not start."""
+        """Run until a signal. Returns 0, or 1 if the workers do not start."""
         for _ in range(self._count):
             self._fork()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGHUP, self._reload)
-        signal.signal(signal.SIGALRM, lambda *_: self._look())
+        signal.signal(signal.SIGALRM, lambda *_: self._check_config())
         if self._watch:
             signal.setitimer(signal.ITIMER_REAL, WATCH_SECONDS, WATCH_SECONDS)
         while self._started:
             ended, status = os.wait()
             self._ended(ended, os.waitstatus_to_exitcode(status))
         signal.setitimer(signal.ITIMER_REAL, 0)  # a tick while Python shuts down would end us with its signal
-        return 1 if self._quick >= PATIENCE else 0
+        return 1 if self._quick_ends >= MAX_QUICK_ENDS else 0
 
     def _fork(self) -> None:
         sys.stdout.flush()
@@ -60,9 +62,9 @@ class Workers:
         started = self._started.pop(child, None)
         if started is None or self._stopping:
             return
-        self._quick = self._quick + 1 if time.monotonic() - started < QUICK else 0
+        self._quick_ends = self._quick_ends + 1 if time.monotonic() - started < QUICK_SECONDS else 0
         print(f"dragoman: worker {child} ended with {code}", file=sys.stderr, flush=True)
-        if self._quick >= PATIENCE:
+        if self._quick_ends >= MAX_QUICK_ENDS:
             self._stop(signal.SIGTERM, None)
         else:
             self._fork()
@@ -72,19 +74,19 @@ class Workers:
         self._pass_on(number, None)
 
     def _reload(self, number: int, _: FrameType | None) -> None:
-        self._look()
+        self._check_config()
         self._pass_on(number, None)
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
         for child in tuple(self._started):
             try:
                 os.kill(child, number)
-            except ProcessLookupError:  # it ended meanwhile; `run` will hear of it
+            except ProcessLookupError:  # it has ended; `run` will notice
                 continue
 
 
 def _child(work: Callable[[], int]) -> NoReturn:
-    """A worker's whole life. Nothing of the first process's clean-up runs in it."""
+    """Run a worker, then exit without the clean-up of the first process."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     code = 1

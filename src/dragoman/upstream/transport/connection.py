@@ -15,7 +15,7 @@ from typing import Protocol, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut, TooLarge, TransportClosed
-from dragoman.upstream.transport.framing import Framing, lower_name
+from dragoman.upstream.transport.framing import BodyFraming, lower_name
 from dragoman.upstream.transport.in_flight import InFlight
 from dragoman.upstream.transport.limits import TransportLimits
 
@@ -217,7 +217,7 @@ class Connection(asyncio.Protocol):
         # This only concerns heads that arrive in one piece with the body; `_count_overhead` counts the others.
         if self._received_bytes > self._limits.max_headers and _size(headers) > self._limits.max_headers:
             raise self._remember_refusal(self._head_too_large())
-        framing = Framing.parse(headers, self._parser.get_http_version())
+        framing = BodyFraming.parse(headers, self._parser.get_http_version())
         if framing.error:
             raise self._remember_refusal(self._broken(framing.error))
         self._accept_head(in_flight, status, headers, framing)
@@ -238,7 +238,9 @@ class Connection(asyncio.Protocol):
 
     # Parts of the above
 
-    def _accept_head(self, in_flight: InFlight, status: int, headers: list[tuple[str, str]], framing: Framing) -> None:
+    def _accept_head(
+        self, in_flight: InFlight, status: int, headers: list[tuple[str, str]], framing: BodyFraming
+    ) -> None:
         in_flight.status, in_flight.headers = status, headers
         in_flight.encoding, in_flight.length = framing.encoding, framing.length
         self._headers = None

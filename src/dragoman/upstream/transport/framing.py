@@ -17,7 +17,7 @@ def lower_name(name: bytes) -> str:
     return name.decode("latin-1").lower()
 
 
-class Framing(msgspec.Struct, gc=False):
+class BodyFraming(msgspec.Struct, gc=False):
     """What the headers say about the body and the connection. `error` is set if they contradict each other.
 
     The parser refuses most contradictions itself. They are checked again here, because its leniency is a build option,
@@ -36,7 +36,7 @@ class Framing(msgspec.Struct, gc=False):
         return self.length is None and not self.chunked
 
     @classmethod
-    def parse(cls, headers: list[tuple[str, str]], version: str) -> Framing:
+    def parse(cls, headers: list[tuple[str, str]], version: str) -> BodyFraming:
         """Parse the headers of an answer."""
         framing = cls()
         for name, value in headers:
@@ -49,26 +49,26 @@ class Framing(msgspec.Struct, gc=False):
         return framing
 
 
-def _parse_length(framing: Framing, value: str) -> None:
+def _parse_length(framing: BodyFraming, value: str) -> None:
     if framing.length is not None or not (value.isascii() and value.isdigit()) or len(value) > 18:
         framing.error = "the content-length of the answer is not a plain number, or is there twice"
     else:
         framing.length = int(value)
 
 
-def _parse_transfer_encoding(framing: Framing, value: str) -> None:
+def _parse_transfer_encoding(framing: BodyFraming, value: str) -> None:
     if framing.chunked or value.strip().lower() != "chunked":
         framing.error = f"the transfer-encoding of the answer is {value[:60]!r}"
     framing.chunked = True
 
 
-def _parse_keep_alive(framing: Framing, value: str) -> None:
+def _parse_keep_alive(framing: BodyFraming, value: str) -> None:
     found = _KEEP_ALIVE.search(value)
     # Close a little earlier than the server, so that a request does not meet a closing connection.
     framing.keep_alive_seconds = int(found[1]) * 0.8 if found else None
 
 
-def _parse_content_encoding(framing: Framing, value: str) -> None:
+def _parse_content_encoding(framing: BodyFraming, value: str) -> None:
     if value.strip().lower() not in ("", "identity"):
         framing.encoding = value if framing.encoding is None else f"{framing.encoding}, {value}"
 
