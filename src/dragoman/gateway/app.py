@@ -16,7 +16,7 @@ from dragoman.dialects.registry import caller_dialect, route, served_paths
 from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
-from dragoman.gateway.client_errors import Unread, as_failure
+from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.endpoints import count_tokens, generate, introspection, models, relay
 from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
@@ -107,7 +107,7 @@ class Gateway:
             return
         except Refused as fault:
             await outbound.refusal(dialect, fault.failure, list(fault.headers))
-        except (DragomanError, *Unread) as fault:
+        except (DragomanError, *BODY_ERRORS) as fault:
             await outbound.refusal(dialect, as_failure(fault))
         except Exception as fault:
             await _broken(services, outbound, dialect, fault)

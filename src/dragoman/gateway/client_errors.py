@@ -1,4 +1,4 @@
-"""Our own errors as what clients are told: what cannot be read is 400, a repair that is not allowed 422."""
+"""Exceptions as the failures that clients get: an unreadable body is 4xx, an internal error 500."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Refused
 from dragoman.gateway.inbound import BodyEncodingRefused, BodyTooLarge, BodyTooSlow
 
-Unread = (BodyTooLarge, BodyTooSlow, BodyEncodingRefused)
-"""A body that did not get as far as being read."""
+BODY_ERRORS = (BodyTooLarge, BodyTooSlow, BodyEncodingRefused)
+"""Errors of a body that could not be received."""
 
 
 def as_failure(error: Refused | DragomanError | BodyTooLarge | BodyTooSlow | BodyEncodingRefused) -> Failure:
-    """The failure that an exception of ours stands for."""
+    """The failure for an exception."""
     if isinstance(error, Refused):
         return error.failure
     if isinstance(error, BodyTooLarge):

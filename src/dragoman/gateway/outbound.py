@@ -1,4 +1,4 @@
-"""The answer to a client: a status, headers, and a body at once or as it comes."""
+"""The answer to a client: status, headers, and a body at once or as a stream."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
 SSE = b"text/event-stream; charset=utf-8"
-_OURS = frozenset({"content-type", "content-length"})
+_RESERVED = frozenset({"content-type", "content-length"})
 
 
 class Outbound:
-    """One answer. It bears the request's id whatever becomes of it, and knows whether it has begun."""
+    """One answer. It always carries the request id, and knows whether it has begun."""
 
     __slots__ = ("_send", "id", "pieces", "started", "status")
 
@@ -31,7 +31,7 @@ class Outbound:
         self.pieces = 0
 
     async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
-        """An answer whose body is known."""
+        """Send an answer with a known body."""
         length = (b"content-length", b"%d" % len(body))
         await self._start(status, [(b"content-type", content_type), length], headers)
         await self._send({"type": "http.response.body", "body": body})
@@ -39,24 +39,24 @@ class Outbound:
     async def refusal(
         self, dialect: str, failure: Failure, headers: Headers | None = None, context: AnswerContext | None = None
     ) -> None:
-        """An error in the words of the client's dialect."""
+        """Send an error in the client's dialect."""
         error = render_failure(dialect, failure, context or AnswerContext(id=self.id))
         own = [
             (name.encode(), value.encode("latin-1", "replace"))
             for name, value in error.headers.items()
-            if name not in _OURS
+            if name not in _RESERVED
         ]
         await self.whole(error.status, error.body, [*own, *(headers or ())])
 
     async def streamed(
-        self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, patience: float
+        self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, read_seconds: float
     ) -> None:
-        """A body as it comes. A client that does not read for `patience` seconds is let go (TimeoutError)."""
+        """Send a stream. Raises TimeoutError if the client does not read for `read_seconds` seconds."""
         send = self._send
-        quiet = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
-        await self._start(200, quiet, headers)
+        unbuffered = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+        await self._start(200, unbuffered, headers)
         async with asyncio.timeout(None) as deadline:
-            watch = SlowReaderWatch(deadline, patience)
+            watch = SlowReaderWatch(deadline, read_seconds)
             try:
                 async for piece in pieces:
                     watch.begun += 1
@@ -68,7 +68,7 @@ class Outbound:
         await self.end(b"")
 
     async def end(self, last: bytes) -> None:
-        """The last words of a stream."""
+        """Send the last bytes of a stream."""
         await self._send({"type": "http.response.body", "body": last})
 
     async def _start(self, status: int, first: Headers, more: Headers | None) -> None:
@@ -78,6 +78,6 @@ class Outbound:
 
 
 def header(name: bytes, value: str) -> tuple[bytes, bytes]:
-    """A header whose value a stranger may have had a word in: nothing in it can end the line."""
-    clean = value if value.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in value)
-    return name, clean.encode("latin-1", "replace")
+    """A header with a value that may come from a client. Control characters are replaced."""
+    printable = value if value.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in value)
+    return name, printable.encode("latin-1", "replace")

@@ -20,7 +20,7 @@ from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
-from dragoman.gateway.client_errors import Unread, as_failure
+from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.outbound import Headers, Outbound, header
@@ -47,7 +47,7 @@ async def generate(
     try:
         with Slot(services, known):
             await _generate(services, inbound, outbound, record, model, stream)
-    except (Refused, DragomanError, *Unread) as fault:
+    except (Refused, DragomanError, *BODY_ERRORS) as fault:
         await _refuse(outbound, record, as_failure(fault))
     except ClientGone:
         record.status = GONE
