@@ -150,7 +150,9 @@ def opened(stream: bool) -> Services:
     models = {dialect: {"target": target} for dialect, target in TARGETS.items()}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "dragoman.yaml"
-        file.write_text(json.dumps({"providers": providers, "models": models, "keys": keys, "store": {"kind": "memory"}}))
+        file.write_text(
+            json.dumps({"providers": providers, "models": models, "keys": keys, "store": {"kind": "memory"}})
+        )
         services = open_services(file)
     services.lines.stream = io.StringIO()
     pieces = {name: questions.frames(name, EVENTS) if stream else [questions.whole(name)] for name in TARGETS}
