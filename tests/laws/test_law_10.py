@@ -12,10 +12,12 @@ import pytest
 from tests.targets import FOUR
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Started, Stopped
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Result, Text
+from dragoman.conversation.replies import Stop
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import Dialect, RenderOptions
+from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import adapt
 
@@ -151,4 +153,25 @@ def test_many_system_messages_of_an_anthropic_request_are_parsed_in_linear_work(
 
     parse = registry.dialect("anthropic").requests.parse
     few, many = (work(partial(parse, body(count))) for count in (100, 1000))
+    assert many < 12 * few, (few, many)
+
+
+def interleaved_calls(count: int) -> list[Event]:
+    """Calls that begin and end while the first one is still open."""
+    events: list[Event] = [Started("a", "m"), CallStarted(0, 0, "c0", "f")]
+    for number in range(1, count):
+        events += [CallStarted(0, number, f"c{number}", "f"), CallDelta(0, number, b'"{}"')]
+    events += [CallEnded(0, number) for number in range(1, count)]
+    return [*events, CallDelta(0, 0, b'"{}"'), CallEnded(0, 0), Stopped(0, Stop.CALLS), Ended()]
+
+
+@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
+def test_events_that_wait_for_a_call_are_rendered_in_linear_work(dialect: Dialect) -> None:
+    def render(events: list[Event]) -> None:
+        renderer = dialect.answers.stream_renderer(AnswerContext(model="m", id="a"))
+        for event in events:
+            renderer.render([event])
+        assert renderer.close() == b"", "every call was rendered and the stream has its end"
+
+    few, many = (work(partial(render, interleaved_calls(count))) for count in (100, 1000))
     assert many < 12 * few, (few, many)

@@ -34,14 +34,13 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects import held_events
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.call_input import is_object
 from dragoman.dialects.anthropic.stop_reasons import render_stop, render_stop_details
+from dragoman.dialects.held_events import HeldEvents
 from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
 from dragoman.dialects.raw_json import encode
-
-HELD_LIMIT = 16 * 1024 * 1024
-"""Bytes of events that may wait for an open call."""
 
 TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_delta", b""
 
@@ -57,11 +56,11 @@ class BlockBuilder:
     __slots__ = (
         "_call",
         "_held",
-        "_held_size",
         "_kind",
         "_linked",
         "_opening",
         "_part",
+        "_releasing",
         "_shown",
         "_signed",
         "_suffix",
@@ -80,8 +79,8 @@ class BlockBuilder:
         self._linked = False
         self._transcripts: list[bytes] = []
         self._call: CallStarted | None = None
-        self._held: list[Event] = []
-        self._held_size = 0
+        self._held = HeldEvents()
+        self._releasing = False
         self._shown: int | None = None
         self.stop: Stopped | None = None
         self.usage: Usage | None = None
@@ -148,7 +147,7 @@ class BlockBuilder:
             self.sign(literal)
         elif self._kind is TOOL:
             # The call is open already, so its signature follows it.
-            self._hold(Signed(0, _NO_PART, state), len(literal))
+            self._hold(Signed(event.choice, _NO_PART, state), _NO_PART)
         else:
             self._open(_NO_PART, THINKING, _THINKING_BLOCK)
             self.sign(literal)
@@ -270,19 +269,23 @@ class BlockBuilder:
                 return False
         elif self._kind is not TOOL or self._part == part:
             return False
-        self._hold(event, len(getattr(event, "literal", b"")) + 64)
+        self._hold(event, part)
         return True
 
-    def _hold(self, event: Event, size: int) -> None:
-        self._held.append(event)
-        self._held_size += size
-        if self._held_size > HELD_LIMIT:
+    def _hold(self, event: Event, part: int) -> None:
+        self._held.add(part, event)
+        if self._held.size > held_events.LIMIT:
             self._fail(Failure(FailureKind.BROKEN_STREAM, "Too much of the answer waited for an open tool call."))
 
     def _release(self) -> None:
-        held, self._held, self._held_size = self._held, [], 0
-        for event in held:
-            self.take(event)
+        """Take the held events part by part, until a call is open that has not ended. Each is taken once."""
+        if self._releasing:
+            return
+        self._releasing = True
+        while self._held and self._call is None and self._kind is not TOOL:
+            for event in self._held.pop_part():
+                self.take(event)
+        self._releasing = False
 
     def _finish_calls(self) -> None:
         """At the end every call is complete, even one that was never ended."""

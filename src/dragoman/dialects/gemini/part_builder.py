@@ -37,16 +37,15 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Inline, Json, Media, Remote
 from dragoman.conversation.replies import Reply, Usage
+from dragoman.dialects import held_events
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.stop_reasons import render_stop
+from dragoman.dialects.held_events import HeldEvents
 from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.dialects.raw_json import encode
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import one_line
-
-HELD_LIMIT = 16 * 1024 * 1024
-"""Bytes of events that may wait for another part to be complete."""
 
 _plain = msgspec.json.decode
 _TEXT, _THOUGHT, _CALL = TextDelta, ReasoningDelta, CallStarted
@@ -63,6 +62,7 @@ class _CandidateBuilder:
         "kind",
         "media",
         "part",
+        "releasing",
         "signature",
         "size",
         "stop",
@@ -77,7 +77,8 @@ class _CandidateBuilder:
         self.fragments: list[bytes] = []
         self.signature = b""
         self.media: list[MediaDelta] = []
-        self.held: list[Event] = []
+        self.held = HeldEvents()
+        self.releasing = False
         self.size = 0
         self.citations: list[Json] = []
         self.stop: Stopped | None = None
@@ -227,8 +228,8 @@ class PartBuilder:
         if candidate.part == event.part:
             return candidate
         if candidate.call is not None:
-            candidate.held.append(event)
-            self._weigh(candidate, len(getattr(event, "literal", b"")) + 64)
+            candidate.held.add(event.part, event)
+            self._weigh(candidate, 0)
             return None
         if candidate.media:
             self._end_media(event.choice, candidate)
@@ -236,13 +237,19 @@ class PartBuilder:
 
     def _weigh(self, candidate: _CandidateBuilder, size: int) -> None:
         candidate.size += size
-        if candidate.size > HELD_LIMIT * 2:
+        if candidate.size + candidate.held.size > held_events.LIMIT * 2:
             self._fail(Failure(FailureKind.BROKEN_STREAM, "A tool call or a picture of the answer is too long."))
 
     def _release(self, candidate: _CandidateBuilder) -> None:
-        held, candidate.held, candidate.size = candidate.held, [], 0
-        for event in held:
-            self.take(event)
+        """Take the held events part by part, until a call is open that has not ended. Each is taken once."""
+        candidate.size = 0
+        if candidate.releasing:
+            return
+        candidate.releasing = True
+        while candidate.held and candidate.call is None and not self.over:
+            for event in candidate.held.pop_part():
+                self.take(event)
+        candidate.releasing = False
 
     def _complete(self, choice: int, candidate: _CandidateBuilder) -> None:
         """At the end every part is complete, even one that was never ended."""
