@@ -76,6 +76,6 @@ def test_the_file_of_the_guide_starts(tmp_path: Path) -> None:
 def test_the_python_of_the_guides(name: str, source: str) -> None:
     space: dict[str, Any] = {}
     exec(compile(source, name, "exec"), space)
-    if "told" in space:
+    if "changed_rules" in space:
         with emulator("anthropic") as one:
-            assert "refused-setting" in space["told"](one.base_url)
+            assert "refused-setting" in space["changed_rules"](one.base_url)

@@ -125,7 +125,7 @@ WRONG = [
     (["nothing.jsonl"], "cannot be read"),
     (["{}"], "is no line of provider_errors.jsonl"),
     ([json.dumps(line(target="mine/model"))], "--config"),
-    ([json.dumps(line(input_request="[LEFT OUT: the line had 9 bytes]"))], "holds no request"),
+    ([json.dumps(line(input_request="[LEFT OUT: the line had 9 bytes]"))], "contains no request"),
     ([json.dumps(line()), "--against", "opnai"], "openai"),
     ([json.dumps(line()), "--against", "gemini"], "does not serve"),
 ]

@@ -81,7 +81,7 @@ def _parse_rule(text: str) -> tuple[str, str]:
 
 
 class CompileContext(msgspec.Struct, frozen=True):
-    """Where requests go, and what the user allows on the way."""
+    """The destination of requests, and the user's options."""
 
     destination: Destination
     options: CallerOptions
@@ -112,7 +112,7 @@ def compile_context(
     stop_after: str = "",
     doubt: str | None = None,
 ) -> CompileContext:
-    """Where a name leads: by the configuration, if there is one, else as PROFILE/MODEL."""
+    """The context for a target: a model of the configuration if there is one, else PROFILE/MODEL."""
     options = CallerOptions(
         None if max_loss is None else loss_of(max_loss),
         None if doubt is None else doubt_of(doubt),
@@ -121,12 +121,12 @@ def compile_context(
         stop_after=stop_after,
     )
     if choices.config is not None:
-        return CompileContext(_configured(name, choices, choices.config), options)
+        return CompileContext(_configured_destination(name, choices, choices.config), options)
     target = choose(name, choices.profiles, choices.rules)
     return CompileContext(Destination(name=target.name, provider=target.profile.name, target=target), options)
 
 
-def _configured(name: str, choices: UserChoices, config: Path) -> Destination:
+def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
     from dragoman.cli.known_names import known_names
     from dragoman.config import load
     from dragoman.upstream.destinations import Routes
@@ -137,7 +137,7 @@ def _configured(name: str, choices: UserChoices, config: Path) -> Destination:
     route = Routes(loaded.config, choices.profiles).find(name)
     if route is None:
         known = [*loaded.config.models, *(f"{provider}/MODEL" for provider in loaded.config.providers)]
-        raise TargetError(f'"{name}" leads nowhere in {config}; {near_match(name, known)}')
+        raise TargetError(f'{config} has no model "{name}"; {near_match(name, known)}')
     if not choices.rules:
         return route.first
     return msgspec.structs.replace(route.first, target=patched(route.first.target, Layer("request", {}, choices.rules)))

@@ -1,4 +1,4 @@
-"""`dragoman replay`: a refusal of a provider, once more."""
+"""`dragoman replay`: compile, judge, shrink or send a recorded refusal again."""
 
 from __future__ import annotations
 
@@ -18,42 +18,56 @@ from dragoman.errors import DragomanError, OptionError
 from dragoman.store import Failure, read_failure, read_failures
 
 
+class ReplayOptions(msgspec.Struct, frozen=True):
+    """What to do with a refusal, by the options of the command."""
+
+    config: Path | None
+    env_files: tuple[Path, ...]
+    against: str | None
+    send: bool
+    direct: bool
+    minimise: bool
+    test: Path | None
+    as_json: bool
+
+
 @click.command()
 @click.argument("source")
-@click.option("--to", "target", metavar="TARGET", help="PROFILE/MODEL, or a model of --config; by default the line's.")
-@click.option("--send", is_flag=True, help="Send it to the configured provider.")
-@click.option("--against", metavar="EMULATOR", help="Let this emulator judge it; by default the one of the target.")
-@click.option("--direct", is_flag=True, help="Judge the client's own request, without any repair.")
-@click.option("--minimise", "--minimize", is_flag=True, help="Shrink it to the smallest that is still refused.")
-@click.option("--as-test", "test", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a pytest.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option(
+    "--to", "target", metavar="TARGET", help="PROFILE/MODEL, or a model in --config; by default that of the line."
+)
+@click.option("--send", is_flag=True, help="Send the request to the configured provider.")
+@click.option("--against", metavar="EMULATOR", help="The emulator that judges it; by default that of the target.")
+@click.option("--direct", is_flag=True, help="Judge the client's own request, without repairs.")
+@click.option("--minimise", "--minimize", is_flag=True, help="Shrink it to the smallest request that is still refused.")
+@click.option("--as-test", "test", metavar="FILE", type=click.Path(path_type=Path), help="Write a pytest test for it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @config_option
 @env_option
 def replay(
     source: str,
     target: str | None,
-    against: str | None,
     path: Path | None,
     env_files: tuple[Path, ...],
-    **how: Any,
+    **flags: Any,
 ) -> int:
     """Compile a recorded refusal again, offline, and show the report.
 
-    SOURCE is a file like logs/provider_errors.jsonl, one line of it as FILE:NUMBER, the text of a line, or - for
-    standard input. Exit code 1 says that an emulator or the provider still refuses.
+    SOURCE is a file such as logs/provider_errors.jsonl, one of its lines as FILE:NUMBER, the text of a line, or - for
+    standard input. The exit code is 1 if the emulator or the provider still refuses the request.
     """
     failures = list(_failures(source))
     if not failures:
-        raise OptionError("holds no refusals", at=printable(source))
-    if (how["minimise"] or how["test"]) and len(failures) > 1:
+        raise OptionError("contains no refusals", at=printable(source))
+    options = ReplayOptions(chosen_file(path), env_files, **flags)
+    if (options.minimise or options.test) and len(failures) > 1:
         hint = f"choose one, as in {source}:{failures[-1][0]}"
-        raise OptionError(f"has {len(failures)} refusals; --minimise and --as-test take one", at=source, hint=hint)
-    file = chosen_file(path)
+        raise OptionError(f"contains {len(failures)} refusals; --minimise and --as-test take one", at=source, hint=hint)
     bad = 0
     for number, failure in failures:
         try:
-            found = reproduction(failure, target, file, env_files)
-            bad += _replayed(number, found, against, file, env_files, **how)
+            found = reproduction(failure, target, options.config, env_files)
+            bad += _replay_one(number, found, options)
         except DragomanError as error:
             print_error(f"line {number}: {error}")
             bad += 1
@@ -61,7 +75,7 @@ def replay(
 
 
 def _failures(source: str) -> Iterator[tuple[int, Failure]]:
-    """The refusals that an argument names, with their line numbers."""
+    """The refusals of the argument, with their line numbers."""
     try:
         if source.lstrip().startswith("{"):
             yield 1, read_failure(source)
@@ -86,36 +100,25 @@ def _from_file(source: str) -> Iterator[tuple[int, Failure]]:
     yield from chosen
 
 
-def _replayed(
-    number: int,
-    found: Reproduction,
-    against: str | None,
-    file: Path | None,
-    env_files: tuple[Path, ...],
-    send: bool,
-    direct: bool,
-    minimise: bool,
-    test: Path | None,
-    as_json: bool,
-) -> int:
-    """One refusal; 1 where it is still one."""
-    emulator = against or emulator_for(found.destination.target.profile)
-    if minimise:
-        found, verdict = _shrunk(found, emulator, direct)
+def _replay_one(number: int, found: Reproduction, options: ReplayOptions) -> int:
+    """Replay one refusal. Returns 1 if it is still refused."""
+    emulator = options.against or emulator_for(found.destination.target.profile)
+    if options.minimise:
+        found, verdict = _shrink(found, emulator, options.direct)
     else:
-        verdict = _judged(found, emulator, direct)
-    if as_json:
-        click.echo(msgspec.json.encode(_object(number, found, emulator, verdict)))
+        verdict = _judge(found, emulator, options.direct)
+    if options.as_json:
+        click.echo(msgspec.json.encode(_json_result(number, found, emulator, verdict)))
     else:
-        _tell(number, found, emulator, verdict, direct)
-    if minimise and not as_json:
+        _print_result(number, found, emulator, verdict, options.direct)
+    if options.minimise and not options.as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found.request), indent=2))
-    if test is not None:
-        _write(test, found, emulator)
-    return _sent(found, file, env_files) if send else int(not verdict.accepted)
+    if options.test is not None:
+        _write_test(options.test, found, emulator)
+    return _send(found, options) if options.send else int(not verdict.accepted)
 
 
-def _judged(found: Reproduction, emulator: str, direct: bool) -> EmulatorVerdict:
+def _judge(found: Reproduction, emulator: str, direct: bool) -> EmulatorVerdict:
     root = found.destination.base_url
     if direct:
         path, headers, body = found.direct()
@@ -124,31 +127,31 @@ def _judged(found: Reproduction, emulator: str, direct: bool) -> EmulatorVerdict
     return judge_request(emulator, adapted.path, adapted.headers, adapted.body, root)
 
 
-def _shrunk(found: Reproduction, emulator: str, direct: bool) -> tuple[Reproduction, EmulatorVerdict]:
+def _shrink(found: Reproduction, emulator: str, direct: bool) -> tuple[Reproduction, EmulatorVerdict]:
     """The smallest request that is refused for the same reason."""
     from dragoman.engine.minimise import minimised
 
-    verdict = _judged(found, emulator, direct)
+    verdict = _judge(found, emulator, direct)
     if verdict.accepted:
-        hint = "--direct shrinks what is refused without repairs" if not direct else "choose another with --against"
+        hint = "choose another emulator with --against" if direct else "--direct judges the request without repairs"
         raise OptionError(f'"{emulator}" accepts it: there is nothing to shrink', hint=hint)
 
     def fails(request: dict[str, Any]) -> bool:
         try:
-            return _judged(found.of(request), emulator, direct).kind == verdict.kind
+            return _judge(found.of(request), emulator, direct).kind == verdict.kind
         except DragomanError:
             return False
 
     smallest = found.of(minimised(found.request, fails))
-    return smallest, _judged(smallest, emulator, direct)
+    return smallest, _judge(smallest, emulator, direct)
 
 
-def _object(number: int, found: Reproduction, emulator: str, verdict: EmulatorVerdict) -> dict[str, Any]:
+def _json_result(number: int, found: Reproduction, emulator: str, verdict: EmulatorVerdict) -> dict[str, Any]:
     failure = found.failure
     return {
         "line": number,
         "target": found.destination.name,
-        "said": failure.error,
+        "recorded_error": failure.error,
         "request": found.request,
         "path": found.adapted.path,
         "body": msgspec.Raw(found.adapted.body),
@@ -156,41 +159,41 @@ def _object(number: int, found: Reproduction, emulator: str, verdict: EmulatorVe
         "differs": found.differs(),
         "emulator": emulator,
         "accepted": verdict.accepted,
-        "says": verdict.message,
+        "message": verdict.message,
     }
 
 
-def _tell(number: int, found: Reproduction, emulator: str, verdict: EmulatorVerdict, direct: bool) -> None:
+def _print_result(number: int, found: Reproduction, emulator: str, verdict: EmulatorVerdict, direct: bool) -> None:
     failure, adapted = found.failure, found.adapted
     when = f"{failure.timestamp}  " if failure.timestamp else ""
     click.echo(f"line {number}  {when}{printable(failure.target)}  {failure.client_dialect} → {adapted.dialect}")
-    click.echo(f"  said        {failure.status_code or ''} {printable(failure.error)}")
-    for name, words in found.outline():
-        click.echo(f"  {name:<11} {printable(words)}")
+    click.echo(f"  recorded    {failure.status_code or ''} {printable(failure.error)}")
+    for name, text in found.outline():
+        click.echo(f"  {name:<11} {printable(text)}")
     differs = found.differs()
     if failure.sent_request is not None:
-        told = f"not as it was sent then, at {', '.join(differs[:5])}" if differs else "as it was sent then"
-        click.echo(f"  compiles    {told}")
+        result = f"another body than was sent, at {', '.join(differs[:5])}" if differs else "the body that was sent"
+        click.echo(f"  compiles to {result}")
     what = "the client's own request" if direct else "it"
-    told = f"accepts {what}" if verdict.accepted else f"refuses {what}: {verdict.status} {verdict.message}"
-    click.echo(f"  emulator    {emulator} {printable(told)}")
+    result = f"accepts {what}" if verdict.accepted else f"refuses {what}: {verdict.status} {verdict.message}"
+    click.echo(f"  emulator    {emulator} {printable(result)}")
     if adapted.changes:
         rows = [(change.rule, change.at or "/", change.did, change.loses) for change in adapted.changes]
-        print_table(("rule", "at", "what was done", "loses"), rows)
+        print_table(("rule", "at", "change", "loses"), rows)
     else:
-        click.echo("  nothing is changed")
+        click.echo("  nothing changed")
 
 
-def _write(path: Path, found: Reproduction, emulator: str) -> None:
+def _write_test(path: Path, found: Reproduction, emulator: str) -> None:
     path.write_text(found.test(emulator), "utf-8")
     click.echo(f"{path} written; run it with: pytest {path}", err=True)
 
 
-def _sent(found: Reproduction, file: Path | None, env_files: tuple[Path, ...]) -> int:
-    """What the provider says to it now."""
+def _send(found: Reproduction, options: ReplayOptions) -> int:
+    """Send the request to the provider. Returns 1 if it is refused."""
     import asyncio
 
-    failure, answer = asyncio.run(found.send(file, env_files))
+    failure, answer = asyncio.run(found.send(options.config, options.env_files))
     if failure is not None:
         click.echo(f"  provider    refuses it: {failure.status} {printable(failure.message)}")
         return 1

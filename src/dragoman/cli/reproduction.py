@@ -1,4 +1,4 @@
-"""A recorded refusal as something that can be compiled, changed, sent and turned into a test."""
+"""A recorded refusal that can be compiled, changed, sent and turned into a test."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from dragoman.profiles.profile import Profiles
 from dragoman.store import Failure
 from dragoman.upstream.destinations import HttpDestination, Routes
 
-_SHOWN = 24
+_MAX_SHOWN = 24
 
 
 class Reproduction(msgspec.Struct, frozen=True):
-    """A request that was refused, and where it goes now."""
+    """A refused request, and its destination now."""
 
     failure: Failure
     request: dict[str, Any]
@@ -38,11 +38,11 @@ class Reproduction(msgspec.Struct, frozen=True):
     adapted: Adapted
 
     def of(self, request: dict[str, Any]) -> Reproduction:
-        """The same with another request. Raises where that cannot be compiled."""
-        return _compiled(self.failure, request, self.dialect, self.destination)
+        """The same with another request. Raises if it cannot be compiled."""
+        return _compile(self.failure, request, self.dialect, self.destination)
 
     def direct(self) -> tuple[str, dict[str, str], bytes]:
-        """Path, headers and body of the client's own request, as if it went to the provider as it is."""
+        """The path, headers and body of the client's own request, without repairs."""
         model = self.destination.target.model
         dialect = registry.dialect(self.dialect)
         body = dict(self.request) if dialect.model_in_path else {**self.request, "model": model}
@@ -50,30 +50,30 @@ class Reproduction(msgspec.Struct, frozen=True):
         return path, {"content-type": "application/json", **dialect.headers}, msgspec.json.encode(body)
 
     def differs(self) -> list[str]:
-        """Where the body that is compiled now is another than the one that was sent; texts are not compared."""
+        """Where the compiled body differs from the one that was sent. Texts are not compared."""
         if not isinstance(self.failure.sent_request, dict):
             return []
         return list(_differences(self.failure.sent_request, self.adapted.json, ""))
 
     def outline(self) -> Iterator[tuple[str, str]]:
-        """What refusals are mostly about: the order of roles, the shape of tools, the form of call ids."""
+        """The usual causes of refusals: the roles, the tools and the call ids."""
         conversation = self.adapted.conversation
         roles = [str(message.role) for message in conversation.messages]
-        yield "roles", _cut(roles, " ")
+        yield "roles", _shorten(roles, " ")
         tools = [getattr(tool, "name", "") or type(tool).__name__ for tool in conversation.tools]
         if tools:
-            yield "tools", _cut(tools, ", ")
+            yield "tools", _shorten(tools, ", ")
         ids = re.findall(r'"(?:id|call_id|tool_call_id|tool_use_id)":"([^"]{1,80})"', self.adapted.body.decode())
         if ids:
-            yield "ids", _cut(list(dict.fromkeys(ids)), ", ")
+            yield "ids", _shorten(list(dict.fromkeys(ids)), ", ")
 
     def test(self, emulator: str) -> str:
-        """A test that holds Dragoman to this request."""
+        """The source of a test for this request."""
         name = re.sub(r"[^a-z0-9]+", "_", self.failure.error.lower())[:50].strip("_") or "refused"
-        says = self.failure.error.replace("\\", "/").replace('"""', "'''")[:200]
+        error = self.failure.error.replace("\\", "/").replace('"""', "'''")[:200]
         target = f"{self.destination.target.profile.name}/{self.destination.target.model}"
         return _TEST.format(
-            says=says,
+            error=error,
             when=self.failure.timestamp[:10],
             name=name,
             request=msgspec.json.format(msgspec.json.encode(self.request), indent=4)
@@ -86,7 +86,7 @@ class Reproduction(msgspec.Struct, frozen=True):
         )
 
     async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Refusal | None, str]:
-        """Ask the configured provider; its refusal, or what it answered."""
+        """Send the request to the configured provider. Returns its refusal, or its answer."""
         from dragoman.gateway.services import open_services
         from dragoman.upstream.dispatch import Dispatch
 
@@ -105,7 +105,7 @@ class Reproduction(msgspec.Struct, frozen=True):
             await services.close()
 
 
-_TEST = '''"""Refused on {when}: {says}"""
+_TEST = '''"""Refused on {when}: {error}"""
 
 import json
 import urllib.request
@@ -134,16 +134,16 @@ def test_{name}():
 def reproduction(
     failure: Failure, target: str | None, file: Path | None, env_files: tuple[Path, ...] = ()
 ) -> Reproduction:
-    """A line of the file, compiled for its target or another one."""
+    """A recorded refusal, compiled for its target or another one."""
     request = failure.input_request
     if not isinstance(request, dict):
-        raise OptionError(f"the line holds no request ({str(request)[:60]})")
+        raise OptionError(f"the line contains no request ({str(request)[:60]})")
     dialect = failure.client_dialect or registry.recognise(request)
     destination = _destination(target or failure.target, file, env_files)
-    return _compiled(failure, request, dialect, destination)
+    return _compile(failure, request, dialect, destination)
 
 
-def _compiled(failure: Failure, request: dict[str, Any], dialect: str, destination: HttpDestination) -> Reproduction:
+def _compile(failure: Failure, request: dict[str, Any], dialect: str, destination: HttpDestination) -> Reproduction:
     ask = registry.dialect(dialect).requests.parse(msgspec.json.encode(request))
     if registry.dialect(dialect).model_in_path:
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
@@ -152,7 +152,7 @@ def _compiled(failure: Failure, request: dict[str, Any], dialect: str, destinati
 
 
 def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> HttpDestination:
-    """The target by the user's file; by a profile's name where the file does not know it."""
+    """The destination in the user's file, or the profile of that name."""
     profiles = Profiles()
     config = load(file, process=os.environ, env_files=env_files).config if file is not None else Config()
     route = Routes(config, profiles).find(name)
@@ -160,23 +160,23 @@ def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> H
         return route.first
     first, slash, _ = name.partition("/")
     if not slash:
-        raise TargetError(f'"{name}" is not a target', hint="name one with --to PROFILE/MODEL")
+        raise TargetError(f'"{name}" is not a target', hint="give one with --to PROFILE/MODEL")
     if first not in profiles.names():
-        hint = "give the file that names it with --config, or another target with --to"
+        hint = "give its configuration with --config, or another target with --to"
         raise TargetError(f'no profile is called "{first}"', hint=hint)
     route = Routes(Config(providers={first: Provider(profile=first)}), profiles).find(name)
     if route is None:
-        raise TargetError(f'"{name}" is not a target', hint="name one with --to PROFILE/MODEL")
+        raise TargetError(f'"{name}" is not a target', hint="give one with --to PROFILE/MODEL")
     return route.first
 
 
-def _cut(words: list[str], between: str) -> str:
-    more = f"{between}… {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return between.join(words[:_SHOWN]) + more
+def _shorten(items: list[str], between: str) -> str:
+    more = f"{between}… {len(items) - _MAX_SHOWN} more" if len(items) > _MAX_SHOWN else ""
+    return between.join(items[:_MAX_SHOWN]) + more
 
 
 def _differences(then: Any, now: Any, at: str) -> Iterator[str]:
-    """JSON pointers to what is not alike. Texts in the file may be masked, so only their presence counts."""
+    """JSON pointers to differences. Texts in the file may be masked, so only their presence counts."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*then, *now]):
             if (key in then) != (key in now):

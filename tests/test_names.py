@@ -1,0 +1,143 @@
+"""A stranger finds things by their names: no class shares its name, no module hides a well-known one.
+
+The lists of exceptions give a reason for each entry. An entry that is no longer needed fails, so the lists only shrink.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "dragoman"
+
+# Class names with several definitions, and why they may have them.
+SHARED_CLASSES = {
+    "Facts": "gateway/banner has its own; to be renamed",
+    "Failure": "store/failure_log has its own; to be renamed",
+    "Health": "store and upstream have one each; to be renamed",
+    "Kept": "store/vault has its own; to be renamed",
+    "Note": "rules/schema has its own; to be renamed",
+    "Plan": "gateway/server has its own; to be renamed",
+    "Route": "dialects and engine have one each; to be renamed",
+    "Translated": "one for sync and one for async in integrations/sdk_transport",
+}
+
+# Modules with the name of a well-known module, and why they may have it.
+SHADOWING_MODULES = {
+    "config/importers/litellm.py": "an importer is named after the gateway whose configuration it reads",
+    "dialects/anthropic": "a dialect is named after its wire format",
+    "emulators/anthropic": "an emulator is named after its provider",
+    "emulators/openai.py": "an emulator is named after its provider",
+    "profiles/profile.py": "a profile is a word of the glossary; the standard profiler is not used here",
+    "rules/schema/types.py": "to be renamed",
+}
+
+# Packages that the project, its clients or its readers import. The standard library is added below.
+WELL_KNOWN = {
+    "anthropic", "click", "google", "httptools", "httpx", "httpx2", "hypothesis", "jinja2", "litellm", "msgspec",
+    "mypy", "numpy", "openai", "opentelemetry", "orjson", "pydantic", "pytest", "redis", "requests", "rich",
+    "starlette", "uvicorn", "uvloop", "yaml",
+}  # fmt: skip
+
+# Words that once had several private meanings, and what to write instead.
+PRIVATE_WORDS = {
+    "told": "rendered, redacted, message, summary",
+    "said": "text, answer, message",
+    "says": "message, sentence",
+    "heard": "received",
+    "spoken": "visible, rendered",
+    "hush": "redaction",
+    "desk": "core",
+    "manner": "spec, flavour, kind",
+    "manners": "specs",
+    "voice": "style",
+    "errand": "context",
+    "torn": "split",
+    "mended": "repaired, fixed",
+    "wish": "request",
+    "patience": "timeout",
+}
+
+# Folders and files whose own names are free of these words.
+PLAIN = ("cli", "config", "emulators", "wire", "upstream/transport", "testing.py", "errors.py")
+
+GLOSSARY_LIMIT = 25
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield str(path.relative_to(SOURCE)), ast.parse(path.read_text("utf-8"))
+
+
+def shared_classes() -> dict[str, list[str]]:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path}:{node.lineno}")
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_two_classes_share_a_name() -> None:
+    found = shared_classes()
+    assert {name: places for name, places in found.items() if name not in SHARED_CLASSES} == {}
+    assert sorted(SHARED_CLASSES.keys() - found.keys()) == [], "no longer shared: remove it from the list"
+
+
+def test_no_module_hides_a_well_known_one() -> None:
+    known = (sys.stdlib_module_names | WELL_KNOWN) - {"__main__"}
+    paths = [*SOURCE.rglob("*.py"), *(path.parent for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE)]
+    found = {str(path.relative_to(SOURCE)) for path in paths if path.stem in known}
+    assert sorted(found - SHADOWING_MODULES.keys()) == []
+    assert sorted(SHADOWING_MODULES.keys() - found) == [], "no longer there: remove it from the list"
+
+
+def defined_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Every name that a module defines: classes, functions, parameters, variables and fields."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+            case ast.Name(ctx=ast.Store()):
+                yield node.id, node.lineno
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.attr, node.lineno
+
+
+def words(name: str) -> list[str]:
+    """`_hearText2` and `HEAR_TEXT` both give `hear`, `text`."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def test_names_use_no_private_words() -> None:
+    assert words("_hear_TextOf2") == ["hear", "text", "of"]
+    found = [
+        f"{path}:{line}: {name} (write {PRIVATE_WORDS[word]})"
+        for path, tree in modules()
+        if path.startswith(PLAIN)
+        for name, line in defined_names(tree)
+        for word in words(name)
+        if word in PRIVATE_WORDS
+    ]
+    assert found == []
+
+
+def test_the_map_of_the_architecture_is_complete() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    mapped = set(re.findall(r"^  (\w+)/ ", text, re.MULTILINE))
+    assert mapped == {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+
+
+def test_the_glossary_is_short() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("## Glossary", 1)[1]
+    entries = re.findall(r"^\| ([a-z ]+) \| (.+) \|$", text, re.MULTILINE)[1:]
+    assert 10 < len(entries) <= GLOSSARY_LIMIT
+    assert [word for word, _ in entries] == sorted(word for word, _ in entries)
+    assert [word for word, meaning in entries if not meaning.endswith(".")] == []
