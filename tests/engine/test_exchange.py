@@ -317,7 +317,7 @@ def test_K20_a_caller_may_only_tighten_unless_it_may_loosen(own: Doubt, options:
 def test_a_target_that_cannot_be_asked_is_passed_over() -> None:
     strict = destination("anthropic/claude-sonnet-4-5", max_loss=Loss.NOTHING)
     driver = driven(exchange(strict, destination(), seed=3))
-    assert driver.names() == ["Choose", "Recall", "Choose", "Send", "Answered"]
+    assert driver.names() == ["Choose", "Choose", "Send", "Answered"]
 
 
 def test_where_nobody_can_be_asked_the_repair_is_named() -> None:
@@ -358,7 +358,7 @@ def test_media_is_asked_for_once() -> None:
     parts = [{"type": "image_url", "image_url": {"url": PICTURE}}]
     claude = destination("anthropic/claude-sonnet-4-5")
     driver = driven(exchange(claude, messages=[{"role": "user", "content": parts}]))
-    assert driver.names()[:4] == ["Choose", "Recall", "FetchMedia", "Send"]
+    assert driver.names()[:3] == ["Choose", "FetchMedia", "Send"]
     assert PICTURE in json.dumps(driver.sent()[0])
     found = exchange(claude, messages=[{"role": "user", "content": parts}])
     with_media = Driver(found, lambda send: (200, GOOD))
