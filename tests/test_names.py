@@ -19,8 +19,6 @@ SOURCE = ROOT / "src" / "dragoman"
 SHARED_CLASSES = {
     "Facts": "gateway/banner has its own; to be renamed",
     "Failure": "store/failure_log has its own; to be renamed",
-    "Health": "store and upstream have one each; to be renamed",
-    "Kept": "store/vault has its own; to be renamed",
     "Note": "rules/schema has its own; to be renamed",
     "Plan": "gateway/server has its own; to be renamed",
     "Route": "dialects and engine have one each; to be renamed",
