@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from hashlib import blake2b
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Raw
 
 SPELLING = frozenset(
     {
@@ -42,6 +45,7 @@ _NO_ARGUMENTS = (
     {"type": "object", "additionalProperties": False},
 )
 _EMPTY_TEXT = [{"_": "Text", "literal": ""}]
+_EMPTY_PARTS = b'[{"_":"Text","literal":""}]'
 _NOTHING = (b"null", b"[]")
 _AUTO = {"_": "ToolChoice", "mode": "auto"}
 
@@ -68,25 +72,151 @@ def digest(value: Any) -> str | None:
     """A short fingerprint of a value, or None of nothing."""
     if value is None:
         return None
-    return blake2b(_order(canonical(value)), digest_size=8).hexdigest()
+    return blake2b(canonical_text(value), digest_size=8).hexdigest()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values mean the same."""
+    if one is other:
+        return True
+    return one is not None and other is not None and canonical_text(one) == canonical_text(other)
+
+
+def canonical_text(value: Any) -> bytes:
+    """The canonical value as compact JSON with sorted keys, written without building it first."""
+    return _WRITERS[type(value)](value)
+
+
+def _json_text(text: bytes) -> bytes:
+    return _order(_canonical_json(text))
+
+
+def _list_text(values: Iterable[Any]) -> bytes:
+    return b"[%b]" % b",".join([_WRITERS[type(value)](value) for value in values])
+
+
+def _mapping_text(mapping: Mapping[str, Any]) -> bytes:
+    return _order({key: Raw(canonical_text(value)) for key, value in mapping.items()})
+
+
+class _Field(NamedTuple):
+    """A field that means something. `head` is what stands before its value, `default_text` its default's canonical
+    text."""
+
+    name: str
+    head: bytes
+    default: Any
+    default_text: bytes | None
+
+
+class _Plan(NamedTuple):
+    """What of a type is looked at: its meaningful fields in sorted order, and how to get all their values at once.
+
+    `settle`: brings several ways of saying one thing together, in the tree.
+    """
+
+    kind: str
+    fields: tuple[_Field, ...]
+    values: Callable[[Any], tuple[Any, ...]]
+    settle: Callable[[dict[str, Any]], None] | None
+
+
+@cache
+def _plan(kind: type[msgspec.Struct]) -> _Plan:
+    """Asked of msgspec once for each type: it compiles annotations whenever it is asked."""
+    skipped = _KINDS.get(kind.__name__, SPELLING)
+    found = sorted((field.name, field.default) for field in msgspec.structs.fields(kind) if field.name not in skipped)
+    fields = tuple([_field(*one) for one in found])
+    return _Plan(kind.__name__, fields, _values(fields), _SETTLED.get(kind.__name__))
+
+
+def _field(name: str, default: Any) -> _Field:
+    default_text = None if default is msgspec.NODEFAULT else canonical_text(default)
+    return _Field(name, b"," + _order(name) + b":", default, default_text)
+
+
+def _values(fields: Sequence[_Field]) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of these fields: `attrgetter` gives a tuple for two or more only."""
+    names = [field.name for field in fields]
+    if len(names) > 1:
+        return attrgetter(*names)
+    only = attrgetter(*names) if names else None
+    return lambda value: () if only is None else (only(value),)
+
+
+def _struct_writer(kind: type[msgspec.Struct]) -> Callable[[Any], bytes]:
+    """Most values hold nothing but what their type demands: those are written without a look at the rest."""
+    plan = _plan(kind)
+    is_result = plan.settle is _settle_result
+    if plan.settle is not None and not is_result:
+        return lambda value: _order(_canonical_struct(value))
+    demanded = [field for field in plan.fields if field.default is msgspec.NODEFAULT]
+    optional = [field for field in plan.fields if field.default is not msgspec.NODEFAULT]
+    needs, options, defaults = _values(demanded), _values(optional), tuple([field.default for field in optional])
+    opening = b'{"_":' + _order(plan.kind)
+    plainest = opening + b"".join([field.head + b"%b" for field in demanded]) + b"}"
+
+    def write(value: Any) -> bytes:
+        if options(value) == defaults and not (is_result and _is_empty(value)):
+            return plainest % tuple([_WRITERS[type(content)](content) for content in needs(value)])
+        pieces = [opening]
+        for field, content in zip(plan.fields, plan.values(value), strict=True):
+            pieces += _written(field, content)
+        if is_result:
+            pieces = [b"[]" if piece == _EMPTY_PARTS else piece for piece in pieces]
+        pieces.append(b"}")
+        return b"".join(pieces)
+
+    return write
+
+
+def _is_empty(result: Any) -> bool:
+    return len(result.parts) == 1 and getattr(result.parts[0], "literal", None) == b'""'
+
+
+def _written(field: _Field, content: Any) -> tuple[bytes, ...]:
+    if content == field.default or (field.name == "extras" and _holds_nothing(content)):
+        return ()
+    text = canonical_text(content)
+    return () if text == field.default_text else (field.head, text)
+
+
+class _Writers(dict[type, Callable[[Any], bytes]]):
+    """How values of each type are written: found out when the first one comes."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], bytes]:
+        self[kind] = found = self._found(kind)
+        return found
+
+    def _found(self, kind: type) -> Callable[[Any], bytes]:
+        if issubclass(kind, msgspec.Struct):
+            return _struct_writer(kind)
+        if issubclass(kind, bytes):
+            return _json_text
+        if issubclass(kind, (tuple, list)):
+            return _list_text
+        return _mapping_text if issubclass(kind, Mapping) else _order
+
+
+_WRITERS = _Writers()
+
+
+def _holds_nothing(extras: Any) -> bool:
+    """Fields that hold nothing say nothing."""
+    return all(bytes(value) in _NOTHING for value in extras.fields.values())
 
 
 def _canonical_struct(value: msgspec.Struct) -> dict[str, Any]:
-    kind = type(value).__name__
-    skipped = _KINDS.get(kind, SPELLING)
-    plain: dict[str, Any] = {"_": kind}
-    for field in msgspec.structs.fields(value):
-        content = getattr(value, field.name)
-        if field.name in skipped or content == field.default:
+    plan = _plan(type(value))
+    plain: dict[str, Any] = {"_": plan.kind}
+    for field, content in zip(plan.fields, plan.values(value), strict=True):
+        if content == field.default or (field.name == "extras" and _holds_nothing(content)):
             continue
-        if field.name == "extras" and all(bytes(value) in _NOTHING for value in content.fields.values()):
-            continue  # fields that hold nothing say nothing
         meant = canonical(content)
         if meant != canonical(field.default):
             plain[field.name] = meant
-    settle = _SETTLED.get(kind)
-    if settle is not None:
-        settle(plain)
+    if plan.settle is not None:
+        plan.settle(plain)
     return plain
 
 

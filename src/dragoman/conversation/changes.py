@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import msgspec
 
+from dragoman.conversation.canonical import digest
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part
@@ -78,13 +80,83 @@ class Rewrite(msgspec.Struct, frozen=True):
     undo: Undo = NOTHING_TO_UNDO
 
 
-class Change(msgspec.Struct, frozen=True):
-    """One entry of the report. `at` is a JSON pointer into the client's request."""
+class Hashing(msgspec.Struct, frozen=True, gc=False):
+    """The two values of a change whose digests nobody has asked for yet. `known` remembers those of one report: a value
+    that several changes made is digested once."""
+
+    before: Any
+    after: Any
+    known: dict[int, tuple[Any, str | None]]
+
+    def digest(self, value: Any) -> str | None:
+        found = self.known.get(id(value))
+        if found is None:
+            # The value is kept with its digest: nothing else can get its id while it is here.
+            found = self.known[id(value)] = (value, digest(value))
+        return found[1]
+
+
+class _Digest:
+    """A digest of a change, as an attribute that is computed when it is first read."""
+
+    __slots__ = ("_slot",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._slot = f"_{name}"
+
+    def __get__(self, change: Change | None, owner: type) -> str | None:
+        if change is None:
+            raise AttributeError(self._slot)  # so that it is no default of the field
+        if change._hashing is not None:
+            change._settle(change._hashing)
+        found: str | None = getattr(change, self._slot)
+        return found
+
+    def __set__(self, change: Change, value: str | None) -> None:
+        raise AttributeError("the digests of a change cannot be set")
+
+
+@dataclass(init=False, unsafe_hash=True)
+class Change:
+    """One entry of the report. `at` is a JSON pointer into the client's request.
+
+    `before` and `after` are digests of what stood there and of what stands there now. Hashing the values costs more
+    than all else about a change, so it waits until a digest is read or the report is written down; until then the
+    change holds its values. It is a dataclass and no Struct for that alone: JSON encoders read its fields all the same.
+    """
+
+    __slots__ = ("_after", "_before", "_hashing", "adds", "at", "did", "loses", "rule")
 
     rule: str
     at: str
     did: str
     loses: str
     adds: bool
-    before: str | None
-    after: str | None
+    before: _Digest = _Digest()
+    after: _Digest = _Digest()
+
+    def __init__(
+        self,
+        rule: str,
+        at: str,
+        did: str,
+        loses: str,
+        adds: bool,
+        before: str | None = None,
+        after: str | None = None,
+        hashing: Hashing | None = None,
+    ) -> None:
+        self.rule = rule
+        self.at = at
+        self.did = did
+        self.loses = loses
+        self.adds = adds
+        self._hashing = hashing
+        if hashing is None:
+            self._before = before
+            self._after = after
+
+    def _settle(self, hashing: Hashing) -> None:
+        self._before = hashing.digest(hashing.before)
+        self._after = hashing.digest(hashing.after)
+        self._hashing = None

@@ -21,7 +21,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
-from dragoman.engine.report import entries, loss, mended, told, usage_asked
+from dragoman.engine.report import Report, loss, mended, told, usage_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -278,6 +278,7 @@ def _repair(
 ) -> tuple[Conversation, Undo]:
     """All rules that the target calls for and the conversation has a defect for. `seen`: traits of the messages."""
     undo = NOTHING_TO_UNDO
+    report = Report(ask)
     top = steps.tops.of(conversation)
     traits = seen | top.traits
     for sought, rule, bit in steps.until(options.stop_after) if options.stop_after else steps.steps:
@@ -294,13 +295,13 @@ def _repair(
         traits = seen | top.traits
         notes = told(rule, done.notes, ask.dialect == steps.facts.dialect)
         if notes:
-            _allow(rule, notes, ask, steps.context, options)
-            changes += entries(rule, notes, ask)
+            _allow(rule, notes, report, steps.context, options)
+            changes += report.entries(rule, notes)
         undo = undo.then(done.undo)
     return conversation, undo
 
 
-def _allow(rule: Rule, notes: Any, ask: Ask, context: Context, options: Options) -> None:
+def _allow(rule: Rule, notes: Any, report: Report, context: Context, options: Options) -> None:
     """Raise RepairRefused where the caller does not want this repair."""
     fails = rule.chosen(context.choices) == FAIL
     for note in notes:
@@ -308,7 +309,7 @@ def _allow(rule: Rule, notes: Any, ask: Ask, context: Context, options: Options)
         made_up = note.adds and not options.synthetic
         if not (fails or heavy or made_up):
             continue
-        entry = entries(rule, [note], ask)[0]
+        entry = report.entries(rule, [note])[0]
         why = f"loses {entry.loses}" if heavy else "makes up what was not said" if made_up else "is set to fail"
         raise RepairRefused(
             f"{rule.name} is needed for {context.facts.provider}/{context.facts.model} and {why}: {entry.did}",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from dragoman.conversation.canonical import digest
-from dragoman.conversation.changes import Change, Loss, Note
+import msgspec
+
+from dragoman.conversation.canonical import same
+from dragoman.conversation.changes import Change, Hashing, Loss, Note
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.messages import MADE, Message
-from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.messages import MADE, Message, Role
+from dragoman.conversation.parts import Call, Part, Result
 from dragoman.dialects.registry import dialect
 from dragoman.rules.rule import Rule
 
@@ -18,28 +20,18 @@ UNREADABLE = "unreadable-text"
 USAGE = "stream-usage"
 """The entry for a stream that was asked for its usage on behalf of the ledger."""
 
+_LOSSES = tuple(map(str, Loss))
+
 
 def told(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[Note]:
     """The notes that are news. From another dialect, what only changes a spelling is translation and no change."""
     if same_dialect or not rule.spelling:
         return notes
-    return [note for note in notes if digest(note.before) != digest(_only(note.after))]
+    return [note for note in notes if not same(note.before, _only(note.after))]
 
 
 def _only(after: Any) -> Any:
     return after[0] if isinstance(after, tuple) and len(after) == 1 else after
-
-
-def entries(rule: Rule, notes: Sequence[Note], ask: Ask) -> list[Change]:
-    places = _places(ask)
-    return [_entry(rule, note, ask, places) for note in notes]
-
-
-def _places(ask: Ask) -> Places:
-    found: dict[int, list[Message]] = {}
-    for message in ask.conversation.messages:
-        found.setdefault(message.at, []).append(message)
-    return found
 
 
 def mended(ask: Ask) -> list[Change]:
@@ -56,62 +48,146 @@ def loss(rule: Rule, note: Note) -> Loss:
     return rule.loses if note.loses is None else note.loses
 
 
-Places = Mapping[int, Sequence[Message]]
-"""The client's messages by their place on its wire."""
+class Report:
+    """Makes the entries for one request. What it has to know of the request is looked up once, however many there are.
+
+    Of each message it makes an index of the parts when the first note speaks of one: with a search per note, a message
+    of ten thousand calls that share an id took minutes.
+    """
+
+    __slots__ = ("_ask", "_digests", "_parts", "_places")
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._places: _Places | None = None
+        self._digests: dict[int, tuple[Any, str | None]] = {}
+        # By the message's id, each with the message itself, so that no other can get its id.
+        self._parts: dict[int, tuple[Message, _PartIndex]] = {}
+
+    def entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
+        return [self._entry(rule, note) for note in notes]
+
+    def _entry(self, rule: Rule, note: Note) -> Change:
+        return Change(
+            rule.name,
+            self.pointer(note),
+            note.did,
+            _LOSSES[rule.loses if note.loses is None else note.loses],
+            note.adds,
+            None,
+            None,
+            Hashing(note.before, note.after, self._digests),
+        )
+
+    def pointer(self, note: Note) -> str:
+        """Where it happened, in the client's own request."""
+        message = note.message
+        if message is None:
+            return f"/{note.key}" if note.key else ""
+        if self._places is None:
+            self._places = _Places(self._ask.conversation.messages)
+        original = self._places.original(message)
+        if original is None:
+            return ""
+        index = None if note.part is None else self._index(original, note.part, message)
+        return dialect(self._ask.dialect).requests.locate(original, index)
+
+    def _index(self, original: Message, part: Part, now: Message) -> int | None:
+        """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules
+        before gave it another id, by its place among its like in the message as it is `now`."""
+        parts = original.parts
+        if len(parts) == 1 and parts[0] is part:
+            return 0
+        return self._indexed(original).find(part, self._indexed(now))
+
+    def _indexed(self, message: Message) -> _PartIndex:
+        known = self._parts.get(id(message))
+        if known is None:
+            known = self._parts[id(message)] = (message, _PartIndex(message))
+        return known[1]
 
 
-def _entry(rule: Rule, note: Note, ask: Ask, places: Places) -> Change:
-    return Change(
-        rule.name,
-        pointer(note, ask, places),
-        note.did,
-        str(loss(rule, note)),
-        note.adds,
-        digest(note.before),
-        digest(note.after),
-    )
+class _Places:
+    """The client's messages by their place on its wire. Nearly always one message stands at each."""
+
+    __slots__ = ("_crowds", "_single")
+
+    def __init__(self, messages: tuple[Message, ...]) -> None:
+        self._single = {message.at: message for message in messages}
+        self._crowds: dict[int, _Crowd] = {}
+        if len(self._single) < len(messages):
+            self._crowds = _crowds(messages)
+
+    def original(self, message: Message) -> Message | None:
+        """The message as the client sent it. One that a rule made up has none."""
+        if message.at == MADE:
+            return None
+        crowd = self._crowds.get(message.at)
+        return self._single.get(message.at) if crowd is None else crowd.original(message)
 
 
-def pointer(note: Note, ask: Ask, places: Places | None = None) -> str:
-    """Where it happened, in the client's own request. Whoever asks for many gives the places."""
-    if note.message is None:
-        return f"/{note.key}" if note.key else ""
-    original = _original(note.message, places or _places(ask))
-    if original is None:
-        return ""
-    locate = dialect(ask.dialect).requests.locate
-    return locate(original, _index(original, note.part, note.message))
+class _Crowd(msgspec.Struct):
+    """Messages that came from one item of the wire."""
+
+    first: Message
+    members: dict[int, Message]
+    last_of: dict[Role, Message]
+
+    def original(self, message: Message) -> Message:
+        """The same message, or the last one with its role, or the first."""
+        return self.members.get(id(message)) or self.last_of.get(message.role, self.first)
 
 
-def _original(message: Message, places: Places) -> Message | None:
-    """The message as the client sent it. One that a rule made up has none."""
-    if message.at == MADE:
-        return None
-    found: Message | None = None
-    for candidate in places.get(message.at, ()):
-        if candidate is message:
-            return candidate
-        if found is None or candidate.role is message.role:
-            found = candidate
-    return found
+def _crowds(messages: tuple[Message, ...]) -> dict[int, _Crowd]:
+    found: dict[int, list[Message]] = {}
+    for message in messages:
+        found.setdefault(message.at, []).append(message)
+    return {
+        at: _Crowd(crowd[0], {id(one): one for one in crowd}, {one.role: one for one in crowd})
+        for at, crowd in found.items()
+        if len(crowd) > 1
+    }
 
 
-def _index(message: Message, part: Part | None, now: Message) -> int | None:
-    """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules
-    before gave it another id, by its place among its like in the message as it is `now`."""
-    if part is None:
-        return None
-    for index, candidate in enumerate(message.parts):
-        if candidate is part or (isinstance(candidate, Result) and any(inner is part for inner in candidate.parts)):
-            return index
-    for index, candidate in enumerate(message.parts):
-        if type(candidate) is type(part) and _identity(candidate) == _identity(part) is not None:
-            return index
-    then = [index for index, candidate in enumerate(message.parts) if type(candidate) is type(part)]
-    like = [candidate for candidate in now.parts if type(candidate) is type(part)]
-    place = next((place for place, candidate in enumerate(like) if candidate is part), None)
-    return then[place] if place is not None and len(then) == len(like) else None
+class _PartIndex:
+    """Where the parts of a message stand: by identity, by the id of a call, and among those of their kind."""
+
+    __slots__ = ("_by_id", "_kinds", "_objects", "_ranks")
+
+    def __init__(self, message: Message) -> None:
+        self._objects: dict[int, int] = {}
+        self._by_id: dict[tuple[type[Part], str], int] = {}
+        self._kinds: dict[type[Part], list[int]] = {}
+        self._ranks: dict[int, int] = {}
+        for index, part in enumerate(message.parts):
+            self._add(index, part)
+
+    def _add(self, index: int, part: Part) -> None:
+        self._objects.setdefault(id(part), index)
+        if type(part) is Result:
+            for inner in part.parts:
+                self._objects.setdefault(id(inner), index)
+        identity = _identity(part)
+        if identity:
+            self._by_id.setdefault((type(part), identity), index)
+        like = self._kinds.setdefault(type(part), [])
+        self._ranks.setdefault(id(part), len(like))
+        like.append(index)
+
+    def find(self, part: Part, now: _PartIndex) -> int | None:
+        found = self._objects.get(id(part))
+        if found is not None:
+            return found
+        found = self._by_id.get((type(part), _identity(part) or ""))
+        if found is not None:
+            return found
+        rank = now._ranks.get(id(part))
+        like = self._kinds.get(type(part), [])
+        return like[rank] if rank is not None and len(like) == len(now._kinds[type(part)]) else None
 
 
 def _identity(part: Part) -> str | None:
-    return getattr(part, "id", None) or getattr(part, "call_id", None)
+    """The id that a call and its result share."""
+    if type(part) is Call:
+        return part.id
+    return part.call_id if type(part) is Result else None
