@@ -5,6 +5,7 @@ A result answers the latest turn before it that has a call of its id without an 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import msgspec
@@ -30,12 +31,12 @@ def pair(messages: Sequence[Message]) -> Pairs:
     answers: dict[Spot, Spot] = {}
     orphans: list[Spot] = []
     repeats: list[Spot] = []
-    open_calls: dict[str, list[Spot]] = {}
+    open_calls: dict[str, list[deque[Spot]]] = {}
     known: set[str] = set()
     for at, message in enumerate(messages):
         for index, part in enumerate(message.parts):
             if type(part) is Call:
-                open_calls.setdefault(part.id, []).append((at, index))
+                _open(open_calls.setdefault(part.id, []), (at, index))
                 known.add(part.id)
             elif type(part) is Result:
                 waiting = open_calls.get(part.call_id)
@@ -45,13 +46,21 @@ def pair(messages: Sequence[Message]) -> Pairs:
                     repeats.append((at, index))
                 else:
                     orphans.append((at, index))
-    unanswered = sorted(spot for spots in open_calls.values() for spot in spots)
+    unanswered = sorted(spot for turns in open_calls.values() for spots in turns for spot in spots)
     return Pairs(answers, orphans, repeats, unanswered)
 
 
-def _taken(waiting: list[Spot]) -> Spot:
+def _open(turns: list[deque[Spot]], call: Spot) -> None:
+    """A call waits beside those of its turn that have the same id."""
+    if turns and turns[-1][0][0] == call[0]:
+        turns[-1].append(call)
+    else:
+        turns.append(deque([call]))
+
+
+def _taken(turns: list[deque[Spot]]) -> Spot:
     """The first call of the latest turn."""
-    place = len(waiting) - 1
-    while place and waiting[place - 1][0] == waiting[-1][0]:
-        place -= 1
-    return waiting.pop(place)
+    call = turns[-1].popleft()
+    if not turns[-1]:
+        turns.pop()
+    return call

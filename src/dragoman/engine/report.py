@@ -96,9 +96,10 @@ class Report:
         """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules
         before gave it another id, by its place among its like in the message as it is `now`."""
         parts = original.parts
-        if len(parts) == 1 and parts[0] is part:
+        if len(parts) == 1 and (parts[0] is part or _is_only(part, now, parts[0])):
             return 0
-        return self._indexed(original).find(part, self._indexed(now))
+        found = self._indexed(original).find(part)
+        return found if found is not None else self._indexed(original).like(part, self._indexed(now))
 
     def _indexed(self, message: Message) -> _PartIndex:
         known = self._parts.get(id(message))
@@ -149,6 +150,11 @@ def _crowds(messages: tuple[Message, ...]) -> dict[int, _Crowd]:
     }
 
 
+def _is_only(part: Part, now: Message, before: Part) -> bool:
+    """Whether a message of one part still has one of that kind, and it is this."""
+    return len(now.parts) == 1 and now.parts[0] is part and type(before) is type(part)
+
+
 class _PartIndex:
     """Where the parts of a message stand: by identity, by the id of a call, and among those of their kind."""
 
@@ -170,20 +176,20 @@ class _PartIndex:
         identity = _identity(part)
         if identity:
             self._by_id.setdefault((type(part), identity), index)
-        like = self._kinds.setdefault(type(part), [])
-        self._ranks.setdefault(id(part), len(like))
-        like.append(index)
+        alike = self._kinds.setdefault(type(part), [])
+        self._ranks.setdefault(id(part), len(alike))
+        alike.append(index)
 
-    def find(self, part: Part, now: _PartIndex) -> int | None:
+    def find(self, part: Part) -> int | None:
+        """The place of the part itself, of the result that holds it, or of the call or result with its id."""
         found = self._objects.get(id(part))
-        if found is not None:
-            return found
-        found = self._by_id.get((type(part), _identity(part) or ""))
-        if found is not None:
-            return found
+        return found if found is not None else self._by_id.get((type(part), _identity(part) or ""))
+
+    def like(self, part: Part, now: _PartIndex) -> int | None:
+        """The place of a part that has the same rank among its kind as this one has `now`."""
         rank = now._ranks.get(id(part))
-        like = self._kinds.get(type(part), [])
-        return like[rank] if rank is not None and len(like) == len(now._kinds[type(part)]) else None
+        alike = self._kinds.get(type(part), [])
+        return alike[rank] if rank is not None and len(alike) == len(now._kinds[type(part)]) else None
 
 
 def _identity(part: Part) -> str | None:

@@ -40,18 +40,18 @@ def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> 
     messages: list[Message] = []
     notes: list[Note] = []
     for at, message in enumerate(conversation.messages):
-        picked = [index for index in range(len(message.parts)) if (at, index) in chosen]
+        picked = [part for index, part in enumerate(message.parts) if (at, index) in chosen]
         if not picked:
             messages.append(message)
             continue
-        rest = tuple(part for index, part in enumerate(message.parts) if index not in picked)
+        rest = tuple(part for index, part in enumerate(message.parts) if (at, index) not in chosen)
         if rest:
             messages.append(message.but(parts=rest))
-        texts: list[Part] = []
-        for index in picked:
-            result = message.parts[index]
+        words: list[Part] = []
+        for result in picked:
             assert isinstance(result, Result)
-            texts += result_text(result)
-            notes.append(Note(did, message, result, before=result, after=tuple(texts)))
-        messages.append(Message(Role.USER, tuple(texts), message.at, message.span, listed=len(texts) > 1))
+            text = result_text(result)
+            words += text
+            notes.append(Note(did, message, result, before=result, after=text))
+        messages.append(Message(Role.USER, tuple(words), message.at, message.span, listed=len(words) > 1))
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))

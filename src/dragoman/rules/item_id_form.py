@@ -54,9 +54,9 @@ def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
 
 def _clean(message: Message, facts: Facts, seen: set[bytes], notes: list[Note]) -> Message:
     parts: list[Part] = []
-    for index, part in enumerate(message.parts):
+    for part, follower in zip(message.parts, _followers(message.parts), strict=True):
         if type(part) is Reasoning:
-            if _lost(part, message.parts[index + 1 :], seen, facts):
+            if _lost(part, follower, seen, facts):
                 notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
                 continue
         elif part.extras is not None and _odd(part, part.extras, facts):
@@ -74,14 +74,25 @@ def _same(parts: list[Part], message: Message) -> bool:
     return all(one is other for one, other in zip(parts, message.parts, strict=True))
 
 
-def _lost(part: Reasoning, after: tuple[Part, ...], seen: set[bytes], facts: Facts) -> bool:
+def _followers(parts: tuple[Part, ...]) -> list[Part | None]:
+    """For each part the next one that is no thinking."""
+    followers: list[Part | None] = []
+    follower: Part | None = None
+    for part in reversed(parts):
+        followers.append(follower)
+        if type(part) is not Reasoning:
+            follower = part
+    followers.reverse()
+    return followers
+
+
+def _lost(part: Reasoning, follower: Part | None, seen: set[bytes], facts: Facts) -> bool:
     if part.extras is None or ID not in part.extras.fields:
         return False
     identity = part.extras.fields[ID]
     if identity in seen or not _fits(identity, "reasoning", facts):
         return True
     seen.add(identity)
-    follower = next((other for other in after if type(other) is not Reasoning), None)
     if type(follower) is not Text:
         return False
     return follower.extras is None or ITEM_ID not in follower.extras.fields

@@ -44,6 +44,9 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
     if not turns:
         return Rewrite(conversation)
     taken = {spot for call, spot in answers.items() if ends[call[0]] in turns}
+    calls: dict[int, list[Spot]] = {}
+    for call in order:
+        calls.setdefault(ends[call[0]], []).append(call)
     notes: list[Note] = []
     out: list[Message] = []
     for at, message in enumerate(messages):
@@ -53,8 +56,7 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
         elif rest:
             out.append(message.but(parts=rest))
         if at in turns:
-            calls = [call for call in order if ends[call[0]] == at]
-            out.append(_turn(calls, messages, answers, moved, notes))
+            out.append(_turn(calls[at], messages, answers, moved, notes))
     return Rewrite(conversation.but(messages=tuple(out)), tuple(notes))
 
 

@@ -9,6 +9,8 @@ from hashlib import blake2b
 from dragoman.profiles.facts import Facts
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS = [low + high for high in _ALPHABET for low in _ALPHABET]
+"""Two digits at once: dividing a long number is what an id costs."""
 
 
 @lru_cache(maxsize=256)
@@ -19,10 +21,10 @@ def form(pattern: str) -> re.Pattern[str]:
 def base62(text: str, length: int) -> str:
     number = int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=48).digest())
     letters = []
-    for _ in range(length):
-        number, rest = divmod(number, 62)
-        letters.append(_ALPHABET[rest])
-    return "".join(letters)
+    for _ in range((length + 1) // 2):
+        number, rest = divmod(number, len(_PAIRS))
+        letters.append(_PAIRS[rest])
+    return "".join(letters)[:length]
 
 
 def fresh_id(original: str, occurrence: int, facts: Facts) -> str:

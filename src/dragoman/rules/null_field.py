@@ -41,7 +41,21 @@ def null_field(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation.but(messages=messages), tuple(notes)) if notes else Rewrite(conversation)
 
 
+def has_fields(message: Message) -> bool:
+    """Whether the message or a part of it has fields besides those of its dialect. Few have, so all are asked first."""
+    return message.extras is not None or _have_fields(message.parts)
+
+
+def _have_fields(parts: tuple[Part, ...]) -> bool:
+    for part in parts:  # noqa: SIM110  a generator costs twice as much
+        if part.extras is not None or (type(part) is Result and _have_fields(part.parts)):
+            return True
+    return False
+
+
 def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
+    if not has_fields(message):
+        return message
     parts = tuple([_part(message, part, facts, notes) for part in message.parts])
     extras = _filled(message.extras, message.role.value, facts)
     if extras is not message.extras:
@@ -52,10 +66,12 @@ def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
 
 
 def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
-    if type(part) is Result:
+    if type(part) is Result and _have_fields(part.parts):
         inner = tuple([_part(message, one, facts, notes) for one in part.parts])
         if any(one is not other for one, other in zip(inner, part.parts, strict=True)):
             part = but(part, parts=inner)
+    if part.extras is None:
+        return part
     inside = type(part) is not Call and type(part) is not Result
     extras = _filled(part.extras, "calls" if type(part) is Call else message.role.value, facts, inside)
     if extras is part.extras:
@@ -65,9 +81,9 @@ def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part
 
 
 def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = False) -> Extras | None:
-    """The fields without the empty ones that may not stay. The same object if all may. `inside`: of a content part."""
-    if extras is None:
-        return None
+    """The fields without the empty ones that may not stay: the same object if all may. `inside`: of a content part."""
+    if extras is None or not any(value in _NOTHING for value in extras.fields.values()):
+        return extras
     allowed: set[str] = set()
     if extras.dialect == facts.dialect:
         if not refuses_fields(facts, inside):

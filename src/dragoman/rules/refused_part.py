@@ -151,7 +151,8 @@ def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message
         if not out:
             parts.append(result)
             continue
-        kept = tuple(part for part in result.parts if not any(part is media for media in out))
+        gone = {id(media) for media in out}
+        kept = tuple(part for part in result.parts if id(part) not in gone)
         kept = kept or (Text(quote(f"[{', '.join(media.kind.value for media in out)}: see the next message]")),)
         parts.append(but(result, parts=kept, listed=len(kept) > 1))
         taken += out

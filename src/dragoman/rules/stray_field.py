@@ -25,7 +25,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.null_field import refuses_fields
+from dragoman.rules.null_field import has_fields, refuses_fields
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
@@ -47,6 +47,8 @@ def stray_field(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:
+    if not has_fields(message):
+        return message
     parts = _clean_parts(message, message.parts, facts, notes)
     extras = _kept(message.extras, message.role.value, facts)
     if extras is message.extras:
@@ -61,6 +63,8 @@ def _clean_parts(message: Message, parts: tuple[Part, ...], facts: Facts, notes:
 
 
 def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
+    if part.extras is None and type(part) is not Result:
+        return part
     changes: dict[str, Any] = {}
     if type(part) is Result:
         inner = _clean_parts(message, part.parts, facts, notes)

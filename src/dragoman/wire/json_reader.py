@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Raw
@@ -19,7 +19,7 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?$", re.DOTALL)
+_UNKNOWN = "Object contains unknown field "
 _AT = re.compile(r"^(.*?) - at `(.*)`$", re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Halves without a partner, and escaped backslashes that look like the start of an escape. Whole pairs (every emoji is
@@ -120,10 +120,20 @@ def render_object(fields: Mapping[str, bytes | Raw]) -> bytes:
     return b"".join(out)
 
 
-@lru_cache(maxsize=512)
+LONGEST_KEY = 64
+"""Keys come from clients: only short ones are remembered."""
+
+
 def member_head(key: str) -> bytes:
     """The bytes before the value of a member that is not the first."""
+    return _short_head(key) if len(key) <= LONGEST_KEY else _head(key)
+
+
+def _head(key: str) -> bytes:
     return b"," + _encode(key) + b":"
+
+
+_short_head = lru_cache(maxsize=512)(_head)
 
 
 def render_list(values: list[bytes]) -> bytes:
@@ -179,30 +189,59 @@ class Salvaged(msgspec.Struct):
 
 
 def salvage(raw: bytes | Raw, decoder: msgspec.json.Decoder[T], at: str = "") -> Salvaged:
-    """Decode, and set unknown fields aside one by one. Other errors are MalformedRequest with a pointer."""
+    """Decode, putting unknown fields aside. Other faults are MalformedRequest with a pointer."""
     extras: dict[str, dict[str, bytes]] = {}
-    tree: Any = None
-    text: bytes | Raw = raw
-    while True:
-        try:
-            return Salvaged(decoder.decode(text), extras)
-        except msgspec.ValidationError as error:
-            match = _UNKNOWN.match(str(error))
-            if match is None:
-                raise malformed(error, at) from None
-            field, path = match[1], match[2] or "$"
-        except msgspec.DecodeError as error:
-            raise malformed(error, at) from None
-        except RecursionError:
-            raise too_deep(at) from None
-        if tree is None:
-            tree = msgspec.json.decode(raw)
-        holder = _walk(tree, path)
-        extras.setdefault(path, {})[field] = _encode(holder.pop(field))
-        text = _encode(tree)
+    kind: Any = decoder.type
+    try:
+        for deep in (False, True):  # mostly the object itself has them, seldom those inside it
+            try:
+                return Salvaged(decoder.decode(raw), extras)
+            except msgspec.ValidationError as fault:
+                if not str(fault).startswith(_UNKNOWN):
+                    raise
+            raw = _known_only(raw, _shape(kind), "$", extras, deep)
+        return Salvaged(decoder.decode(raw), extras)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, at) from None
+    except RecursionError:
+        raise too_deep(at) from None
 
 
-def _walk(tree: Any, path: str) -> Any:
-    for name, index in _STEP.findall(path):
-        tree = tree[name] if name else tree[int(index)]
-    return tree
+class _Shape(msgspec.Struct, frozen=True):
+    """The fields that a type knows, each with the shape of the objects in it, if they are looked at."""
+
+    fields: Mapping[str, _Shape | None]
+
+
+@lru_cache(maxsize=64)
+def _shape(kind: Any) -> _Shape:
+    types = get_type_hints(kind)
+    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    return _Shape({wire: _shape_inside(types[name]) for name, wire in names})
+
+
+def _shape_inside(kind: Any) -> _Shape | None:
+    """The shape of a value that is an object, a list of objects, or may be."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return _shape(kind)
+    return next((shape for one in get_args(kind) if (shape := _shape_inside(one)) is not None), None)
+
+
+def _known_only(
+    raw: bytes | Raw, shape: _Shape, path: str, extras: dict[str, dict[str, bytes]], deep: bool
+) -> bytes | Raw:
+    """A value without the unknown fields of its objects. They go to `extras`, by the path of what held them."""
+    opening = bytes(memoryview(raw)[:1])
+    if opening == b"[":
+        entries = [_known_only(one, shape, f"{path}[{index}]", extras, deep) for index, one in enumerate(_items(raw))]
+        return b"[" + b",".join(entries) + b"]"
+    if opening != b"{":
+        return raw
+    known: dict[str, bytes | Raw] = {}
+    for key, value in _members(raw).items():
+        if key not in shape.fields:
+            extras.setdefault(path, {})[key] = _encode(msgspec.json.decode(value))
+            continue
+        inside = shape.fields[key] if deep else None
+        known[key] = value if inside is None else _known_only(value, inside, f"{path}.{key}", extras, deep)
+    return render_object(known)
