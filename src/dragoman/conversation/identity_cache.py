@@ -9,27 +9,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from dragoman.conversation.bounded_cache import BoundedCache, Entry, size_of
+
 Value = TypeVar("Value")
 Made = TypeVar("Made")
 
 
 class IdentityCache(Generic[Value, Made]):
-    """A function of one immutable value, called once for each object."""
+    """A function of one immutable value, called once for each object.
 
-    __slots__ = ("_made", "_make", "_most")
+    `size`: bytes that an entry counts for. Where it is 0 they are measured; what belongs to the configuration lives
+    anyway, and measuring it would take longer than making it again.
+    """
 
-    def __init__(self, make: Callable[[Value], Made], most: int = 64) -> None:
+    __slots__ = ("_known", "_make", "_size")
+
+    def __init__(self, make: Callable[[Value], Made], size: int = 0) -> None:
         self._make = make
-        self._most = most
-        self._made: dict[int, tuple[Value, Made]] = {}
+        self._size = size
+        self._known: BoundedCache[int] = BoundedCache(f"{make.__module__}.{make.__qualname__}")
 
     def __call__(self, value: Value) -> Made:
-        known = self._made.get(id(value))
-        if known is not None:
-            return known[1]
+        entry = self._known.get(id(value))
+        if entry is not None:
+            found: Made = entry.made
+            return found
         made = self._make(value)
-        if len(self._made) >= self._most:
-            self._made.clear()
-        # The value is kept with what was made of it: nobody else can get its id while it is here.
-        self._made[id(value)] = (value, made)
+        size = self._size or size_of(value) + size_of(made)
+        self._known.put(id(value), Entry(made, size, value))
         return made

@@ -189,6 +189,7 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
 COMMON_ID = "[a-zA-Z0-9_-]{1,40}"
 COMMON_NAME = "[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
 """Ids and names that every target takes but those with a form of their own."""
+LONGEST_NAME = 64
 THOUGHT_MARK = "__thought__"
 """What some proxies put between a call's id and a thought signature that they hang on it."""
 _is_common_name = re.compile(COMMON_NAME).fullmatch
@@ -205,9 +206,14 @@ def observe_ids(ids: list[str]) -> int:
     return found if common and "" not in several and max(map(len, several)) <= 40 else found | _ODD_IDS
 
 
-@lru_cache(maxsize=1024)
 def observe_name(name: str) -> int:
-    """Whether a tool's name is one that most targets take. Tools are few and called often."""
+    """Whether a tool's name is one that most targets take."""
+    return _observe_short(name) if len(name) <= LONGEST_NAME else _ODD_NAMES
+
+
+@lru_cache(maxsize=1024)
+def _observe_short(name: str) -> int:
+    """Tools are few and called often: their names are remembered."""
     return 0 if _is_common_name(name) is not None else _ODD_NAMES
 
 

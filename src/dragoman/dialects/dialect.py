@@ -128,11 +128,15 @@ class RenderRequest(Protocol):
 
 
 class RequestCodec(msgspec.Struct, frozen=True):
-    """Requests, both ways. `locate` gives the JSON pointer of a parsed message, or of one of its parts."""
+    """Requests, both ways.
+
+    `locate` gives the JSON pointer of a parsed message, or of one of its parts; `locate_parts` those of all its parts.
+    """
 
     parse: ParseRequest
     render: RenderRequest
     locate: Callable[[Message, int | None], str]
+    locate_parts: Callable[[Message], list[str]]
 
 
 # Answers

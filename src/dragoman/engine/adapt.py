@@ -337,7 +337,7 @@ def _fixed_headers(target: Target) -> dict[str, str]:
     return {"content-type": "application/json", **registry.dialect(target.dialect).headers, **target.profile.headers}
 
 
-_fixed = IdentityCache(_fixed_headers, most=1024)
+_fixed = IdentityCache(_fixed_headers, size=1024)
 
 
 __all__ = ["Adapted", "Options", "Request", "adapt", "choose", "compile_ask", "read"]

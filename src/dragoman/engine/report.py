@@ -55,7 +55,7 @@ class Report:
     of ten thousand calls that share an id took minutes.
     """
 
-    __slots__ = ("_ask", "_digests", "_parts", "_places")
+    __slots__ = ("_ask", "_digests", "_parts", "_places", "_pointers")
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -63,6 +63,7 @@ class Report:
         self._digests: dict[int, tuple[Any, str | None]] = {}
         # By the message's id, each with the message itself, so that no other can get its id.
         self._parts: dict[int, tuple[Message, _PartIndex]] = {}
+        self._pointers: dict[int, tuple[Message, list[str]]] = {}
 
     def entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
         return [self._entry(rule, note) for note in notes]
@@ -90,7 +91,17 @@ class Report:
         if original is None:
             return ""
         index = None if note.part is None else self._index(original, note.part, message)
-        return dialect(self._ask.dialect).requests.locate(original, index)
+        if index is None:
+            return dialect(self._ask.dialect).requests.locate(original, None)
+        return self._pointers_of(original)[index]
+
+    def _pointers_of(self, message: Message) -> list[str]:
+        """The pointers to all parts of a message: one part's depends on those before it."""
+        known = self._pointers.get(id(message))
+        if known is None:
+            pointers = dialect(self._ask.dialect).requests.locate_parts(message)
+            known = self._pointers[id(message)] = (message, pointers)
+        return known[1]
 
     def _index(self, original: Message, part: Part, now: Message) -> int | None:
         """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules

@@ -7,43 +7,50 @@ of 20 messages and one tool, 7 are saved here, and more with every tool.
 
 from __future__ import annotations
 
+from dragoman.conversation.bounded_cache import BoundedCache, Entry, size_of
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import observe_rest
 
-MOST = 128
+_Key = tuple[int, int, int, int, int, bool]
 
 
 class Top:
     """One top level, with its traits. `idle`: the rules that found nothing to do here, a bit each."""
 
-    __slots__ = ("_conversation", "idle", "traits")
+    __slots__ = ("_conversation", "_owner", "idle", "traits")
 
-    def __init__(self, conversation: Conversation) -> None:
-        # Kept without its messages, for its parts only: nobody else can get their ids while they are here.
+    def __init__(self, owner: TopLevelCache, conversation: Conversation) -> None:
+        # Kept for their ids only, which nothing else can get while they are here. The messages are not kept.
+        self._owner = owner
         self._conversation = conversation.but(messages=())
         self.traits = observe_rest(conversation)
         self.idle = 0
 
+    def size(self) -> int:
+        return size_of(self._conversation)
+
 
 class TopLevelCache:
-    """The tops that a plan has seen, by identity."""
+    """The tops that a plan has seen, by identity. Those of all plans share their room."""
 
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int, int, int, bool], Top] = {}
+    __slots__ = ()
 
     def of(self, conversation: Conversation) -> Top:
         key = (
+            id(self),
             id(conversation.tools),
             id(conversation.settings),
             id(conversation.extras),
             id(conversation.hint),
             conversation.empty_tools,
         )
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= MOST:
-                self._known.clear()
-            found = self._known[key] = Top(conversation)
-        return found
+        entry = _TOPS.get(key)
+        if entry is not None:
+            known: Top = entry.made
+            return known
+        top = Top(self, conversation)
+        _TOPS.put(key, Entry(top, top.size()))
+        return top
+
+
+_TOPS: BoundedCache[_Key] = BoundedCache("dragoman.engine.top_level_cache")

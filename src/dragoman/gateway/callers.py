@@ -68,7 +68,7 @@ def _met(client: Client) -> Known:
     return Known(Caller(client.name, client.key.admin), client, limits)
 
 
-_known = IdentityCache(_met, most=1024)
+_known = IdentityCache(_met, size=1024)
 
 
 def _may_come_from(services: Services, origin: str) -> None:

@@ -57,10 +57,10 @@ def _decoded(raw: Any) -> Any:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.anthropic.request_parse import locate, parse_request
+    from dragoman.dialects.anthropic.request_parse import locate, locate_parts, parse_request
     from dragoman.dialects.anthropic.request_render import render_request
 
-    return RequestCodec(parse_request, render_request, locate)
+    return RequestCodec(parse_request, render_request, locate, locate_parts)
 
 
 def _load_answers() -> AnswerCodec:

@@ -44,3 +44,8 @@ def locate(message: Message, part: int | None) -> str:
     if message.at == FIELD:
         return f"{at}/{part}" if message.listed else at
     return f"{at}/content/{part}" if message.listed else f"{at}/content"
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message."""
+    return [locate(message, part) for part in range(len(message.parts))]

@@ -48,10 +48,10 @@ def _client_framing(query: Mapping[str, str]) -> Framing:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.gemini.request_parse import locate, parse_request
+    from dragoman.dialects.gemini.request_parse import locate, locate_parts, parse_request
     from dragoman.dialects.gemini.request_render import render_request
 
-    return RequestCodec(parse_request, render_request, locate)
+    return RequestCodec(parse_request, render_request, locate, locate_parts)
 
 
 def _load_answers() -> AnswerCodec:

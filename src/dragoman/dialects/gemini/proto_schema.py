@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.parts import Json
 from dragoman.dialects.raw_json import encode
 
@@ -35,13 +35,13 @@ def camel(name: str) -> str:
     return _SNAKE.sub(lambda found: found[1].upper(), name) if "_" in name else name
 
 
-@lru_cache(maxsize=512)
+@remembered
 def from_proto(schema: Json) -> Json:
     """The JSON Schema that a proto schema means."""
     return encode(_from_proto(_decode(schema)))
 
 
-@lru_cache(maxsize=512)
+@remembered
 def to_proto(schema: Json) -> Json:
     """A JSON Schema in proto form."""
     return encode(_to_proto(_decode(schema)))

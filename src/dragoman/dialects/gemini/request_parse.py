@@ -77,3 +77,8 @@ def locate(message: Message, part: int | None) -> str:
     if message.span > 1:
         return f"/contents/{message.at + min(part, message.span - 1)}"
     return f"{at}/parts/{part}"
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message."""
+    return [locate(message, part) for part in range(len(message.parts))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Refusal
 from dragoman.dialects.openai_chat import NAME
@@ -43,13 +42,13 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
 
 def locate(message: Message, part: int | None) -> str:
     """The pointer to a message of a parsed request, or to one of its parts."""
-    if message.role is TOOL:
-        return f"/messages/{message.at + (part or 0)}"
-    return f"/messages/{message.at}" if part is None else _part_pointers(message)[part]
+    return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
 
 
-def _locate_parts(message: Message) -> list[str]:
+def locate_parts(message: Message) -> list[str]:
     """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
+    if message.role is TOOL:
+        return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
     at = f"/messages/{message.at}"
     pointers: list[str] = []
     calls = said = 0
@@ -58,10 +57,6 @@ def _locate_parts(message: Message) -> list[str]:
         calls += type(part) is Call
         said += not isinstance(part, (Reasoning, Call))
     return pointers
-
-
-_part_pointers = IdentityCache(_locate_parts, most=1)
-"""A rule that changes many parts asks for the pointers of one message many times over."""
 
 
 def _locate_part(part: Part, listed: bool, calls: int, said: int) -> str:

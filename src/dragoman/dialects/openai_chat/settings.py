@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
@@ -79,7 +79,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     return TopLevel(settings, tools, extras, empty, include_usage=_include_usage(source))
 
 
-@lru_cache(maxsize=128)
+@remembered
 def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
     """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
     thinking = {key: raw for key, raw in members if key in THINKING_FIELDS and raw != b"null"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
@@ -50,7 +50,7 @@ def parse_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...
     return found, empty
 
 
-@lru_cache(maxsize=64)
+@remembered
 def _parse_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
     """A list of tools. An agent sends the same dozens of large ones on every turn, so they are parsed once."""
     if raw[:1] != b"[":

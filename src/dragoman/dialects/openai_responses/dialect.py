@@ -16,10 +16,10 @@ def _recognise(body: Mapping[str, Any]) -> Likeness:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.openai_responses.request_parse import locate, parse_request
+    from dragoman.dialects.openai_responses.request_parse import locate, locate_parts, parse_request
     from dragoman.dialects.openai_responses.request_render import render_request
 
-    return RequestCodec(parse_request, render_request, locate)
+    return RequestCodec(parse_request, render_request, locate, locate_parts)
 
 
 def _load_answers() -> AnswerCodec:

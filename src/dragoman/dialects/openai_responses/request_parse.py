@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import parse_instructions, parse_messages
@@ -45,24 +44,20 @@ def locate(message: Message, part: int | None) -> str:
     """The pointer to a message of a parsed request, or to one of its parts."""
     if message.at == FIELD:
         return "/instructions"
-    at = f"/input/{message.at}"
-    if part is None:
-        return at
+    return f"/input/{message.at}" if part is None else locate_parts(message)[part]
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message. An assistant's turn may be several items."""
+    at, count = f"/input/{message.at}", len(message.parts)
+    if message.at == FIELD:
+        return ["/instructions"] * count
     if message.role is Role.TOOL:
-        return f"/input/{message.at + part}"
+        return [f"/input/{message.at + part}" for part in range(count)]
     if message.role is not Role.ASSISTANT:
-        return f"{at}/content/{part}" if message.listed else f"{at}/content"
-    return _part_pointers(message)[part]
-
-
-def _locate_parts(message: Message) -> list[str]:
-    """The pointers to all parts of an assistant's turn, which may be several items."""
+        return [f"{at}/content/{part}" for part in range(count)] if message.listed else [f"{at}/content"] * count
     pointers: list[str] = []
     for index, parts in enumerate(turn_items(message.parts)):
         at = f"/input/{message.at + index}"
         pointers += [f"{at}/content/{place}" for place in range(len(parts))] if len(parts) > 1 else [at]
     return pointers
-
-
-_part_pointers = IdentityCache(_locate_parts, most=1)
-"""A rule that changes many parts asks for the pointers of one message many times over."""

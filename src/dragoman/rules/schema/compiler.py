@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import msgspec
+
+from dragoman.conversation.bounded_cache import remembered
 
 from .choices import chosen
 from .compiled import Compiled, Note
@@ -33,7 +34,6 @@ from .words import described
 MAX_NESTING = 200  # JSON levels that are read at all
 MAX_LEVELS = 64  # schemas inside schemas that are written
 MAX_PASSES = 8
-MEMOISED_UP_TO = 256 * 1024
 EMPTY = b'{"type":"object","properties":{}}'
 
 Step = Callable[[Schema, Place], Schema]
@@ -65,7 +65,7 @@ def compile_schema(schema: bytes, form: SchemaForm) -> Compiled:
 
     Never raises: what cannot be read becomes an object without properties, and a note says so.
     """
-    compiled = _remembered(schema, form) if len(schema) <= MEMOISED_UP_TO else _compiled(schema, form)
+    compiled = _remembered(schema, form)
     if compiled.notes or compiled.json is schema:
         return compiled
     return Compiled(schema)  # equal bytes were seen before; a caller that compares with `is` gets its own bytes back
@@ -82,7 +82,7 @@ def _compiled(schema: bytes, form: SchemaForm) -> Compiled:
     return _settled(schema, value, form)
 
 
-_remembered = lru_cache(maxsize=512)(_compiled)
+_remembered = remembered(_compiled)
 
 
 def _unreadable(why: str, form: SchemaForm) -> Compiled:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
+
+from dragoman.conversation.bounded_cache import remembered
 
 from .references import values
 from .vocabulary import mapping, names
@@ -18,7 +19,7 @@ class Weight(NamedTuple):
     unions: int
 
 
-@lru_cache(maxsize=512)
+@remembered
 def weight(schema: bytes) -> Weight:
     optional = unions = 0
     for node in values(msgspec.json.decode(schema)):

@@ -1,0 +1,151 @@
+"""What was made of a request's parts, remembered for the next request: bounded by bytes, all of it together.
+
+An agent sends the same tools and settings on every turn, so reading, compiling and writing them is remembered. What is
+remembered comes from clients: a count of entries would bound nothing, since each may be as large as a request. All
+caches therefore draw on one pool of `BUDGET` bytes.
+
+A cache has two generations. New entries, and old ones that are used again, go to the young one. When the young ones of
+all caches hold half of the budget they become the old ones, and what was old is forgotten. So what is used goes on
+living however much passes by, and nothing has to be sorted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+
+import msgspec
+
+Key = TypeVar("Key")
+Made = TypeVar("Made")
+Arguments = ParamSpec("Arguments")
+
+BUDGET = 16 * 1024 * 1024
+"""Bytes that all caches of a process may hold together."""
+LARGEST_SHARE = 16
+"""One entry may take a sixteenth of the budget; what is larger is made again each time."""
+
+
+def size_of(value: Any) -> int:
+    """About how many bytes a value keeps alive. What it holds twice is counted twice."""
+    size = sys.getsizeof(value)
+    if isinstance(value, (tuple, list)):
+        return size + sum(map(size_of, value))
+    if isinstance(value, Mapping):
+        return size + sum(map(size_of, value)) + sum(map(size_of, value.values()))
+    if isinstance(value, msgspec.Struct):
+        return size + sum([size_of(getattr(value, name)) for name in value.__struct_fields__])
+    return size
+
+
+class Entry(NamedTuple):
+    """`held` is kept alive with what was made of it, where the key is its id: nothing else can get that id then."""
+
+    made: Any
+    size: int
+    held: Any = None
+
+
+class CachePool:
+    """The bytes that several caches share."""
+
+    __slots__ = ("_young", "budget", "caches", "old")
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.budget = budget
+        self.caches: list[BoundedCache[Any]] = []
+        self._young = 0
+        self.old = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that the caches hold now."""
+        return self._young + self.old
+
+    def takes(self, size: int) -> bool:
+        """Make room for an entry; False where it is too large to be kept."""
+        if size > self.budget // LARGEST_SHARE:
+            return False
+        if self._young + size > self.budget // 2:
+            self._age()
+        self._young += size
+        return True
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._age()
+        self._age()
+
+    def _age(self) -> None:
+        for cache in self.caches:
+            cache.age()
+        self.old, self._young = self._young, 0
+
+
+POOL = CachePool()
+
+
+class BoundedCache(Generic[Key]):
+    """Entries by their keys. `hits` and `misses` count what was asked for."""
+
+    __slots__ = ("_old", "_pool", "hits", "misses", "name", "young")
+
+    def __init__(self, name: str, pool: CachePool = POOL) -> None:
+        self.name = name
+        self.hits = 0
+        self.misses = 0
+        self.young: dict[Key, Entry] = {}
+        self._old: dict[Key, Entry] = {}
+        self._pool = pool
+        pool.caches.append(self)
+
+    def get(self, key: Key) -> Entry | None:
+        found = self.young.get(key)
+        if found is None:
+            found = self._from_old(key)
+            if found is None:
+                self.misses += 1
+                return None
+        self.hits += 1
+        return found
+
+    def put(self, key: Key, entry: Entry) -> None:
+        if self._pool.takes(entry.size):
+            self.young[key] = entry
+
+    def age(self) -> None:
+        """The young entries become the old ones, and those are forgotten."""
+        self._old, self.young = self.young, {}
+
+    def entries(self) -> Iterator[Entry]:
+        yield from self.young.values()
+        yield from self._old.values()
+
+    def _from_old(self, key: Key) -> Entry | None:
+        found = self._old.pop(key, None)
+        if found is not None:
+            self._pool.old -= found.size
+            self.put(key, found)
+        return found
+
+
+def remembered(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
+    """A pure function of hashable arguments, asked once for each."""
+    cache: BoundedCache[Any] = BoundedCache(f"{make.__module__}.{make.__qualname__}")
+
+    def known(*key: Arguments.args, **nothing: Arguments.kwargs) -> Made:
+        entry = cache.get(key)
+        if entry is None:
+            made = make(*key, **nothing)
+            cache.put(key, Entry(made, size_of(key) + size_of(made)))
+            return made
+        found: Made = entry.made
+        return found
+
+    return known
+
+
+def counts() -> dict[str, tuple[int, int]]:
+    """Hits and misses of every cache, by its name."""
+    return {cache.name: (cache.hits, cache.misses) for cache in POOL.caches}

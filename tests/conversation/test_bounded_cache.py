@@ -1,0 +1,147 @@
+"""Caches hold so many bytes and no more, whatever clients send, and keep what is used."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from dragoman.conversation.bounded_cache import BUDGET, POOL, BoundedCache, CachePool, Entry, counts, size_of
+from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.parts import Text
+from dragoman.engine.adapt import adapt
+
+TARGETS = (
+    "openai/gpt-4o",
+    "openai-responses/gpt-5",
+    "anthropic/claude-sonnet-4-5",
+    "gemini/gemini-2.5-flash",
+    "gemini-compatible/gemini-2.5-flash",
+)
+SMALL = 1024 * 1024
+
+
+@pytest.fixture
+def small_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[CachePool]:
+    """The process's own pool, emptied and with room for little."""
+    POOL.clear()
+    monkeypatch.setattr(POOL, "budget", SMALL)
+    yield POOL
+    POOL.clear()
+
+
+def request(number: int, text: str = "Hi") -> bytes:
+    """Two kilobytes of tools and settings that no other number has."""
+    schema = {
+        "type": "object",
+        "properties": {f"p{number}_{index}": {"type": "string", "format": "zip"} for index in range(30)},
+    }
+    tool = {"type": "function", "function": {"name": f"tool_{number}", "strict": True, "parameters": schema}}
+    message = {"role": "user", "content": text}
+    return msgspec.json.encode({"messages": [message], "tools": [tool], "metadata": {"number": str(number)}})
+
+
+def counted(pool: CachePool) -> int:
+    return sum(entry.size for cache in pool.caches for entry in cache.entries())
+
+
+def test_other_tools_with_every_request_do_not_fill_the_memory(small_pool: CachePool) -> None:
+    most = 0
+    for number in range(400):
+        for target in TARGETS:
+            adapt(request(number), target=target)
+            most = max(most, small_pool.held)
+    assert SMALL // 4 < most <= SMALL
+    assert small_pool.held == counted(small_pool)
+
+
+def test_what_is_counted_is_what_is_held(small_pool: CachePool) -> None:
+    for target in TARGETS:
+        adapt(request(-1), target=target)  # what is loaded on first use
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(400):
+            for target in TARGETS:
+                adapt(request(number), target=target)
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 1.5 * SMALL
+
+
+def test_every_cache_draws_on_the_one_budget() -> None:
+    adapt(request(0), target=TARGETS[0])
+    assert POOL.budget == BUDGET
+    assert {cache.name for cache in POOL.caches} >= {
+        "dragoman.dialects.openai_chat.tools._read_list",
+        "dragoman.dialects.openai_chat.settings._read_rest",
+        "dragoman.engine.top_level_cache",
+        "dragoman.rules.schema.compiler._compiled",
+    }
+
+
+def test_what_is_used_outlives_what_is_not() -> None:
+    pool = CachePool(1000)
+    cache: BoundedCache[int] = BoundedCache("some", pool)
+    cache.put(0, Entry("used", 20))
+    for number in range(1, 500):
+        cache.put(number, Entry("passing", 20))
+        assert cache.get(0) is not None
+        assert pool.held <= pool.budget
+    assert cache.get(1) is None
+    assert (cache.hits, cache.misses) == (499, 1)
+
+
+def test_caches_of_one_pool_share_its_room() -> None:
+    pool = CachePool(1000)
+    first: BoundedCache[int] = BoundedCache("first", pool)
+    second: BoundedCache[int] = BoundedCache("second", pool)
+    first.put(0, Entry("unused", 50))
+    for number in range(50):
+        second.put(number, Entry("passing", 50))
+    assert first.get(0) is None
+    assert pool.held == counted(pool) <= pool.budget
+
+
+def test_what_is_too_large_is_not_kept() -> None:
+    pool = CachePool(1000)
+    cache: BoundedCache[str] = BoundedCache("some", pool)
+    cache.put("large", Entry("x", 63))
+    cache.put("small", Entry("x", 62))
+    assert cache.get("large") is None
+    assert cache.get("small") is not None
+
+
+def test_an_object_is_known_by_its_identity_and_kept_with_what_was_made() -> None:
+    made: list[Text] = []
+
+    def make(text: Text) -> int:
+        made.append(text)
+        return len(made)
+
+    known = IdentityCache(make)
+    first, equal = Text(literal=b'"a"'), Text(literal=b'"a"')
+    assert [known(first), known(equal), known(first)] == [1, 2, 1]
+    (cache,) = [cache for cache in POOL.caches if cache.name.endswith("make")]
+    assert {id(entry.held) for entry in cache.entries()} == {id(first), id(equal)}
+
+
+def test_the_size_of_a_value_is_that_of_all_it_holds() -> None:
+    large = b"x" * 10_000
+    assert size_of(Text(literal=large)) > 10_000
+    assert size_of({"a": (large, [large])}) > 20_000
+
+
+def test_the_same_tools_and_settings_are_read_once_from_a_chat_client(small_pool: CachePool) -> None:
+    names = ("dragoman.dialects.openai_chat.tools._read_list", "dragoman.dialects.openai_chat.settings._read_rest")
+    before = counts()
+    for number in range(50):
+        adapt(request(7, f"Turn {number}"), target="anthropic/claude-sonnet-4-5")
+    after = counts()
+    for name in names:
+        assert (after[name][0] - before[name][0], after[name][1] - before[name][1]) == (49, 1)
