@@ -1,16 +1,26 @@
-"""Law 10, linear: ten times the messages cost ten times the work, counted in calls and never by the clock."""
+"""Law 10, linear: ten times the conversation costs ten times the work and the memory.
+
+Work is counted in calls, or in CPU time where a loop needs no call. Then only the ratio of two sizes is looked at, with
+a margin of twice: what grows with the square is above it on any machine, and noise is measured again.
+"""
 
 from __future__ import annotations
 
+import gc
 import sys
+import time
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
+from tests.corpus import FULL
+from tests.shapes.defects import BURDENS, CROWDS, ONCE, Crowd
 from tests.targets import FOUR
 
+from dragoman.conversation.bounded_cache import POOL
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Started, Stopped
 from dragoman.conversation.messages import Message, Role
@@ -20,6 +30,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import adapt
+from dragoman.rules import ORDER
 
 HI = Text(b'"Hi"')
 TARGETS = (
@@ -137,8 +148,7 @@ def many_calls(count: int) -> dict[str, bytes]:
 def test_a_turn_of_many_calls_is_parsed_and_located_in_linear_work(dialect: Dialect) -> None:
     def parse_and_locate(body: bytes) -> None:
         turn = max(dialect.requests.parse(body).conversation.messages, key=lambda message: len(message.parts))
-        for index in range(len(turn.parts)):
-            dialect.requests.locate(turn, index)
+        assert len(dialect.requests.locate_parts(turn)) == len(turn.parts)
 
     small, large = (many_calls(count)[dialect.name] for count in (100, 1000))
     parse_and_locate(small)
@@ -175,3 +185,86 @@ def test_events_that_wait_for_a_call_are_rendered_in_linear_work(dialect: Dialec
 
     few, many = (work(partial(render, interleaved_calls(count))) for count in (100, 1000))
     assert many < 12 * few, (few, many)
+
+
+SIZES = (2_000, 20_000) if FULL else (300, 3_000)
+"""How many changes the smaller and the larger request need."""
+MARGIN = 3.0
+TRIES = 4
+
+
+def repaired(crowd: Crowd, count: int) -> Callable[[], int]:
+    """Compiles a crowd's request and writes the report down, so that the digests are computed too."""
+    body = msgspec.json.encode(crowd.build(count))
+    media = {f"https://pictures.test/{number}.png": b"\x89PNG" for number in range(count)}
+    fetched = media if crowd.rule == "remote-media" else None
+
+    def run() -> int:
+        done = adapt(body, source=crowd.dialect, target=crowd.target, rules=crowd.options, media=fetched)
+        msgspec.json.encode(done.changes)
+        return sum(change.rule == crowd.rule for change in done.changes)
+
+    return run
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    """CPU time with nothing remembered: a small request would find its schemas in the caches, a large one would not."""
+    POOL.clear()
+    gc.collect()
+    gc.disable()
+    began = time.process_time()
+    try:
+        run()
+        return time.process_time() - began
+    finally:
+        gc.enable()
+
+
+def growth(small: Callable[[], Any], large: Callable[[], Any]) -> float:
+    """How much more the larger one costs than its size says: 1 is linear, 10 the square. The best of a few tries."""
+    few = many = float("inf")
+    small()
+    for _ in range(TRIES):
+        few, many = min(few, seconds(small), seconds(small)), min(many, seconds(large))
+        if many < MARGIN * few * SIZES[1] / SIZES[0]:
+            break
+    return many / few / (SIZES[1] / SIZES[0])
+
+
+def test_every_rule_that_repairs_in_numbers_is_tried_in_numbers() -> None:
+    assert {crowd.rule for crowd in CROWDS} | ONCE == {rule.name for rule in ORDER}
+
+
+@pytest.mark.parametrize("crowd", CROWDS, ids=lambda crowd: crowd.id)
+def test_repairs_in_numbers_cost_in_proportion(crowd: Crowd) -> None:
+    small, large = (repaired(crowd, count) for count in SIZES)
+    assert small() >= crowd.share * SIZES[0]
+    assert growth(small, large) < MARGIN
+
+
+@pytest.mark.parametrize("name", BURDENS)
+def test_reading_and_writing_cost_in_proportion(name: str) -> None:
+    dialect, target, build = BURDENS[name]
+    small, large = (msgspec.json.encode(build(count)) for count in SIZES)
+    assert growth(*(lambda body=body: adapt(body, source=dialect, target=target) for body in (small, large))) < MARGIN  # type: ignore[misc]
+
+
+def peak(run: Callable[[], Any]) -> int:
+    """Bytes held at most while it runs."""
+    run()
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    [crowd for crowd in CROWDS if crowd.name in ("in a row", "leading", "users", "in one turn")],
+    ids=lambda crowd: crowd.id,
+)
+def test_repairs_in_numbers_take_memory_in_proportion(crowd: Crowd) -> None:
+    small, large = (repaired(crowd, count) for count in (200, 2_000))
+    assert peak(large) < MARGIN * 10 * peak(small)
