@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.wire.json_reader import readable, replace_lone_surrogates
+from dragoman.wire.json_reader import _STRETCH, readable, replace_lone_surrogates
 
 _PIECES = st.sampled_from(
     [rb"\ud83d", rb"\ude00", rb"\uD83D", rb"\uDE00", rb"\\", rb"\n", b"a", rb"\u00e9", rb"\"", b"ud83d", rb"\\ud83d"]
@@ -34,3 +34,10 @@ def test_Q37_halves_are_replaced(text: bytes, mended: bytes) -> None:
 def test_Q37_the_quick_look_misses_nothing(text: bytes) -> None:
     body = b'{"a":"' + text + b'"}'
     assert readable(body)[0] == replace_lone_surrogates(body)
+
+
+@pytest.mark.parametrize("back", range(9))
+@pytest.mark.parametrize("between", [b"", b"a" * 3 * _STRETCH])
+def test_Q37_a_half_at_the_end_of_a_searched_stretch_is_found(back: int, between: bytes) -> None:
+    body = b'"' + between + rb"\n" + b"a" * (_STRETCH - back) + rb'\ud83d"'
+    assert readable(body)[0] == body.replace(rb"\ud83d", rb"\ufffd")

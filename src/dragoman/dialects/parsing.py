@@ -20,6 +20,8 @@ from dragoman.wire.json_reader import malformed, readable, refuse_duplicates, sp
 
 FRAME_TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "The provider sent an event that is too long to be one.", 502)
 
+LONGEST_MEDIA_TYPE = 256
+"""Where the comma of a data URL is looked for: behind its media type."""
 OPENAI_FILES = "openai"
 """The holder of files that Chat and Responses name by an id."""
 
@@ -51,16 +53,24 @@ def parse_link(url: str) -> Inline | Remote:
     """The source that a URL names: a data URL holds the bytes itself, any other URL is remote."""
     if not url.startswith("data:"):
         return Remote(url)
-    head, comma, content = url[5:].partition(",")
-    media_type, _, encoding = head.rpartition(";")
-    if not comma or encoding != "base64":
+    comma = url.find(",")
+    media_type, _, encoding = url[5:comma].rpartition(";")
+    if comma < 0 or encoding != "base64":
         return Remote(url)
-    return Inline(media_type, quote(content))
+    return Inline(media_type, quote(url[comma + 1 :]))
+
+
+def link_literal(literal: Json) -> Inline | Remote:
+    """The same from the JSON literal of a URL: a picture is copied once, not decoded and encoded again."""
+    comma = literal.find(b",", 6, 6 + LONGEST_MEDIA_TYPE)
+    if literal[1:6] != b"data:" or comma < 0 or b"\\" in literal[:comma] or not literal[:comma].endswith(b";base64"):
+        return link(unquote(literal))
+    return Inline(literal[6 : comma - 7].decode(), b"".join((b'"', memoryview(literal)[comma + 1 :])))
 
 
 def data_url(source: Inline) -> bytes:
     """The JSON literal of a data URL."""
-    return b'"data:' + source.media_type.encode() + b";base64," + source.data[1:]
+    return b"".join((b'"data:', quote(source.media_type)[1:-1], b";base64,", memoryview(source.data)[1:]))
 
 
 def kind_of(raw: bytes, at: str) -> str:

@@ -1,0 +1,40 @@
+"""Data URLs are read from their text or their literal alike, and written as they came."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Inline, Remote
+from dragoman.dialects.parsing import data_url, link, link_literal
+
+INLINE = (
+    "data:image/png;base64,AAAA",
+    "data:;base64,AA",
+    "data:image/png;charset=x;base64,AAA",
+    "data:image/é;base64,AA",
+    'data:a"b;base64,A',
+    "data:image/png;base64,A,B",
+    "data:image/png;base64,A\nB",
+    "data:" + "x" * 300 + ";base64,AA",
+)
+REMOTE = ("", "data:", "data:image/png;base64", "data:image/png,AA", "https://pictures.test/a;base64,b")
+
+
+@pytest.mark.parametrize("url", INLINE)
+def test_bytes_in_the_request(url: str) -> None:
+    source = link(url)
+    assert isinstance(source, Inline)
+    assert link_literal(quote(url)) == source
+    assert msgspec.json.decode(data_url(source)) == url
+
+
+@pytest.mark.parametrize("url", REMOTE)
+def test_any_other_url(url: str) -> None:
+    assert link(url) == link_literal(quote(url)) == Remote(url)
+
+
+def test_a_media_type_cannot_break_out_of_its_literal() -> None:
+    source = Inline('image/png","model":"dear', b'"AAAA"')
+    assert msgspec.json.decode(data_url(source)) == 'data:image/png","model":"dear;base64,AAAA'
