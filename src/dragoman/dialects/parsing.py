@@ -64,7 +64,7 @@ def link_literal(literal: Json) -> Inline | Remote:
     """The same from the JSON literal of a URL: a picture is copied once, not decoded and encoded again."""
     comma = literal.find(b",", 6, 6 + LONGEST_MEDIA_TYPE)
     if literal[1:6] != b"data:" or comma < 0 or b"\\" in literal[:comma] or not literal[:comma].endswith(b";base64"):
-        return link(unquote(literal))
+        return parse_link(unquote(literal))
     return Inline(literal[6 : comma - 7].decode(), b"".join((b'"', memoryview(literal)[comma + 1 :])))
 
 

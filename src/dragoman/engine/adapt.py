@@ -284,7 +284,7 @@ def _repair(
     for sought, rule, bit in steps.until(options.stop_after) if options.stop_after else steps.steps:
         if not sought & traits or top.idle & bit:
             continue
-        done = rule.repair(conversation, steps.context)
+        done = top.repair(rule, bit, conversation, steps.context) if bit else rule.repair(conversation, steps.context)
         if done.conversation is conversation:
             top.idle |= bit
             continue

@@ -23,7 +23,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, but, kept, rewrite_parts
 from dragoman.rules.rule import rule
 
 _SCHEMA = b'{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}'
@@ -38,7 +38,7 @@ _SCHEMA = b'{"type":"object","properties":{"input":{"type":"string"}},"required"
 def custom_tool(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _as_function)
     notes = list(done.notes)
-    tools = tuple([_function(tool, notes) for tool in conversation.tools])
+    tools = kept(conversation.tools, [_function(tool, notes) for tool in conversation.tools])
     return Rewrite(done.conversation.but(tools=tools), tuple(notes)) if notes else Rewrite(conversation)
 
 

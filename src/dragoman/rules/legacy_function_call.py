@@ -26,7 +26,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, but, kept, rewrite_parts
 from dragoman.rules.rule import rule
 
 LEGACY = "function_call"
@@ -42,7 +42,7 @@ LEGACY = "function_call"
 def legacy_function_call(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _modern)
     notes = list(done.notes)
-    tools = tuple([_modern_tool(tool, notes) for tool in conversation.tools])
+    tools = kept(conversation.tools, [_modern_tool(tool, notes) for tool in conversation.tools])
     choice = conversation.settings.tool_choice
     settings = conversation.settings
     if choice is not None and choice.spelled == LEGACY:

@@ -25,7 +25,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
+from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
 
 
@@ -42,8 +42,8 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     if surplus <= 0:
         return Rewrite(conversation)
     notes: list[Note] = []
-    tools = tuple([_bare_tool(tool, surplus, notes) for tool in conversation.tools])
-    messages = tuple([_bare(message, surplus, notes) for message in conversation.messages])
+    tools = kept(conversation.tools, [_bare_tool(tool, surplus, notes) for tool in conversation.tools])
+    messages = kept(conversation.messages, [_bare(message, surplus, notes) for message in conversation.messages])
     hint = conversation.hint
     if hint is not None and len(notes) < surplus:
         notes.append(Note("took off a cache hint", key="cache_control", before=hint))

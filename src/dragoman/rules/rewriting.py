@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from operator import is_
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,6 +14,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
 
 Parts = tuple[Part, ...]
+Value = TypeVar("Value")
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -108,6 +110,12 @@ def _changed_parts(
             after = swap.parts or None
             notes.append(Note(swap.did, message, part, loses=swap.loses, adds=swap.adds, before=part, after=after))
     return tuple(changed) if touched else parts
+
+
+def kept(before: tuple[Value, ...], after: list[Value]) -> tuple[Value, ...]:
+    """`after` as a tuple, the same one as `before` where nothing changed: caches know tools by identity."""
+    same = len(before) == len(after) and all(map(is_, before, after))
+    return before if same else tuple(after)
 
 
 def but(value: Any, **changes: Any) -> Any:

@@ -28,7 +28,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, but, kept, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.rules.schema import FORMS, Compiled, compile_schema, renamed_arguments
 
@@ -47,7 +47,7 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     renamed: dict[str, dict[str, str]] = {}
-    tools = tuple([_compiled(tool, facts, notes, renamed) for tool in conversation.tools])
+    tools = kept(conversation.tools, [_compiled(tool, facts, notes, renamed) for tool in conversation.tools])
     form = _format(conversation.settings.response_format, facts, notes)
     if not notes:
         return Rewrite(conversation)

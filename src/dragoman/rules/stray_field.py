@@ -26,7 +26,7 @@ from dragoman.conversation.traits import LEFTOVERS, Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.null_field import has_fields, refuses_fields
-from dragoman.rules.rewriting import but
+from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
 
 
@@ -39,8 +39,8 @@ from dragoman.rules.rule import rule
 def stray_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    messages = tuple([_clean_message(message, facts, notes) for message in conversation.messages])
-    tools = tuple([_clean_tool(tool, facts, notes) for tool in conversation.tools])
+    messages = kept(conversation.messages, [_clean_message(message, facts, notes) for message in conversation.messages])
+    tools = kept(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
     if not notes:
         return Rewrite(conversation)
     return Rewrite(conversation.but(messages=messages, tools=tools), tuple(notes))

@@ -31,7 +31,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.naming import base62, form, takes_common_names
-from dragoman.rules.rewriting import but
+from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
 
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
@@ -49,8 +49,8 @@ def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []
-    tools = tuple([_renamed_tool(tool, names, notes) for tool in conversation.tools])
-    messages = tuple([_renamed(message, names, notes) for message in conversation.messages])
+    tools = kept(conversation.tools, [_renamed_tool(tool, names, notes) for tool in conversation.tools])
+    messages = kept(conversation.messages, [_renamed(message, names, notes) for message in conversation.messages])
     choice = conversation.settings.tool_choice
     settings = conversation.settings
     if choice is not None and any(name in names for name in choice.names):
