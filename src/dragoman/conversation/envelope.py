@@ -16,6 +16,7 @@ from dragoman.conversation.parts import Opaque, Origin
 _MARK = b"dragoman1\0"
 # Nine bytes are twelve characters of base64, whatever follows them.
 _MARK_ENCODED = b64encode(_MARK[:9]).decode()
+_MARK_LITERAL = b'"' + _MARK_ENCODED.encode()
 _URL_ALPHABET = str.maketrans("-_", "+/")
 
 _encode = msgspec.json.Encoder().encode
@@ -27,6 +28,11 @@ def seal(opaque: Opaque) -> str:
     origin = opaque.origin
     label = _encode((opaque.kind, origin.dialect, origin.provider, origin.model, origin.account))
     return b64encode(_MARK + label + b"\0" + opaque.json).decode()
+
+
+def may_be_sealed(literal: bytes) -> bool:
+    """Whether the text of a JSON literal can be an envelope. It answers without decoding a long text."""
+    return literal.startswith(_MARK_LITERAL) or b"\\" in literal
 
 
 def unseal(text: str) -> Opaque | None:

@@ -164,7 +164,7 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
                 found |= _call_traits(part)  # type: ignore[arg-type]
             elif kind is Result:
                 results.append(part.call_id)  # type: ignore[attr-defined]
-                found |= _result_traits(part)  # type: ignore[arg-type]
+                found |= observe_result(part)  # type: ignore[arg-type]
             else:
                 found |= _SIMPLE[kind]
                 if calls:
@@ -184,6 +184,26 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
             found |= _UNPAIRED
         codes.append(code)
     return found | observe_ids(ids) | observe_roles("".join(codes))
+
+
+_ORDER = (
+    _SYSTEM
+    | _DEVELOPER
+    | _LATE_SYSTEM
+    | _MANY_SYSTEMS
+    | _LEADING_ASSISTANT
+    | _TRAILING_ASSISTANT
+    | _REPEATED_ROLE
+    | _USER_AFTER_TOOL
+    | _NO_USER_TURN
+    | _UNPAIRED
+)
+"""What depends on the messages before and after."""
+
+
+def observe_message(message: Message) -> int:
+    """What is to be seen in one message by itself."""
+    return observe_messages((message,)) & ~_ORDER
 
 
 COMMON_ID = "[a-zA-Z0-9_-]{1,40}"
@@ -283,7 +303,8 @@ def _call_traits(call: Call) -> int:
     return found
 
 
-def _result_traits(result: Result) -> int:
+def observe_result(result: Result) -> int:
+    """What is to be seen in a result."""
     found = 0
     parts: tuple[Part, ...] = result.parts
     if len(parts) != 1 or type(parts[0]) is not Text:

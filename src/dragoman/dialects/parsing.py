@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.envelope import unseal
+from dragoman.conversation.envelope import may_be_sealed, unseal
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
@@ -45,7 +45,7 @@ def made_id(ordinal: int, name: str) -> str:
 
 def parse_state(kind: str, literal: Json, origin: Origin) -> Opaque:
     """Opaque state: as it is, or as another dialect made it where it is sealed."""
-    sealed = unseal(unquote(literal))
+    sealed = unseal(unquote(literal)) if may_be_sealed(literal) else None
     return sealed if sealed is not None else Opaque(kind=kind, json=literal, origin=origin)
 
 

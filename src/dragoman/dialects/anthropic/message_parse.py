@@ -134,10 +134,10 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     if None in parts:
         raws = split_items(raw, at)
         parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
-    return _reattached(parts)  # type: ignore[arg-type]
+    return reattached(parts)  # type: ignore[arg-type]
 
 
-def _reattached(parts: list[Part]) -> tuple[Part, ...]:
+def reattached(parts: list[Part]) -> tuple[Part, ...]:
     """Another provider's signature of a call or a text, put back where it belongs.
 
     The blocks of this dialect have no place for it, so that it was handed out as a thinking block without text: before
@@ -221,7 +221,11 @@ def _parse_result(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, ext
 
 
 def _parse_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    literal, signature = bytes(wire.thinking), bytes(wire.signature)
+    return thinking(bytes(wire.thinking), bytes(wire.signature), extras)
+
+
+def thinking(literal: bytes, signature: bytes, extras: Extras | None = None) -> Reasoning:
+    """A thinking block. State of another maker may stand in it without a text."""
     text = Text(literal) if literal[:1] == b'"' else None
     held = parse_state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
     if held is not None and held.origin is not ORIGIN and text is not None and text.literal == b'""':
@@ -232,7 +236,10 @@ def _parse_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, e
 
 
 def _parse_redacted(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    literal = bytes(wire.data)
+    return redacted_thinking(bytes(wire.data), extras)
+
+
+def redacted_thinking(literal: bytes, extras: Extras | None = None) -> Reasoning:
     return Reasoning(state=parse_state(reasoning_states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.anthropic.message_parse import parse_messages, parse_system
+from dragoman.dialects.anthropic.message_parse import parse_messages
+from dragoman.dialects.anthropic.plain_messages import parse_opening, parse_plain
 from dragoman.dialects.anthropic.settings import parse_top_level
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.errors import MalformedRequest
@@ -22,7 +23,9 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Messages request has "messages"')
     top = parse_top_level(found)
-    messages = parse_system(bytes(found.get("system", b""))) + parse_messages(raw)
+    opening = parse_opening(bytes(found.get("system", b"")))
+    plain = parse_plain(raw, opening)
+    messages = plain.messages if plain is not None else (*opening.messages, *parse_messages(raw))
     return Ask(
         NAME,
         parse_model(found),
@@ -33,6 +36,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         headers or {},
         top.include_usage,
         opened.repairs,
+        plain.traits if plain is not None else None,
     )
 
 

@@ -205,7 +205,7 @@ class GeminiContentParser:
             return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(split_items(raw, at))])
         found = [self._part(part, _NO_FIELDS, at, index) for index, part in enumerate(wire)]
         if None not in found:
-            return _joined_thoughts(found)  # type: ignore[arg-type]
+            return joined_thoughts(found)  # type: ignore[arg-type]
         raws = split_items(raw, at)
         return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(found)])
 
@@ -227,7 +227,7 @@ class GeminiContentParser:
         if literal[:1] == b'"' and call is None and response is None:
             if not fields and not wire.thought and not signature:
                 return Text(literal)
-            return _parse_text(literal, bool(wire.thought), signature, _extras(fields))
+            return parse_text(literal, bool(wire.thought), signature, _extras(fields))
         if call is not None and response is None and not literal:
             return self._call(call, bool(wire.thought), signature, fields, f"{at}/{index}")
         if response is not None and call is None and not literal:
@@ -236,7 +236,7 @@ class GeminiContentParser:
         media = _media(bytes(wire.inlineData) or bytes(wire.inline_data), _parse_inline, more)
         media = media or _media(bytes(wire.fileData) or bytes(wire.file_data), _parse_file, more)
         if media is None and signature[:1] == b'"' and call is None and response is None:
-            return _parse_text(b"", True, signature, _extras(fields))
+            return parse_text(b"", True, signature, _extras(fields))
         return media
 
     def _call(self, wire: GeminiWireCall, thought: bool, signature: bytes, fields: Fields, at: str) -> Call:
@@ -343,7 +343,7 @@ def _opaque(raw: bytes) -> Opaque:
     return Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 
-def _parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
+def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
     held = parse_state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
     if not thought:
         return Text(literal, held, extras=extras)
@@ -353,7 +353,7 @@ def _parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras 
     )
 
 
-def _joined_thoughts(parts: list[Part]) -> tuple[Part, ...]:
+def joined_thoughts(parts: list[Part]) -> tuple[Part, ...]:
     """Join the pieces of a streamed thought where the signature after them is another provider's.
 
     Gemini takes its own pieces back as they are. Other providers want the signature with the whole text.
@@ -420,13 +420,17 @@ def _parse_inline(wire: dict[str, bytes]) -> Source | None:
     if media_type[:1] != b'"' or content[:1] != b'"':
         return None
     name = unquote(media_type)
-    return kind_of(name), Inline(name, _standard(content)), {f"inlineData.{key}": value for key, value in wire.items()}
+    return (
+        kind_of(name),
+        Inline(name, standard_base64(content)),
+        {f"inlineData.{key}": value for key, value in wire.items()},
+    )
 
 
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
-def _standard(data: bytes) -> bytes:
+def standard_base64(data: bytes) -> bytes:
     """Base64 in the standard alphabet, padded. Google's own SDK writes the alphabet for URLs."""
     if b"-" in data or b"_" in data:
         data = data.translate(_STANDARD)

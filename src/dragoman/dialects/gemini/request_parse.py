@@ -9,7 +9,8 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_parse import parse_messages, parse_system
+from dragoman.dialects.gemini.message_parse import parse_messages
+from dragoman.dialects.gemini.plain_messages import parse_opening, parse_plain
 from dragoman.dialects.gemini.settings import SNAKE, parse_top_level
 from dragoman.dialects.parsing import open_body, parse_model, request_parser
 from dragoman.errors import DuplicateKey, MalformedRequest
@@ -32,10 +33,21 @@ def parse_request(
     if mended:
         source, repairs = render_object(found), (*repairs, "made a content of a text")
     top = parse_top_level(found)
-    messages = parse_system(bytes(found.get("systemInstruction", b""))) + parse_messages(contents)
+    opening = parse_opening(bytes(found.get("systemInstruction", b"")))
+    plain = parse_plain(contents, opening)
+    messages = plain.messages if plain is not None else (*opening.messages, *parse_messages(contents))
     named = model or (parse_model(found) or "").removeprefix("models/") or None
     return Ask(
-        NAME, named, stream, top.conversation(messages), source, found, headers or {}, top.include_usage, repairs
+        NAME,
+        named,
+        stream,
+        top.conversation(messages),
+        source,
+        found,
+        headers or {},
+        top.include_usage,
+        repairs,
+        plain.traits if plain is not None else None,
     )
 
 

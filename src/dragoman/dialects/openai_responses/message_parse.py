@@ -6,7 +6,7 @@ become extras. Items of one assistant turn become one message: reasoning, texts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
@@ -49,6 +49,20 @@ class _ItemKind(msgspec.Struct, gc=False):
     role: str | None = None
 
 
+class _ReasoningText(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    text: Raw
+
+
+class _SummaryText(_ReasoningText, gc=False, forbid_unknown_fields=True, tag="summary_text"):
+    """One text of a summary."""
+
+
+class _ThoughtText(_ReasoningText, gc=False, forbid_unknown_fields=True, tag="reasoning_text"):
+    """One text of the reasoning itself."""
+
+
+_summaries = msgspec.json.Decoder(list[_SummaryText]).decode
+_thoughts = msgspec.json.Decoder(list[_ThoughtText]).decode
 _items = msgspec.json.Decoder(list[ResponsesWireItem]).decode
 _item = msgspec.json.Decoder(ResponsesWireItem)
 _kind = msgspec.json.Decoder(_ItemKind)
@@ -136,12 +150,7 @@ class ResponsesItemParser:
     def _add_call(self, call: Call) -> None:
         """Add a call. Its signature was handed out as a reasoning item of its own, which stands before it."""
         before = self._parts[-1] if self._parts and self._role is ASSISTANT else None
-        if (
-            isinstance(before, Reasoning)
-            and before.text is None
-            and before.state is not None
-            and _is_call_signature(before.state)
-        ):
+        if isinstance(before, Reasoning) and signs_call(before):
             self._parts[-1] = msgspec.structs.replace(call, signature=before.state)
         else:
             self._join(ASSISTANT, call)
@@ -205,7 +214,7 @@ class ResponsesItemParser:
         if self._has_text and not self._called:
             self._flush()
         if extras is not None:
-            parts = (_with_item_fields(parts[0], extras), *parts[1:])
+            parts = (with_item_fields(parts[0], extras), *parts[1:])
         for part in parts:
             self._join(ASSISTANT, part)
         self._has_text = True
@@ -238,31 +247,41 @@ class ResponsesItemParser:
         )
 
     def _reasoning(self, wire: ResponsesWireItem, fields: Fields) -> None:
-        summary, content = _texts(bytes(wire.summary), "summary_text"), _texts(bytes(wire.content), "reasoning_text")
-        if summary is None or content is None:
+        beside = _beside(wire, fields)
+        part = parse_reasoning(bytes(wire.summary), bytes(wire.content), bytes(wire.encrypted_content), beside)
+        if part is None:
             self._opaque("reasoning")
-            return
-        encrypted = bytes(wire.encrypted_content)
-        held = parse_state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
-        more: dict[str, Json] = {**fields}
-        if len(summary) > 1 or (summary and content):
-            more["summary"] = bytes(wire.summary)
-        if content and (len(content) > 1 or summary):
-            more["content"] = bytes(wire.content)
-        texts = summary or content
-        part = Reasoning(
-            text=Text(joined("\n\n", texts)) if texts else None,
-            state=held,
-            redacted=held is not None and held.kind == reasoning_states.REDACTED,
-            field="content" if content and not summary else "summary",
-            extras=_extras(wire, more),
-        )
-        self._join(ASSISTANT, part)
+        else:
+            self._join(ASSISTANT, part)
 
 
-def _is_call_signature(held: Opaque) -> bool:
-    """Whether it is the signature of a call, and not the state of reasoning."""
-    return held.kind == reasoning_states.THOUGHT
+def parse_reasoning(summary: bytes, content: bytes, encrypted: bytes, beside: Mapping[str, Json]) -> Reasoning | None:
+    """A reasoning item. None where its summary or its content has a form that we do not know.
+
+    Several texts are one to us, so the lists that held them are kept beside it.
+    """
+    said, thought = _texts(summary, _summaries), _texts(content, _thoughts)
+    if said is None or thought is None:
+        return None
+    held = parse_state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
+    more = dict(beside)
+    if len(said) > 1 or (said and thought):
+        more["summary"] = summary
+    if thought and (len(thought) > 1 or said):
+        more["content"] = content
+    texts = said or thought
+    return Reasoning(
+        text=Text(joined("\n\n", texts)) if texts else None,
+        state=held,
+        redacted=held is not None and held.kind == reasoning_states.REDACTED,
+        field="content" if thought and not said else "summary",
+        extras=extras_of(NAME, more),
+    )
+
+
+def signs_call(part: Reasoning) -> bool:
+    """Whether it holds nothing but the state that hangs on the call after it."""
+    return part.text is None and part.state is not None and part.state.kind == reasoning_states.THOUGHT
 
 
 _KNOWN = frozenset(
@@ -278,17 +297,19 @@ _KNOWN = frozenset(
 
 
 def _extras(wire: ResponsesWireItem, fields: Fields, more: tuple[str, ...] = ()) -> Extras | None:
-    """Unknown fields, and known fields that are kept as they are. Null counts as absent."""
+    """Unknown fields, and known ones that are kept as they are."""
+    found = {name: msgspec.json.encode(getattr(wire, name)) for name in more if getattr(wire, name) is not None}
+    return extras_of(NAME, _beside(wire, {**found, **fields}))
+
+
+def _beside(wire: ResponsesWireItem, fields: Fields) -> dict[str, Json]:
+    """Unknown fields, and those that every kind of item may have. Null is absence."""
     found: dict[str, Json] = {}
     for name in _KEPT_FIELDS:
         raw = getattr(wire, name)
         if raw is not ABSENT and bytes(raw) != b"null":
             found[name] = bytes(raw)
-    for name in more:
-        value = getattr(wire, name)
-        if value is not None:
-            found[name] = msgspec.json.encode(value)
-    return extras_of(NAME, {**found, **fields})
+    return found | dict(fields)
 
 
 def _arguments(raw: bytes) -> Json:
@@ -303,24 +324,19 @@ def _arguments(raw: bytes) -> Json:
     return text
 
 
-def _with_item_fields(part: Part, extras: Extras) -> Part:
-    """The first part of an assistant's message item, with the item's extra fields."""
+def with_item_fields(part: Part, extras: Extras) -> Part:
+    """The first part of an assistant's message item, with the fields of the item."""
     own = dict(part.extras.fields) if part.extras is not None else {}
     own |= {ITEM + key: value for key, value in extras.fields.items()}
     return msgspec.structs.replace(part, extras=Extras(NAME, own))
 
 
-def _texts(raw: bytes, kind: str) -> list[bytes] | None:
-    """The texts in a list of a reasoning item, or None where it holds anything else."""
+def _texts(raw: bytes, decode: Callable[[bytes], Sequence[_ReasoningText]]) -> list[bytes] | None:
+    """The texts of a reasoning item's list, or None where it holds anything else."""
     if raw in NOTHING:
         return []
-    if raw[:1] != b"[":
+    try:
+        found = [bytes(entry.text) for entry in decode(raw)]
+    except msgspec.DecodeError:
         return None
-    found: list[bytes] = []
-    for item in split_items(raw):
-        entry = split_members(item) if bytes(item)[:1] == b"{" else {}
-        literal = bytes(entry.get("text", b""))
-        if entry.keys() != {"type", "text"} or bytes(entry["type"]) != b'"%b"' % kind.encode() or literal[:1] != b'"':
-            return None
-        found.append(literal)
-    return found
+    return None if any(literal[:1] != b'"' for literal in found) else found

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.message_parse import parse_instructions, parse_messages
+from dragoman.dialects.openai_responses.message_parse import parse_messages
 from dragoman.dialects.openai_responses.message_render import turn_items
+from dragoman.dialects.openai_responses.plain_messages import parse_opening, parse_plain
 from dragoman.dialects.openai_responses.settings import parse_top_level
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.errors import MalformedRequest
@@ -25,8 +26,10 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     if "input" not in found and not any(key in found for key in _STORED):
         raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
     top = parse_top_level(found)
-    messages = parse_instructions(bytes(found.get("instructions", b"")))
-    messages += parse_messages(bytes(found.get("input", b"")))
+    opening = parse_opening(bytes(found.get("instructions", b"")))
+    raw = found.get("input", b"")
+    plain = parse_plain(raw, opening)
+    messages = plain.messages if plain is not None else (*opening.messages, *parse_messages(bytes(raw)))
     return Ask(
         NAME,
         parse_model(found),
@@ -37,6 +40,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         headers or {},
         top.include_usage,
         opened.repairs,
+        plain.traits if plain is not None else None,
     )
 
 

@@ -1,0 +1,170 @@
+"""Conversations made of the forms that the short loops take, and of near misses that they must leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.shapes.chooser import Chooser
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.parts import Opaque, Origin
+
+Shape = Callable[[Chooser], Any]
+
+
+def of(*values: Any) -> Shape:
+    """One of these values, mostly one of the first two. A shape gives what it makes."""
+    return lambda pick: _made(pick.one(values) if pick.seldom(5) else pick.one(values[:2]), pick)
+
+
+def either(*shapes: Shape) -> Shape:
+    return lambda pick: pick.one(shapes)(pick)
+
+
+def some(*kinds: Shape, most: int = 3) -> Shape:
+    """A list of up to so many."""
+    return lambda pick: [pick.one(kinds)(pick) for _ in range(pick.below(most + 1))]
+
+
+def wire(**fields: Any) -> Shape:
+    """An object of these members. One whose name ends in an underscore may be missing; an unknown one may be there."""
+
+    def shape(pick: Chooser) -> dict[str, Any]:
+        named = {key.removesuffix("_"): value for key, value in fields.items() if key[-1] != "_" or pick.often()}
+        made = {key: _made(value, pick) for key, value in named.items()}
+        return made | {"unknown": 1} if pick.seldom(60) else made
+
+    return shape
+
+
+def _made(value: Any, pick: Chooser) -> Any:
+    return value(pick) if callable(value) else value
+
+
+MODEL = "m"
+TEXTS: Shape = of("Hi", "Hi", "a\nb", "é", '"', "\\", "\tx", "", " ", None, 5)
+IDS: Shape = of("c1", "c2", "c3", "c4", "odd id", "")
+NAMES = of("f", "g", "odd.name")
+ARGUMENTS: Shape = of({}, {"a": 1}, {"a": {"b": ["é"]}}, None, [1], "text")
+ARGUMENT_TEXTS: Shape = of("{}", '{"a":1}', '{"a":"é"}', "", "null", "[1]", "not json", ' {"a": 1} ', '{"a":1}}', {})
+DATA: Shape = of("aGVsbG8=", "aGVsbG8", "a-_8", "a\\/b=", "é", 5)
+URLS: Shape = of(
+    "data:image/png;base64,aGVsbG8=",
+    "data:image/png;base64,a\\/b",
+    "data:image/png,plain",
+    "data:;base64,",
+    "data:image/png;charset=utf-8;base64,aGVsbG8=",
+    "data:" + "x" * 300 + ";base64,aGVsbG8=",
+    "https://example.com/a,b.png",
+    "",
+    5,
+)
+DETAILS: Shape = of("low", None)
+HINTS: Shape = of({"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}, None)
+FLAGS: Shape = of(True, False, None)
+
+
+def _sealed(kind: str) -> str:
+    return seal(Opaque(kind=kind, json=b'"c2lnbmF0dXJl"', origin=Origin("other", "p", "m")))
+
+
+SIGNATURES: Shape = of(
+    "c2lnbmF0dXJl",
+    "c2lnbmF0dXJlLw==",
+    "",
+    "a/b\\",
+    _sealed(reasoning_states.THOUGHT),
+    _sealed(reasoning_states.ENCRYPTED),
+    _sealed(reasoning_states.REDACTED),
+    None,
+    5,
+)
+
+
+def _chat() -> Shape:
+    call = wire(id=IDS, type_="function", function=wire(name=NAMES, arguments=ARGUMENT_TEXTS))
+    text = wire(type="text", text=TEXTS, cache_control_=HINTS)
+    image = wire(type="image_url", image_url=wire(url=URLS, detail_=DETAILS), cache_control_=HINTS)
+    content = of(TEXTS, some(text, image))
+    message = either(
+        wire(role=of("user", "system", "developer", "assistant"), content=content),
+        wire(role="assistant", content_=content, tool_calls=some(call)),
+        wire(role="tool", tool_call_id=IDS, content=content),
+        wire(role="user", content="Hi", name_="bob"),
+    )
+    return wire(model=MODEL, messages=some(message, most=8))
+
+
+def _anthropic() -> Shape:
+    text = wire(type="text", text=TEXTS, cache_control_=HINTS, citations_=None)
+    source = either(wire(type="base64", media_type="image/png", data=DATA), wire(type="url", url=URLS))
+    image = wire(type="image", source=source, cache_control_=HINTS)
+    call = wire(type="tool_use", id=IDS, name=NAMES, input_=ARGUMENTS, cache_control_=HINTS)
+    inside = of(TEXTS, some(text, image))
+    result = wire(type="tool_result", tool_use_id=IDS, content_=inside, is_error_=FLAGS, cache_control_=HINTS)
+    thinking = wire(type="thinking", thinking=TEXTS, signature=SIGNATURES)
+    redacted = wire(type="redacted_thinking", data=SIGNATURES)
+    document = wire(type="document", source=source)
+    message = either(
+        wire(role=of("user", "assistant", "system"), content=TEXTS),
+        wire(role="user", content=some(result, text)),
+        wire(role="user", content=some(text, image, document)),
+        wire(role="assistant", content=some(thinking, redacted, text, call, call)),
+        wire(role=of("user", "assistant"), content=some(text, call, result, thinking)),
+    )
+    return wire(model=MODEL, max_tokens=9, system_=of(TEXTS, some(text)), messages=some(message, most=8))
+
+
+def _responses() -> Shape:
+    text = wire(type=of("input_text", "output_text"), text=TEXTS, annotations_=of([], None), logprobs_=None)
+    image = wire(type="input_image", image_url=URLS, detail_=DETAILS)
+    content = of(TEXTS, some(text, image))
+    roles = of("user", "assistant", "assistant", "system", "developer")
+    kept = {"id_": of("i1", None), "status_": of("completed", None)}
+    call = wire(type="function_call", call_id=IDS, name=NAMES, arguments=ARGUMENT_TEXTS, **kept)
+    output = wire(type="function_call_output", call_id=IDS, output=content, **kept)
+    summary = some(wire(type="summary_text", text=TEXTS), most=2)
+    thoughts = of(None, some(wire(type="reasoning_text", text=TEXTS), most=2))
+    reasoning = wire(type="reasoning", summary=summary, content_=thoughts, encrypted_content_=SIGNATURES, **kept)
+    message = wire(type_="message", role=roles, content=content, **kept)
+    kinds = (message, message, call, call, output, output, reasoning)
+    return wire(model=MODEL, instructions_=TEXTS, input=some(*kinds, most=10))
+
+
+def _gemini() -> Shape:
+    marks = {"thought_": FLAGS, "thoughtSignature_": SIGNATURES}
+    text = wire(text=TEXTS)
+    signed = wire(text_=TEXTS, **marks)
+    call = wire(name=NAMES, args_=ARGUMENTS)
+    known = wire(name=NAMES, args_=ARGUMENTS, id=IDS)
+    response = of({"output": "x"}, {"output": {"a": 1}}, {"error": "no"}, {"result": 1}, {}, [1], None)
+    usual = wire(output=TEXTS)
+    answer = wire(name=NAMES, response=of(usual, usual, response))
+    told = wire(name=NAMES, response=of(usual, usual, response), id=IDS)
+    data = wire(inlineData=wire(mimeType="image/png", data=DATA))
+    calls = either(wire(functionCall=call), wire(functionCall=call, **marks))
+    known_calls = either(wire(functionCall=known), wire(functionCall=known, thoughtSignature_=SIGNATURES))
+    contents = [
+        wire(role="user", parts=some(text, data)),
+        wire(role_=of("user", "model"), parts=some(text, signed)),
+    ]
+    without_ids = [
+        wire(role="model", parts=some(text, calls, calls)),
+        wire(role="user", parts=some(wire(functionResponse=answer), text)),
+    ]
+    with_ids = [
+        wire(role="model", parts=some(signed, known_calls, known_calls)),
+        wire(role="user", parts=some(wire(functionResponse=told), wire(functionResponse=told), text)),
+    ]
+    mixed = either(*(some(*contents, *kind, *kind, most=8) for kind in (without_ids, with_ids, with_ids + without_ids)))
+    return wire(systemInstruction_=wire(parts=some(text)), contents=mixed)
+
+
+SHAPES: dict[str, Shape] = {
+    "openai-chat": _chat(),
+    "anthropic": _anthropic(),
+    "openai-responses": _responses(),
+    "gemini": _gemini(),
+}
