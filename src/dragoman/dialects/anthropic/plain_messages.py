@@ -12,6 +12,7 @@ from typing import final
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message, Role
 from dragoman.conversation.parts import Call, Inline, Media, MediaKind, Part, Reasoning, Remote, Result, Text
@@ -118,6 +119,7 @@ _decode_mixed = msgspec.json.Decoder(list[_MixedMessage]).decode
 _decode_blocks = msgspec.json.Decoder(list[_Block]).decode
 
 
+@remembered
 def parse_opening(raw: bytes) -> Opening:
     return opening_of(tuple(parse_system(raw)))
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
@@ -70,6 +71,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     return TopLevel(settings, tools, extras, empty, cache_hint(source.get("cache_control")))
 
 
+@remembered
 def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
     found, extras = parse_members(members, PLAIN, PARSERS)
     thinking = {key: found.pop(key) for key in _THINKING if key in found}

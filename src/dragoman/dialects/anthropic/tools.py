@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
@@ -17,6 +18,7 @@ from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
+@remembered
 def parse_tools(raw: bytes) -> tuple[Tools, bool]:
     """The tools, and whether the client sent an empty list."""
     if raw in (b"", b"null"):

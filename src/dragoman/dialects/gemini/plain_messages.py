@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Inline, Media, Part, Reasoning, Result, Text
@@ -111,6 +112,7 @@ _decode_plain = msgspec.json.Decoder(list[_PlainContent]).decode
 _decode_any = msgspec.json.Decoder(list[_AnyContent]).decode
 
 
+@remembered
 def parse_opening(raw: bytes) -> Opening:
     return opening_of(tuple(parse_system(raw)))
 

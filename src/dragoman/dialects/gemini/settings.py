@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
@@ -92,6 +93,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     return TopLevel(settings, tools, extras, empty)
 
 
+@remembered
 def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
     found, extras = parse_members(members, PLAIN, PARSERS, ())
     return Settings(**found), extras_of(NAME, extras)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
@@ -40,6 +41,7 @@ def named(raw: bytes | Raw, at: str) -> dict[str, bytes]:
     return {camel(key): bytes(value) for key, value in split_members(raw, at).items() if bytes(value) != b"null"}
 
 
+@remembered
 def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     """The tools, one for each declaration and each provider tool, and whether the list was empty."""
     found: list[Tool | NativeTool] = []

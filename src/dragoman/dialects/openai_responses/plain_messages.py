@@ -10,6 +10,7 @@ from typing import Annotated, Literal, final
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import Call, Extras, Media, MediaKind, Part, Reasoning, Result, Text
@@ -91,6 +92,7 @@ _decode = msgspec.json.Decoder(list[_PlainItem]).decode
 _decode_parts = msgspec.json.Decoder(list[_PlainText | _PlainAnswer | _PlainImage]).decode
 
 
+@remembered
 def parse_opening(raw: bytes) -> Opening:
     return opening_of(tuple(parse_instructions(raw)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
@@ -13,6 +14,7 @@ from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
+@remembered
 def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     if raw in (b"", b"null"):
         return (), False
