@@ -206,6 +206,37 @@ def observe_message(message: Message) -> int:
     return observe_messages((message,)) & ~_ORDER
 
 
+_ORDER_AND_IDS = _ORDER | int(Trait.DUPLICATE_ID | Trait.ODD_IDS)
+"""What depends on the order of messages and on their ids, not on a message alone."""
+
+
+_SHARE = 4
+"""A few messages are at most one in so many."""
+
+
+def observe_change(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int:
+    """The traits after a repair, where `seen` were those before it.
+
+    Where a few messages changed, and none of them its role or its ids, only these are looked at. A trait of messages
+    that went with the repair may then remain: the rule that looks for it finds nothing.
+    """
+    if len(before) != len(after):
+        return observe_messages(after)
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old is not new]
+    if _SHARE * len(changed) > len(after) or not all(_alike(old, new) for old, new in changed):
+        return observe_messages(after)
+    return seen | (observe_messages(tuple([new for _, new in changed])) & ~_ORDER_AND_IDS)
+
+
+def _alike(old: Message, new: Message) -> bool:
+    return old.role is new.role and _ids_of(old) == _ids_of(new)
+
+
+def _ids_of(message: Message) -> list[str]:
+    calls = [part.id for part in message.parts if type(part) is Call]
+    return calls + [part.call_id for part in message.parts if type(part) is Result]
+
+
 COMMON_ID = "[a-zA-Z0-9_-]{1,40}"
 COMMON_NAME = "[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
 """Ids and names that every target takes but those with a form of their own."""

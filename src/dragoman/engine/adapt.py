@@ -16,7 +16,7 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
-from dragoman.conversation.traits import Trait, observe_messages
+from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.plan import Plan, plan
@@ -289,7 +289,7 @@ def _repair(
             top.idle |= bit
             continue
         if done.conversation.messages is not conversation.messages:
-            seen = observe_messages(done.conversation.messages)
+            seen = observe_change(conversation.messages, done.conversation.messages, seen)
         conversation = done.conversation
         top = steps.tops.of(conversation)
         traits = seen | top.traits

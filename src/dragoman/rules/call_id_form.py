@@ -78,6 +78,8 @@ def _made(identity: str, used: set[str], facts: Facts) -> str:
 
 def _renamed(message: Message, names: dict[str, str], called: set[str], notes: list[Note]) -> Message:
     """The message with its ids in the target's form. What is said of a call holds for its result too."""
+    if message.role is not ASSISTANT and message.role is not TOOL:
+        return message
     parts: list[Part] = []
     touched = False
     for part in message.parts:

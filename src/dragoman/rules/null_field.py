@@ -21,7 +21,7 @@ from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
+from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
 
 _NOTHING = (b"null", b"[]")
@@ -41,35 +41,30 @@ def null_field(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation.but(messages=messages), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def has_fields(message: Message) -> bool:
-    """Whether the message or a part of it has fields besides those of its dialect. Few have, so all are asked first."""
-    return message.extras is not None or _have_fields(message.parts)
-
-
-def _have_fields(parts: tuple[Part, ...]) -> bool:
+def have_fields(parts: tuple[Part, ...]) -> bool:
+    """Whether one of them has fields besides those of its dialect. Few have, so all are asked first."""
     for part in parts:  # noqa: SIM110  a generator costs twice as much
-        if part.extras is not None or (type(part) is Result and _have_fields(part.parts)):
+        if part.extras is not None or (type(part) is Result and have_fields(part.parts)):
             return True
     return False
 
 
 def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
-    if not has_fields(message):
-        return message
-    parts = tuple([_part(message, part, facts, notes) for part in message.parts])
-    extras = _filled(message.extras, message.role.value, facts)
-    if extras is not message.extras:
-        notes.append(_note(message.extras, extras, message, None))
-    elif all(one is other for one, other in zip(parts, message.parts, strict=True)):
-        return message
-    return message.but(parts=parts, extras=extras)
+    parts, extras = message.parts, message.extras
+    if have_fields(parts):
+        parts = kept(parts, [_part(message, part, facts, notes) for part in parts])
+    if extras is not None:
+        extras = _filled(extras, message.role.value, facts)
+        if extras is not message.extras:
+            notes.append(_note(message.extras, extras, message, None))
+    same = parts is message.parts and extras is message.extras
+    return message if same else message.but(parts=parts, extras=extras)
 
 
 def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
-    if type(part) is Result and _have_fields(part.parts):
-        inner = tuple([_part(message, one, facts, notes) for one in part.parts])
-        if any(one is not other for one, other in zip(inner, part.parts, strict=True)):
-            part = but(part, parts=inner)
+    if type(part) is Result and have_fields(part.parts):
+        inner = kept(part.parts, [_part(message, one, facts, notes) for one in part.parts])
+        part = part if inner is part.parts else but(part, parts=inner)
     if part.extras is None:
         return part
     inside = type(part) is not Call and type(part) is not Result

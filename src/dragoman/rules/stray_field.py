@@ -25,7 +25,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.null_field import has_fields, refuses_fields
+from dragoman.rules.null_field import have_fields, refuses_fields
 from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
 
@@ -47,10 +47,8 @@ def stray_field(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:
-    if not has_fields(message):
-        return message
     parts = _clean_parts(message, message.parts, facts, notes)
-    extras = _kept(message.extras, message.role.value, facts)
+    extras = None if message.extras is None else _kept(message.extras, message.role.value, facts)
     if extras is message.extras:
         return message if parts is message.parts else message.but(parts=parts)
     notes.append(_note(message.extras, extras, message, None))
@@ -58,8 +56,9 @@ def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message
 
 
 def _clean_parts(message: Message, parts: tuple[Part, ...], facts: Facts, notes: list[Note]) -> tuple[Part, ...]:
-    cleaned = tuple([_clean_part(message, part, facts, notes) for part in parts])
-    return parts if all(one is other for one, other in zip(parts, cleaned, strict=True)) else cleaned
+    if not have_fields(parts):
+        return parts
+    return kept(parts, [_clean_part(message, part, facts, notes) for part in parts])
 
 
 def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:

@@ -1,0 +1,84 @@
+"""After a repair only what changed is looked at, and no trait is missed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.strategies import SHAPES, request
+from tests.targets import FOUR, SEEDS, signer
+
+from dragoman.conversation import traits
+from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
+from dragoman.conversation.parts import Call, Extras, Part, Result, Text
+from dragoman.conversation.traits import Trait, observe_change, observe_messages
+from dragoman.engine import adapt as module
+from dragoman.engine.adapt import adapt
+
+ORDER = traits._OF_ORDER
+
+
+@pytest.mark.parametrize("target", [*FOUR, "mistral/mistral-large-latest", "strict-template/some-model"])
+def test_every_repair_is_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a few were any number: generated conversations are short."""
+    monkeypatch.setattr(traits, "_SHARE", 0)
+    stale: list[int] = []
+
+    def checked(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int:
+        found, whole = observe_change(before, after, seen), observe_messages(after)
+        assert found & whole == whole, Trait(whole & ~found)
+        assert found & ORDER == whole & ORDER, Trait((found ^ whole) & ORDER)
+        stale.append(found ^ whole)
+        return found
+
+    monkeypatch.setattr(module, "observe_change", checked)
+    for source in SHAPES:
+        for seed in range(8 * SEEDS):
+            adapt(request(source, seed, signer(target)).body, source=source, target=target)
+    assert any(stale), "all messages were looked at each time"
+
+
+def conversation(*parts: Part) -> tuple[Message, ...]:
+    """Eight messages, the last two a call and its result, with these parts in the one before."""
+    words = [Message(USER if at % 2 == 0 else ASSISTANT, (Text(literal=b'"a"'),), at) for at in range(5)]
+    called = Message(ASSISTANT, (Call(id="c", name="f", arguments=b"{}"),), 6)
+    return (
+        *words,
+        Message(ASSISTANT, parts or (Text(literal=b'"b"'),), 5),
+        called,
+        Message(TOOL, (Result("c", ()),), 7),
+    )
+
+
+@pytest.mark.parametrize(
+    ("at", "changes", "looked_at"),
+    [
+        (5, {"parts": (Text(literal=b'" "'),)}, 1),
+        (5, {"extras": Extras("d", {"x": b"1"})}, 1),
+        (5, {"role": USER}, 8),
+        (5, {"parts": (Call(id="d", name="f", arguments=b"{}"),)}, 8),
+        (6, {"parts": (Call(id="c", name="a.b", arguments=b'"x"'),)}, 1),
+        (6, {"parts": (Call(id="other", name="f", arguments=b"{}"),)}, 8),
+        (7, {"parts": (Result("other", ()),)}, 8),
+    ],
+)
+def test_all_is_looked_at_where_order_or_ids_changed(
+    at: int, changes: dict[str, object], looked_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = conversation()
+    after = (*before[:at], before[at].but(**changes), *before[at + 1 :])
+    whole, seen = observe_messages(after), observe_messages(before)
+    sizes: list[int] = []
+
+    def counted(messages: tuple[Message, ...]) -> int:
+        sizes.append(len(messages))
+        return observe_messages(messages)
+
+    monkeypatch.setattr(traits, "observe_messages", counted)
+    found = observe_change(before, after, seen)
+    assert sizes == [looked_at]
+    assert found & whole == whole
+    assert found & ORDER == whole & ORDER
+
+
+def test_all_is_looked_at_where_messages_came_or_went() -> None:
+    before = conversation()
+    assert observe_change(before, before[:-1], observe_messages(before)) == observe_messages(before[:-1])
