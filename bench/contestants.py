@@ -52,6 +52,11 @@ class Cell(NamedTuple):
         return {"whole": 1, "burst": mock.EVENTS, "paced": mock.PACED, "hold": 1}[self.manner]
 
     @property
+    def weight(self) -> int:
+        """How many times the work of a short question it is, about: so many fewer are asked."""
+        return {"agent": 8, "50 repairs": 16, "500 repairs": 64}.get(self.size, 1)
+
+    @property
     def name(self) -> str:
         short = {"openai-chat": "Chat", "openai-responses": "Responses", "anthropic": "Anthropic", "gemini": "Gemini"}
         return f"{short[self.client]} → {short[self.upstream]}, {self.manner}, {self.size}, {self.connections}"
@@ -104,7 +109,7 @@ class Contestant:
         return {"authorization": f"Bearer {KEY}"}
 
     def path(self, cell: Cell) -> str:
-        return questions.PATHS[cell.client]
+        return questions.path(cell.client, cell.model, cell.streamed)
 
     def request(self, cell: Cell) -> bytes:
         body = questions.question(cell.client, cell.size, cell.model, cell.streamed)
@@ -232,7 +237,7 @@ class Nginx(Contestant):
         return cell.client == cell.upstream
 
     def path(self, cell: Cell) -> str:
-        return f"/{cell.manner}{questions.PATHS[cell.client]}"
+        return f"/{cell.manner}{questions.path(cell.client, cell.model, cell.streamed)}"
 
     def budget(self, cell: Cell) -> int:
         return {"whole": 6000, "burst": 320}.get(cell.manner, 64)
@@ -272,6 +277,9 @@ class LiteLLM(Contestant):
 
     def environment(self) -> dict[str, str]:
         return {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False"}
+
+    def has(self, cell: Cell) -> bool:
+        return cell.client != "gemini"
 
     def request(self, cell: Cell) -> bytes:
         translated = cell.upstream == "openai-chat" and cell.client != cell.upstream
@@ -338,7 +346,9 @@ class Direct(Contestant):
     def request(self, cell: Cell) -> bytes:
         self.port = self.ports.streams if cell.streamed else self.ports.whole
         body = questions.question(cell.client, cell.size, cell.model, cell.streamed)
-        return http_post(f"/{cell.manner}{questions.PATHS[cell.client]}", body, self.headers(cell))
+        return http_post(
+            f"/{cell.manner}{questions.path(cell.client, cell.model, cell.streamed)}", body, self.headers(cell)
+        )
 
     def budget(self, cell: Cell) -> int:
         return {"whole": 2000, "burst": 320}.get(cell.manner, 64)

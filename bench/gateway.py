@@ -30,6 +30,7 @@ import stage
 import uvloop
 from contestants import Cell, Contestant, Direct, Dragoman, LiteLLM, Nginx, Portkey, TwoWorkers
 from load import Run, ask
+from questions import REPAIRS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 ALL: tuple[type[Contestant], ...] = (Direct, Nginx, Dragoman, TwoWorkers, Portkey, LiteLLM)
@@ -40,12 +41,24 @@ PAIRS = (
     ("openai-chat", "gemini"),
     ("openai-responses", "openai-chat"),
 )
+AGENTS = (
+    ("openai-chat", "openai-chat"),
+    ("openai-chat", "anthropic"),
+    ("anthropic", "anthropic"),
+    ("anthropic", "openai-chat"),
+    ("openai-responses", "openai-chat"),
+    ("gemini", "gemini"),
+    ("gemini", "openai-chat"),
+)
+"""Each client dialect to its own upstream, where the mock provider has it, and to a foreign one."""
 QUICK = (
     Cell("openai-chat", "openai-chat"),
     Cell("openai-chat", "openai-chat", connections=1),
     Cell("openai-chat", "anthropic"),
     Cell("openai-chat", "openai-chat", "short", "burst"),
     Cell("openai-chat", "anthropic", "short", "burst"),
+    Cell("openai-chat", "anthropic", "agent"),
+    Cell("openai-chat", "anthropic", "50 repairs"),
 )
 OPEN_STREAMS = 1000
 
@@ -55,6 +68,9 @@ def every_cell() -> list[Cell]:
     whole = [
         Cell(*pair, size, "whole", count) for pair in PAIRS for size in ("tools", "short") for count in (1, 32, 256)
     ]
+    whole += [Cell("gemini", "openai-chat")]
+    whole += [Cell(*pair, "agent") for pair in AGENTS]
+    whole += [Cell("openai-chat", "anthropic", size) for size in REPAIRS]
     streams = [Cell(*pair, "short", "burst", count) for pair in PAIRS for count in (32, 256)]
     return [*whole, *streams, *(Cell(*pair, "short", "paced", 32) for pair in PAIRS)]
 
@@ -62,7 +78,8 @@ def every_cell() -> list[Cell]:
 def measured(one: Contestant, cell: Cell, share: float) -> dict[str, Any] | None:
     """One cell on one gateway, after a few requests to warm it; None where it cannot answer."""
     request = one.request(cell)
-    count = max(int(one.budget(cell) * share), 2 * min(cell.connections, one.budget(cell)))
+    budget = max(one.budget(cell) // cell.weight, 8)
+    count = max(int(budget * share), 2 * min(cell.connections, budget))
     if cell.connections == 1:
         count = max(count // 4, 8)
     try:

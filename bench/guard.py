@@ -25,19 +25,23 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from paths import HEAVY, PATHS
+
 HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "guard.json"
 TOLERANCE = 0.04
 """Repeated counts of the same code differed by at most 0.3 %: addresses are not quite the same each time."""
 TOLERANCE_ELSEWHERE = 0.12
 FEW, MANY = 20, 120
+FEW_HEAVY, MANY_HEAVY = 4, 12
 _COUNT = re.compile(rb"I\s+refs:\s+([\d,]+)")
 
 
 def counted(path: str) -> int:
     """Instructions of one turn."""
-    few, many = (_instructions(path, times) for times in (FEW, MANY))
-    return (many - few) // (MANY - FEW)
+    turns = (FEW_HEAVY, MANY_HEAVY) if path.startswith(HEAVY) else (FEW, MANY)
+    few, many = (_instructions(path, times) for times in turns)
+    return (many - few) // (turns[1] - turns[0])
 
 
 def _instructions(path: str, times: int) -> int:
@@ -87,8 +91,6 @@ def main() -> int:
     given = parser.parse_args()
     if shutil.which("valgrind") is None:
         raise SystemExit("valgrind is not installed; on Debian: apt-get install valgrind")
-    from paths import PATHS
-
     names = given.paths or list(PATHS)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         counts = dict(zip(names, pool.map(counted, names), strict=True))

@@ -16,9 +16,13 @@ import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import agent
+import defects
+import msgspec
 import questions
 
 import conversation
@@ -38,18 +42,42 @@ TARGETS = {
     "anthropic": "anthropic/claude-sonnet-4-5",
     "gemini": "gemini/gemini-2.5-flash",
 }
+RESPONSES = "openai-responses/gpt-5.1"
+GEMINI_3 = "gemini/gemini-3-pro-preview"
 ANSWERING = AnswerContext(model="mock", created=1_700_000_000, id="guard")
 Path_ = Callable[[int], None]
 
 
 def compiling(upstream: str) -> Path_:
     """A tool conversation of 20 messages, compiled."""
-    body = conversation.body(20)
-    target = TARGETS[upstream]
+    return _compiling(conversation.body(20), "openai-chat", TARGETS[upstream])
+
+
+def from_client(client: str, target: str) -> Path_:
+    """The same conversation from a client of another dialect."""
+    return _compiling(questions.question(client, "tools", "some-model", False), client, target)
+
+
+def from_agent(client: str, target: str) -> Path_:
+    """An agent's request: 25 tools, 200 messages, 80 kB."""
+    return _compiling(agent.body(client), client, target)
+
+
+def _compiling(body: bytes, source: str, target: str) -> Path_:
+    def run(times: int) -> None:
+        for _ in range(times):
+            adapt(body, source=source, target=target)
+
+    return run
+
+
+def repairing(count: int) -> Path_:
+    """An agent's request with so many defects, and the report of their repairs written down."""
+    body = defects.body(count)
 
     def run(times: int) -> None:
         for _ in range(times):
-            adapt(body, source="openai-chat", target=target)
+            msgspec.json.encode(adapt(body, target=TARGETS["anthropic"]).changes)
 
     return run
 
@@ -113,7 +141,7 @@ def asking(client: str, upstream: str, size: str, stream: bool) -> Path_:
     body = questions.question(client, size, upstream, stream)
 
     def run(times: int) -> None:
-        asyncio.run(_asked(times, questions.PATHS[client], body, stream))
+        asyncio.run(_asked(times, questions.path(client, upstream, stream), body, stream))
 
     return run
 
@@ -160,21 +188,39 @@ def opened(stream: bool) -> Services:
     return services
 
 
-PATHS: dict[str, Path_] = {
-    "adapt openai-chat": compiling("openai-chat"),
-    "adapt anthropic": compiling("anthropic"),
-    "adapt gemini": compiling("gemini"),
-    "stream relayed": streaming("openai-chat", "openai-chat"),
-    "stream anthropic to chat": streaming("anthropic", "openai-chat"),
-    "stream chat to anthropic": streaming("openai-chat", "anthropic"),
-    "gateway chat to chat": asking("openai-chat", "openai-chat", "tools", False),
-    "gateway chat to chat, short": asking("openai-chat", "openai-chat", "short", False),
-    "gateway chat to anthropic": asking("openai-chat", "anthropic", "tools", False),
-    "gateway anthropic to chat": asking("anthropic", "openai-chat", "tools", False),
-    "gateway chat to chat, streamed": asking("openai-chat", "openai-chat", "short", True),
-    "gateway chat to anthropic, streamed": asking("openai-chat", "anthropic", "short", True),
+PATHS: dict[str, Callable[[], Path_]] = {
+    "adapt openai-chat": partial(compiling, "openai-chat"),
+    "adapt anthropic": partial(compiling, "anthropic"),
+    "adapt gemini": partial(compiling, "gemini"),
+    "stream relayed": partial(streaming, "openai-chat", "openai-chat"),
+    "stream anthropic to chat": partial(streaming, "anthropic", "openai-chat"),
+    "stream chat to anthropic": partial(streaming, "openai-chat", "anthropic"),
+    "gateway chat to chat": partial(asking, "openai-chat", "openai-chat", "tools", False),
+    "gateway chat to chat, short": partial(asking, "openai-chat", "openai-chat", "short", False),
+    "gateway chat to anthropic": partial(asking, "openai-chat", "anthropic", "tools", False),
+    "gateway anthropic to chat": partial(asking, "anthropic", "openai-chat", "tools", False),
+    "gateway chat to chat, streamed": partial(asking, "openai-chat", "openai-chat", "short", True),
+    "gateway chat to anthropic, streamed": partial(asking, "openai-chat", "anthropic", "short", True),
+    "gateway chat to anthropic, 50 repairs": partial(asking, "openai-chat", "anthropic", "50 repairs", False),
+    "adapt from responses": partial(from_client, "openai-responses", TARGETS["anthropic"]),
+    "adapt from anthropic": partial(from_client, "anthropic", TARGETS["openai-chat"]),
+    "adapt from gemini": partial(from_client, "gemini", TARGETS["anthropic"]),
+    "agent chat to chat": partial(from_agent, "openai-chat", TARGETS["openai-chat"]),
+    "agent chat to anthropic": partial(from_agent, "openai-chat", TARGETS["anthropic"]),
+    "agent responses to responses": partial(from_agent, "openai-responses", RESPONSES),
+    "agent responses to anthropic": partial(from_agent, "openai-responses", TARGETS["anthropic"]),
+    "agent anthropic to anthropic": partial(from_agent, "anthropic", TARGETS["anthropic"]),
+    "agent anthropic to chat": partial(from_agent, "anthropic", TARGETS["openai-chat"]),
+    "agent gemini to gemini": partial(from_agent, "gemini", TARGETS["gemini"]),
+    "agent gemini to anthropic": partial(from_agent, "gemini", TARGETS["anthropic"]),
+    "agent chat to gemini 3, 90 changes": partial(from_agent, "openai-chat", GEMINI_3),
+    "repairs, 50 changes": partial(repairing, 50),
+    "repairs, 500 changes": partial(repairing, 500),
 }
+"""Each is made when it is asked for: a request takes as long to build as to compile."""
+HEAVY = ("agent", "repairs", "gateway chat to anthropic, 50")
+"""How the names of paths begin that are counted over fewer turns: each costs as much as dozens of the others."""
 
 
 if __name__ == "__main__":
-    PATHS[sys.argv[1]](int(sys.argv[2]))
+    PATHS[sys.argv[1]]()(int(sys.argv[2]))

@@ -6,6 +6,9 @@ import json
 from functools import cache
 from typing import Any
 
+import agent
+import defects
+
 import conversation
 from dragoman.conversation.events import Ended, Event, Started, Stopped, TextDelta, Used
 from dragoman.conversation.literals import quote
@@ -18,12 +21,16 @@ PATHS = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
     "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/{model}:{method}",
 }
 SPOKEN_TO = {
     "openai-responses": "openai-responses/gpt-5.6",
     "anthropic": "anthropic/claude-sonnet-4-5",
+    "gemini": "gemini/gemini-2.5-flash",
 }
 """A target that each client dialect is compiled for, to have the question in that dialect."""
+REPAIRS = {"50 repairs": 50, "500 repairs": 500}
+"""Sizes of a question that is an agent's request with so many defects; only Chat clients ask it."""
 TEXT = (
     "The waiting time is counted before the connection is given back: line 214 decides it, and nothing after it. " * 4
 )
@@ -32,13 +39,23 @@ SHORT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 
 
 @cache
 def question(dialect: str, size: str, model: str, stream: bool) -> bytes:
-    """The request body: `short`, or `tools`, the conversation of 20 messages with tools."""
+    """The request body: `short`; `tools`, the conversation of 20 messages with tools; `agent`, a coding agent's
+    request; or one of `REPAIRS`."""
+    named = {} if dialect == "gemini" else {"model": model, "stream": stream}
+    if size == "agent" or size in REPAIRS:
+        asked = agent.WRITERS[dialect](agent.MESSAGES) if size == "agent" else defects.request(REPAIRS[size])
+        return json.dumps(asked | named).encode()
     asked = dict(SHORT) if size == "short" else conversation.request(20, stream)
-    asked |= {"model": "mock", "stream": stream}
     if dialect == "openai-chat":
-        return json.dumps(asked | {"model": model}).encode()
-    told = adapt(json.dumps(asked).encode(), source="openai-chat", target=SPOKEN_TO[dialect])
-    return json.dumps(json.loads(told.body) | {"model": model, "stream": stream}).encode()
+        return json.dumps(asked | named).encode()
+    body = json.dumps(asked | {"model": "mock", "stream": stream}).encode()
+    compiled = adapt(body, source="openai-chat", target=SPOKEN_TO[dialect])
+    return json.dumps(json.loads(compiled.body) | named).encode()
+
+
+def path(dialect: str, model: str, stream: bool) -> str:
+    """Where a client of this dialect asks for a model's answer."""
+    return PATHS[dialect].format(model=model, method="streamGenerateContent?alt=sse" if stream else "generateContent")
 
 
 def whole(dialect: str) -> bytes:
