@@ -13,7 +13,7 @@ from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.engine import adapt as module
 from dragoman.engine.adapt import adapt
 
-ORDER = traits._OF_ORDER
+ORDER = traits._ORDER_AND_IDS
 
 
 @pytest.mark.parametrize("target", [*FOUR, "mistral/mistral-large-latest", "strict-template/some-model"])

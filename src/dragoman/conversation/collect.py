@@ -30,7 +30,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.literals import EMPTY, JsonText, quote, unquote
 from dragoman.conversation.parts import (
     Call,
     Citation,
@@ -75,17 +75,17 @@ def merged(before: Usage | None, after: Usage) -> Usage:
     )
 
 
-def arguments_of(text: str, custom: bool = False) -> Json:
+def arguments_of(text: str, custom: bool = False) -> JsonText:
     """A call's arguments from their text: an object as it was written, anything else as a string, none as `{}`."""
     if custom:
         return quote(text)
     if text.strip() in ("", "null"):
-        return b"{}"
+        return JsonText(b"{}")
     try:
         _decode_object(text)
     except msgspec.DecodeError:
         return quote(text)
-    return text.encode()
+    return JsonText(text.encode())
 
 
 def text_of_arguments(call: Call) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -13,6 +13,17 @@ from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
 
 SYSTEM_ROLES = (Role.SYSTEM, Role.DEVELOPER)
+
+
+class ConversationChanges(TypedDict, total=False):
+    """The fields of a conversation that can be replaced."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool | NativeTool, ...]
+    settings: Settings
+    extras: Extras | None
+    hint: CacheHint | None
+    empty_tools: bool
 
 
 class Conversation(msgspec.Struct, frozen=True, gc=False):
@@ -37,7 +48,7 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
     def __hash__(self) -> int:
         return hash((len(self.messages), len(self.tools)))
 
-    def but(self, **changes: Any) -> Conversation:
+    def but(self, **changes: Unpack[ConversationChanges]) -> Conversation:
         """The same conversation with some fields replaced."""
         return msgspec.structs.replace(self, **changes)
 

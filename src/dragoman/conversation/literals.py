@@ -5,19 +5,25 @@ A text of a conversation is only looked at when a rule has to; everywhere else t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NewType
 
 import msgspec
 
-EMPTY = b'""'
+JsonText = NewType("JsonText", bytes)
+"""The text of a JSON value, as it was written."""
+StringLiteral = NewType("StringLiteral", JsonText)
+"""The text of a JSON string, with its quotes."""
+
+EMPTY = StringLiteral(JsonText(b'""'))
 
 _decode = msgspec.json.Decoder(str).decode
-_encode = msgspec.json.Encoder().encode
+_encode: Callable[[str], StringLiteral] = msgspec.json.Encoder().encode  # type: ignore[assignment]
 # What a blank text can open with: a space, an escape (\n, \t) or its own closing quote.
 _MAYBE_BLANK = b' "\\'
 
 
-def quote(text: str) -> bytes:
+def quote(text: str) -> StringLiteral:
     """The JSON literal of a text."""
     return _encode(text)
 
@@ -32,11 +38,16 @@ def blank(literal: bytes) -> bool:
     return literal[1] in _MAYBE_BLANK and not _decode(literal).strip()
 
 
-def prefixed(prefix: str, literal: bytes) -> bytes:
+def prefixed(prefix: str, literal: bytes) -> StringLiteral:
     """The literal with a text put before it."""
-    return _encode(prefix)[:-1] + literal[1:]
+    return _literal(_encode(prefix)[:-1] + literal[1:])
 
 
-def joined(separator: str, literals: Iterable[bytes]) -> bytes:
+def joined(separator: str, literals: Iterable[bytes]) -> StringLiteral:
     """One literal of many, in one pass."""
-    return b'"' + _encode(separator)[1:-1].join([literal[1:-1] for literal in literals]) + b'"'
+    return _literal(b'"' + _encode(separator)[1:-1].join([literal[1:-1] for literal in literals]) + b'"')
+
+
+def _literal(text: bytes) -> StringLiteral:
+    """Bytes that are known to be a string's literal."""
+    return StringLiteral(JsonText(text))

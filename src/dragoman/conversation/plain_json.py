@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Union, get_args, get_origin
+from typing import Any, NewType, Union, get_args, get_origin
 
 import msgspec
 
@@ -85,8 +85,13 @@ def _fields(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, Any]]:
 
 
 def _options(expected: Any) -> tuple[Any, ...]:
-    """The types that a union allows; a plain type is its own only option."""
-    return get_args(expected) if get_origin(expected) is Union or _is_new_union(expected) else (expected,)
+    """The types that a union allows; a plain type is its own only option. A new type counts as what it stands for."""
+    options = get_args(expected) if get_origin(expected) is Union or _is_new_union(expected) else (expected,)
+    return tuple(_stood_for(option) for option in options)
+
+
+def _stood_for(option: Any) -> Any:
+    return _stood_for(option.__supertype__) if isinstance(option, NewType) else option
 
 
 def _is_new_union(expected: Any) -> bool:

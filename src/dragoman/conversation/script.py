@@ -34,7 +34,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.literals import StringLiteral, quote, unquote
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Call, Extras, Media, MediaKind, Part, Reasoning, Remote, Result, Text
 from dragoman.conversation.plain_json import as_plain, from_plain
@@ -266,7 +266,7 @@ def _word(text: str) -> str:
     return unquote(text.encode()) if text[:1] == '"' else text
 
 
-def _literal(text: str) -> bytes:
+def _literal(text: str) -> StringLiteral:
     """The JSON literal of a text as it stands in a script: quotes need no escape there."""
     literal = _ESCAPE.sub(lambda found: found[1] or '\\"', text)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -80,6 +80,37 @@ class ResponseFormat(msgspec.Struct, frozen=True, gc=False):
     spelled: str = ""
 
 
+class SettingsChanges(TypedDict, total=False):
+    """The settings that can be replaced."""
+
+    max_tokens: int | None
+    temperature: Number | None
+    top_p: Number | None
+    top_k: Number | None
+    min_p: Number | None
+    stop: tuple[bytes, ...]
+    seed: int | None
+    frequency_penalty: Number | None
+    presence_penalty: Number | None
+    n: int | None
+    logprobs: bool | None
+    top_logprobs: int | None
+    thinking: Thinking | None
+    tool_choice: ToolChoice | None
+    parallel_tool_calls: bool | None
+    response_format: ResponseFormat | None
+    verbosity: str | None
+    user: str | None
+    metadata: Json | None
+    service_tier: str | None
+    store: bool | None
+    prompt_cache_key: str | None
+    limit_as: str
+    seed_as: str
+    stop_listed: bool
+    nulls: tuple[str, ...]
+
+
 class Settings(msgspec.Struct, frozen=True, gc=False):
     """`limit_as`: what the client called the token limit. `nulls`: top-level keys it wrote as null (their absence)."""
 
@@ -110,7 +141,7 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
     stop_listed: bool = True
     nulls: tuple[str, ...] = ()
 
-    def but(self, **changes: Any) -> Settings:
+    def but(self, **changes: Unpack[SettingsChanges]) -> Settings:
         """The same settings with some replaced."""
         return msgspec.structs.replace(self, **changes)
 

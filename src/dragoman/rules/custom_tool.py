@@ -56,4 +56,4 @@ def _function(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
         return tool
     made = but(tool, custom=False, schema=_SCHEMA)
     notes.append(Note(f"turned the tool {tool.name} into a function", key=f"tools/{tool.at}", before=tool, after=made))
-    return made  # type: ignore[no-any-return]
+    return made

@@ -63,4 +63,4 @@ def _modern_tool(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeToo
     if isinstance(tool, NativeTool) or tool.wrapper != "functions":
         return tool
     notes.append(Note(f"wrote the function {tool.name} as a tool", key=f"functions/{tool.at}"))
-    return but(tool, wrapper="")  # type: ignore[no-any-return]
+    return but(tool, wrapper="")

@@ -61,4 +61,4 @@ def _result(part: Part) -> Part:
     if type(part) is not Result or not plain_text(part.parts) or (len(part.parts) < 2 and not part.listed):
         return part
     parts = (_one(list(part.parts)),) if part.parts else (Text(b'""'),)
-    return but(part, parts=parts, listed=False)  # type: ignore[no-any-return]
+    return but(part, parts=parts, listed=False)

@@ -72,7 +72,7 @@ def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part
     if extras is part.extras:
         return part
     notes.append(_note(part.extras, extras, message, part))
-    return but(part, extras=extras)  # type: ignore[no-any-return]
+    return but(part, extras=extras)
 
 
 def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = False) -> Extras | None:

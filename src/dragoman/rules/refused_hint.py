@@ -65,7 +65,7 @@ def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool
     if isinstance(tool, NativeTool) or tool.hint is None or len(notes) >= surplus:
         return tool
     notes.append(Note("took off a cache hint", key=f"tools/{tool.at}", before=tool.hint))
-    return but(tool, hint=None)  # type: ignore[no-any-return]
+    return but(tool, hint=None)
 
 
 def _bare(message: Message, surplus: int, notes: list[Note]) -> Message:

@@ -15,6 +15,7 @@ from dragoman.conversation.parts import Part, Result, Text
 
 Parts = tuple[Part, ...]
 Value = TypeVar("Value")
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -118,7 +119,7 @@ def kept(before: tuple[Value, ...], after: list[Value]) -> tuple[Value, ...]:
     return before if same else tuple(after)
 
 
-def but(value: Any, **changes: Any) -> Any:
+def but(value: Struct, **changes: Any) -> Struct:
     """The same value with some fields replaced."""
     return msgspec.structs.replace(value, **changes)
 

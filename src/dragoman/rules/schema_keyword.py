@@ -82,7 +82,7 @@ def _compiled(
         notes.append(Note(did, key=f"tools/{tool.at}", loses=_LOSSES[note.loses], before=tool.schema))
     if compiled.names:
         renamed[tool.name] = dict(compiled.names)
-    return but(tool, schema=compiled.json)  # type: ignore[no-any-return]
+    return but(tool, schema=compiled.json)
 
 
 def _compile(schema: bytes | None, form: str, strict: bool) -> Compiled | None:
@@ -100,7 +100,7 @@ def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
             f"sent {tool.name} without `strict`: {why}", key=f"tools/{tool.at}", loses=Loss.METADATA, before=tool.strict
         )
     )
-    return but(tool, strict=None)  # type: ignore[no-any-return]
+    return but(tool, strict=None)
 
 
 def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> ResponseFormat | None:
@@ -124,7 +124,7 @@ def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> Res
         )
         for note in compiled.notes
     ]
-    return but(form, schema=compiled.json)  # type: ignore[no-any-return]
+    return but(form, schema=compiled.json)
 
 
 def _renamed_call(part: Part, renamed: dict[str, dict[str, str]]) -> Swap | None:

@@ -69,7 +69,7 @@ def _respelled(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
         note = f"left out the effort: the target knows only `{fields}`"
         notes.append(Note(note, key="reasoning_effort", loses=Loss.METADATA, before=thinking.effort))
         thinking = but(thinking, effort=None)
-    return but(thinking, spelled=fields)  # type: ignore[no-any-return]
+    return but(thinking, spelled=fields)
 
 
 def _misspelled(spelled: str, facts: Facts) -> bool:

@@ -87,7 +87,7 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
     did = f"took {_listed(gone)} out of the tool {tool.name}"
     notes.append(Note(did, key=f"tools/{tool.at}", before=tool.extras, after=extras))
-    return but(tool, extras=extras)  # type: ignore[no-any-return]
+    return but(tool, extras=extras)
 
 
 def _kept(

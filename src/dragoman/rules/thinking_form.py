@@ -66,7 +66,7 @@ def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | Non
     tokens = _bounded(thinking.budget, settings, facts)
     if tokens is None:
         return Thinking(on=False, visible=thinking.visible)
-    return but(thinking, budget=tokens, effort=_at_least_low(thinking.effort))  # type: ignore[no-any-return]
+    return but(thinking, budget=tokens, effort=_at_least_low(thinking.effort))
 
 
 def _bounded(tokens: int, settings: Settings, facts: Facts) -> int | None:
@@ -176,12 +176,12 @@ def _offered(thinking: Thinking, facts: Facts) -> Thinking:
     if effort is None or not facts.efforts or effort.value in facts.efforts:
         return thinking
     if effort is Effort.NONE and facts.thinking_form not in (ThinkingForm.EFFORT, ThinkingForm.LEVEL):
-        return but(thinking, on=False, effort=None)  # type: ignore[no-any-return]
+        return but(thinking, on=False, effort=None)
     rank = _ORDER.index(effort)
     offered = sorted(
         (_ORDER.index(Effort(name)) for name in facts.efforts), key=lambda other: (other > rank, abs(other - rank))
     )
-    return but(thinking, effort=_ORDER[offered[0]])  # type: ignore[no-any-return]
+    return but(thinking, effort=_ORDER[offered[0]])
 
 
 FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]] = {

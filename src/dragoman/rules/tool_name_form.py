@@ -102,7 +102,7 @@ def _renamed_tool(tool: Tool | NativeTool, names: dict[str, str], notes: list[No
         return tool
     made = but(tool, name=names[tool.name])
     notes.append(Note("wrote its name in the target's form", key=f"tools/{tool.at}", before=tool.name, after=made.name))
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _renamed(message: Message, names: dict[str, str], notes: list[Note]) -> Message:

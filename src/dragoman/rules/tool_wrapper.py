@@ -46,4 +46,4 @@ def _wrapped(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool |
         return tool
     shape = wrapper or "the target's own shape"
     notes.append(Note(f"wrote the tool {tool.name} in {shape}", key=f"tools/{tool.at}", before=tool, after=tool))
-    return but(tool, wrapper=wrapper, schema_as=schema_as)  # type: ignore[no-any-return]
+    return but(tool, wrapper=wrapper, schema_as=schema_as)

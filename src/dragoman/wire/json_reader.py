@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.literals import JsonText
 from dragoman.errors import DuplicateKey, MalformedRequest
 
 T = TypeVar("T")
@@ -123,16 +124,16 @@ def split_items(body: bytes | Raw, at: str = "") -> list[Raw]:
         raise too_deep(at) from None
 
 
-def render_object(fields: Mapping[str, bytes | Raw]) -> bytes:
+def render_object(fields: Mapping[str, bytes | Raw]) -> JsonText:
     """An object of raw members, without spaces."""
     out: list[bytes | Raw] = []
     for key, value in fields.items():
         out += (member_head(key), value)
     if not out:
-        return b"{}"
+        return JsonText(b"{}")
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"}")
-    return b"".join(out)
+    return JsonText(b"".join(out))
 
 
 LONGEST_KEY = 64
@@ -151,8 +152,8 @@ def _head(key: str) -> bytes:
 _short_head = lru_cache(maxsize=512)(_head)
 
 
-def render_list(values: list[bytes]) -> bytes:
-    return b"[" + b",".join(values) + b"]"
+def render_list(values: Sequence[bytes]) -> JsonText:
+    return JsonText(b"[" + b",".join(values) + b"]")
 
 
 def malformed(error: msgspec.DecodeError, at: str = "") -> MalformedRequest:

@@ -262,13 +262,13 @@ class PartBuilder:
         call, candidate.call = candidate.call, None
         if call is None:
             return
-        arguments = arguments_of(unquote(joined("", candidate.fragments)), call.custom)
+        arguments: Json = arguments_of(unquote(joined("", candidate.fragments)), call.custom)
         if arguments[:1] != b"{":
             arguments = b'{"arguments":' + arguments + b"}"
         fields = {"name": quote(call.name), "args": one_line(arguments)}
         if call.id:
             fields["id"] = quote(call.id)
-        members = {"functionCall": render_object(fields)}
+        members: dict[str, Json] = {"functionCall": render_object(fields)}
         if candidate.signature:
             members["thoughtSignature"] = candidate.signature
         self.part(choice, render_object(members))
@@ -288,7 +288,7 @@ class PartBuilder:
     def head(self) -> dict[str, bytes]:
         """The members that every chunk ends with."""
         started = self.started
-        fields = {
+        fields: dict[str, Json] = {
             "modelVersion": quote(self.context.model or started.model),
             "responseId": quote(started.id or self.context.id),
         }
@@ -313,7 +313,7 @@ class PartBuilder:
 
 def _media_parts(media: Media) -> list[Json]:
     """The bytes or the URL, and the transcript."""
-    parts = []
+    parts: list[Json] = []
     source = media.source
     extras = own_fields(media.extras, NAME)
     if isinstance(source, Inline) and source.data != EMPTY:
