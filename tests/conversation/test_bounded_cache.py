@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import pytest
 
-from dragoman.conversation.bounded_cache import BUDGET, POOL, BoundedCache, CachePool, Entry, counts, size_of
+from dragoman.conversation.bounded_cache import BUDGET, POOL, BoundedCache, CacheEntry, CachePool, counts, size_of
+from dragoman.conversation.dialect_names import DIALECT_NAMES, DialectName
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.parts import Text
 from dragoman.engine.adapt import adapt
@@ -78,8 +80,8 @@ def test_every_cache_draws_on_the_one_budget() -> None:
     adapt(request(0), target=TARGETS[0])
     assert POOL.budget == BUDGET
     assert {cache.name for cache in POOL.caches} >= {
-        "dragoman.dialects.openai_chat.tools._read_list",
-        "dragoman.dialects.openai_chat.settings._read_rest",
+        "dragoman.dialects.openai_chat.tools._parse_list",
+        "dragoman.dialects.openai_chat.settings.parse_settings",
         "dragoman.engine.top_level_cache",
         "dragoman.rules.schema.compiler._compiled",
     }
@@ -88,9 +90,9 @@ def test_every_cache_draws_on_the_one_budget() -> None:
 def test_what_is_used_outlives_what_is_not() -> None:
     pool = CachePool(1000)
     cache: BoundedCache[int] = BoundedCache("some", pool)
-    cache.put(0, Entry("used", 20))
+    cache.put(0, CacheEntry("used", 20))
     for number in range(1, 500):
-        cache.put(number, Entry("passing", 20))
+        cache.put(number, CacheEntry("passing", 20))
         assert cache.get(0) is not None
         assert pool.held <= pool.budget
     assert cache.get(1) is None
@@ -101,9 +103,9 @@ def test_caches_of_one_pool_share_its_room() -> None:
     pool = CachePool(1000)
     first: BoundedCache[int] = BoundedCache("first", pool)
     second: BoundedCache[int] = BoundedCache("second", pool)
-    first.put(0, Entry("unused", 50))
+    first.put(0, CacheEntry("unused", 50))
     for number in range(50):
-        second.put(number, Entry("passing", 50))
+        second.put(number, CacheEntry("passing", 50))
     assert first.get(0) is None
     assert pool.held == counted(pool) <= pool.budget
 
@@ -111,8 +113,8 @@ def test_caches_of_one_pool_share_its_room() -> None:
 def test_what_is_too_large_is_not_kept() -> None:
     pool = CachePool(1000)
     cache: BoundedCache[str] = BoundedCache("some", pool)
-    cache.put("large", Entry("x", 63))
-    cache.put("small", Entry("x", 62))
+    cache.put("large", CacheEntry("x", 63))
+    cache.put("small", CacheEntry("x", 62))
     assert cache.get("large") is None
     assert cache.get("small") is not None
 
@@ -137,11 +139,83 @@ def test_the_size_of_a_value_is_that_of_all_it_holds() -> None:
     assert size_of({"a": (large, [large])}) > 20_000
 
 
-def test_the_same_tools_and_settings_are_read_once_from_a_chat_client(small_pool: CachePool) -> None:
-    names = ("dragoman.dialects.openai_chat.tools._read_list", "dragoman.dialects.openai_chat.settings._read_rest")
+def test_a_value_that_cannot_be_measured_is_not_kept() -> None:
+    assert size_of({"a": 2**70}) > BUDGET
+
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "format": "zip"}}}
+
+
+def chat_turn(text: str) -> dict[str, Any]:
+    tool = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+    return {"messages": messages, "tools": [tool], "temperature": 0.5, "max_tokens": 700}
+
+
+def responses_turn(text: str) -> dict[str, Any]:
+    tool = {"type": "function", "name": "weather", "parameters": SCHEMA, "strict": False}
+    items = [{"type": "message", "role": "user", "content": text}]
+    settings = {"temperature": 0.5, "max_output_tokens": 700}
+    return {"instructions": "Be brief.", "input": items, "tools": [tool], **settings}
+
+
+def anthropic_turn(text: str) -> dict[str, Any]:
+    tool = {"name": "weather", "input_schema": SCHEMA}
+    messages = [{"role": "user", "content": text}]
+    system = [{"type": "text", "text": "Be brief."}]
+    return {"system": system, "messages": messages, "tools": [tool], "temperature": 0.5, "max_tokens": 700}
+
+
+def gemini_turn(text: str) -> dict[str, Any]:
+    tool = {"functionDeclarations": [{"name": "weather", "parametersJsonSchema": SCHEMA}]}
+    return {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [{"role": "user", "parts": [{"text": text}]}],
+        "tools": [tool],
+        "generationConfig": {"temperature": 0.5, "maxOutputTokens": 700},
+    }
+
+
+OPENING = "plain_messages.parse_opening"
+CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]] = {
+    "openai-chat": (chat_turn, "openai_chat", {"tools._parse_list", "settings.parse_settings"}),
+    "openai-responses": (responses_turn, "openai_responses", {"tools.parse_tools", "settings.parse_settings", OPENING}),
+    "anthropic": (anthropic_turn, "anthropic", {"tools.parse_tools", "settings.parse_settings", OPENING}),
+    "gemini": (gemini_turn, "gemini", {"tools.parse_tools", "settings.parse_settings", OPENING}),
+}
+"""By client: a turn of its own, its package, and what is parsed once for all its turns.
+
+A system message of a Chat client stands among the messages, and is read with them.
+"""
+
+
+def test_every_client_dialect_is_tried() -> None:
+    assert CLIENTS.keys() == set(DIALECT_NAMES)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_same_tools_settings_and_system_text_are_parsed_once(
+    client: DialectName, target: str, small_pool: CachePool
+) -> None:
+    """Turns of an agent differ in their last message. All else is found again 49 times in 50."""
+    turn, package, parsed = CLIENTS[client]
     before = counts()
     for number in range(50):
-        adapt(request(7, f"Turn {number}"), target="anthropic/claude-sonnet-4-5")
+        adapt(msgspec.json.encode(turn(f"Turn {number}")), source=client, target=target)
     after = counts()
-    for name in names:
-        assert (after[name][0] - before[name][0], after[name][1] - before[name][1]) == (49, 1)
+    for name in (f"dragoman.dialects.{package}.{function}" for function in parsed):
+        assert (after[name][0] - before[name][0], after[name][1] - before[name][1]) == (49, 1), name
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_cache_is_asked_in_vain_turn_after_turn(client: DialectName, target: str, small_pool: CachePool) -> None:
+    """Over all caches together: what the first turn made serves all the others."""
+    turn = CLIENTS[client][0]
+    adapt(msgspec.json.encode(turn("First")), source=client, target=target)
+    before = counts()
+    for number in range(50):
+        adapt(msgspec.json.encode(turn(f"Turn {number}")), source=client, target=target)
+    misses = {name: missed - before[name][1] for name, (_, missed) in counts().items()}
+    assert {name: missed for name, missed in misses.items() if missed} == {}

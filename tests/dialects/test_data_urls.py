@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Inline, Remote
-from dragoman.dialects.parsing import data_url, link, link_literal
+from dragoman.dialects.parsing import data_url, link_literal, parse_link
 
 INLINE = (
     "data:image/png;base64,AAAA",
@@ -24,7 +24,7 @@ REMOTE = ("", "data:", "data:image/png;base64", "data:image/png,AA", "https://pi
 
 @pytest.mark.parametrize("url", INLINE)
 def test_bytes_in_the_request(url: str) -> None:
-    source = link(url)
+    source = parse_link(url)
     assert isinstance(source, Inline)
     assert link_literal(quote(url)) == source
     assert msgspec.json.decode(data_url(source)) == url
@@ -32,7 +32,7 @@ def test_bytes_in_the_request(url: str) -> None:
 
 @pytest.mark.parametrize("url", REMOTE)
 def test_any_other_url(url: str) -> None:
-    assert link(url) == link_literal(quote(url)) == Remote(url)
+    assert parse_link(url) == link_literal(quote(url)) == Remote(url)
 
 
 def test_a_media_type_cannot_break_out_of_its_literal() -> None:

@@ -14,7 +14,7 @@ from dragoman.conversation.traits import observe
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.rendering import RenderOptions
 from dragoman.engine.adapt import BUILTIN, adapt, read
-from dragoman.engine.report import Report
+from dragoman.engine.report import ReportBuilder
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
@@ -71,7 +71,7 @@ def run(
     if not wanted:
         return Run(ask, ask.conversation, [], [], Undo())
     done = rule.repair(ask.conversation, context)
-    report = Report(ask).entries(rule, done.notes)
+    report = ReportBuilder(ask).entries(rule, done.notes)
     told = [(change.at, change.loses, change.adds) for change in report]
     return Run(ask, done.conversation, told, [change.did for change in report], done.undo)
 

@@ -33,12 +33,16 @@ _encode = msgspec.msgpack.Encoder(enc_hook=str).encode
 def size_of(value: Any) -> int:
     """About how many bytes a value keeps alive: twice its text, since small objects take more room than what they say.
 
-    Walking through it would be exact, and take a hundred times as long.
+    Walking through it would be exact, and take a hundred times as long. MessagePack has no room for a number of more
+    than 64 bits: what holds one counts as too large to be kept.
     """
-    return 2 * len(_encode(value)) + sys.getsizeof(value)
+    try:
+        return 2 * len(_encode(value)) + sys.getsizeof(value)
+    except OverflowError:
+        return sys.maxsize
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """`held` is kept alive with what was made of it, where the key is its id: nothing else can get that id then."""
 
     made: Any
@@ -98,12 +102,12 @@ class BoundedCache(Generic[Key]):
         self.name = name
         self.hits = 0
         self.misses = 0
-        self.young: dict[Key, Entry] = {}
-        self._old: dict[Key, Entry] = {}
+        self.young: dict[Key, CacheEntry] = {}
+        self._old: dict[Key, CacheEntry] = {}
         self._pool = pool
         pool.caches.append(self)
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: Key) -> CacheEntry | None:
         found = self.young.get(key)
         if found is None:
             found = self._from_old(key)
@@ -113,7 +117,7 @@ class BoundedCache(Generic[Key]):
         self.hits += 1
         return found
 
-    def put(self, key: Key, entry: Entry) -> None:
+    def put(self, key: Key, entry: CacheEntry) -> None:
         if self._pool.takes(entry.size):
             self.young[key] = entry
 
@@ -128,11 +132,11 @@ class BoundedCache(Generic[Key]):
         """The young entries become the old ones, and those are forgotten."""
         self._old, self.young = self.young, {}
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[CacheEntry]:
         yield from self.young.values()
         yield from self._old.values()
 
-    def _from_old(self, key: Key) -> Entry | None:
+    def _from_old(self, key: Key) -> CacheEntry | None:
         found = self._old.pop(key, None)
         if found is not None:
             self._pool.old -= found.size
@@ -148,7 +152,7 @@ def remembered(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
         entry = cache.get(key)
         if entry is None:
             made = make(*key, **nothing)
-            cache.put(key, Entry(made, size_of(key) + size_of(made)))
+            cache.put(key, CacheEntry(made, size_of(key) + size_of(made)))
             return made
         found: Made = entry.made
         return found

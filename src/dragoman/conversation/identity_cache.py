@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from dragoman.conversation.bounded_cache import BoundedCache, Entry, size_of
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
 
 Value = TypeVar("Value")
 Made = TypeVar("Made")
@@ -36,5 +36,5 @@ class IdentityCache(Generic[Value, Made]):
             return found
         made = self._make(value)
         size = self._size or size_of(value) + size_of(made)
-        self._known.put(id(value), Entry(made, size, value))
+        self._known.put(id(value), CacheEntry(made, size, value))
         return made

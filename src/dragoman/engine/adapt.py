@@ -21,7 +21,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
-from dragoman.engine.report import Report, loss, mended, told, usage_asked
+from dragoman.engine.report import ReportBuilder, loss, mended, told, usage_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -278,7 +278,7 @@ def _repair(
 ) -> tuple[Conversation, Undo]:
     """All rules that the target calls for and the conversation has a defect for. `seen`: traits of the messages."""
     undo = NOTHING_TO_UNDO
-    report = Report(ask)
+    report = ReportBuilder(ask)
     top = steps.tops.of(conversation)
     traits = seen | top.traits
     for sought, rule, bit in steps.until(options.stop_after) if options.stop_after else steps.steps:
@@ -301,7 +301,7 @@ def _repair(
     return conversation, undo
 
 
-def _allow(rule: Rule, notes: Any, report: Report, context: Context, options: Options) -> None:
+def _allow(rule: Rule, notes: Any, report: ReportBuilder, context: Context, options: Options) -> None:
     """Raise RepairRefused where the caller does not want this repair."""
     fails = rule.chosen(context.choices) == FAIL
     for note in notes:

@@ -22,7 +22,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, compile_ask, doubt_of, read
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import Plan, plan
-from dragoman.engine.report import Report, mended, told
+from dragoman.engine.report import ReportBuilder, mended, told
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Doubt, Facts
 from dragoman.profiles.profile import Profiles, Target
@@ -156,7 +156,7 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
     """Every repair in order, with the facts that each one read; and what could not be said at all."""
     conversation = ask.conversation
     found: list[_Step] = []
-    report = Report(ask)
+    report = ReportBuilder(ask)
     traits = observe(conversation)
     for rule in steps.rules:
         if not rule.looks_for & traits:
@@ -175,7 +175,7 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
     return conversation, found, None
 
 
-def _steps(rule: Rule, notes: Sequence[Note], report: Report, read: tuple[str, ...]) -> list[_Step]:
+def _steps(rule: Rule, notes: Sequence[Note], report: ReportBuilder, read: tuple[str, ...]) -> list[_Step]:
     changes = report.entries(rule, notes)
     return [_Step(rule, note, change, read) for note, change in zip(notes, changes, strict=True)]
 

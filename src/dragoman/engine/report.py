@@ -48,7 +48,7 @@ def loss(rule: Rule, note: Note) -> Loss:
     return rule.loses if note.loses is None else note.loses
 
 
-class Report:
+class ReportBuilder:
     """Makes the entries for one request. What it has to know of the request is looked up once, however many there are.
 
     Of each message it makes an index of the parts when the first note speaks of one: with a search per note, a message

@@ -7,7 +7,7 @@ they made of it. So the same tools become the same tools again, and the writers 
 
 from __future__ import annotations
 
-from dragoman.conversation.bounded_cache import BoundedCache, Entry, size_of
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
 from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import observe_rest
@@ -67,7 +67,7 @@ class TopLevelCache:
             known: Top = entry.made
             return known
         top = Top(key, self, conversation)
-        _TOPS.put(key, Entry(top, top.size()))
+        _TOPS.put(key, CacheEntry(top, top.size()))
         return top
 
 

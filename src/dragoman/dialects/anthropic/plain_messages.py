@@ -51,14 +51,14 @@ _NULL = Raw(b"null")
 
 
 @final
-class _PlainText(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="text"):
+class _PlainTextBlock(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="text"):
     text: Raw
     cache_control: Raw = _NONE
     citations: None = None  # the SDKs send back what an answer held, and there it is null
 
 
 @final
-class _PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool_use"):
+class _PlainToolUse(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool_use"):
     id: str
     name: str
     input: Raw
@@ -66,7 +66,7 @@ class _PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool
 
 
 @final
-class _PlainResult(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool_result"):
+class _PlainToolResult(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool_result"):
     tool_use_id: str
     content: Raw = _NULL
     is_error: bool | None = None
@@ -85,23 +85,23 @@ class _PlainRedacted(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="
 
 
 @final
-class _PlainBase64(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="base64"):
+class _PlainBase64Source(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="base64"):
     media_type: str
     data: Raw
 
 
 @final
-class _PlainUrl(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="url"):
+class _PlainUrlSource(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="url"):
     url: str
 
 
 @final
-class _PlainImage(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="image"):
-    source: _PlainBase64 | _PlainUrl
+class _PlainImageBlock(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="image"):
+    source: _PlainBase64Source | _PlainUrlSource
     cache_control: Raw = _NONE
 
 
-_Block = _PlainText | _PlainCall | _PlainResult | _PlainThinking | _PlainRedacted | _PlainImage
+_Block = _PlainTextBlock | _PlainToolUse | _PlainToolResult | _PlainThinking | _PlainRedacted | _PlainImageBlock
 
 
 class _ListedMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -160,7 +160,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
         is_foreign = False
         for block in content:
             part: Part | None
-            if type(block) is _PlainText:
+            if type(block) is _PlainTextBlock:
                 literal = bytes(block.text)
                 if literal[0] != QUOTE:
                     return None
@@ -170,14 +170,14 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
                 if calls:
                     seen |= MIXED_PARTS
                 part = Text(literal)
-            elif type(block) is _PlainCall:
+            elif type(block) is _PlainToolUse:
                 arguments = bytes(block.input)
                 if arguments[0] != BRACE or role is not ASSISTANT:
                     return None
                 calls.append(block.id)
                 names.add(block.name)
                 part = Call(block.id, block.name, arguments)
-            elif type(block) is _PlainResult:
+            elif type(block) is _PlainToolResult:
                 if parts or role is not USER:
                     return None
                 answered.append(block.tool_use_id)
@@ -191,7 +191,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
                 seen |= observe_result(result) if result.hint is None else observe_result(result) | HINTS
                 results.append(result)
                 continue
-            elif type(block) is _PlainImage:
+            elif type(block) is _PlainImageBlock:
                 part = _image(block)
                 if part is None or role is not USER:
                     return None
@@ -252,7 +252,7 @@ def _blocks_of(raw: Raw) -> list[_Block] | None:
         return None
 
 
-def _result(block: _PlainResult, content: bytes, at: str) -> Result | None:
+def _result(block: _PlainToolResult, content: bytes, at: str) -> Result | None:
     """A result. Blocks inside it may be of any kind: the general parser takes them."""
     if content[0] != QUOTE and content[0] != LIST and content != b"null":
         return None
@@ -261,9 +261,9 @@ def _result(block: _PlainResult, content: bytes, at: str) -> Result | None:
     return Result(block.tool_use_id, parts, bool(block.is_error), listed=listed, hint=cache_hint(block.cache_control))
 
 
-def _image(block: _PlainImage) -> Media | None:
+def _image(block: _PlainImageBlock) -> Media | None:
     source = block.source
-    if type(source) is _PlainUrl:
+    if type(source) is _PlainUrlSource:
         return Media(MediaKind.IMAGE, Remote(source.url))
     literal = bytes(source.data)
     return Media(MediaKind.IMAGE, Inline(source.media_type, literal)) if literal[0] == QUOTE else None

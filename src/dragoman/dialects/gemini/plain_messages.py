@@ -52,48 +52,48 @@ _NONE = Raw()
 _NO_ARGUMENTS = Raw(b"{}")
 
 
-class _PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _PlainFunctionCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
     id: str = ""
     args: Raw = _NO_ARGUMENTS
 
 
 @final
-class _PlainOutput(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _PlainResponse(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     output: Raw
 
 
-class _PlainResult(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _PlainFunctionResponse(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
-    response: _PlainOutput
+    response: _PlainResponse
     id: str = ""
 
 
-class _AnyResult(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _AnyFunctionResponse(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
     response: Raw
     id: str = ""
 
 
-class _PlainData(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _PlainInlineData(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     mimeType: str  # noqa: N815
     data: Raw
 
 
-class _Part(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _KnownPart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     text: Raw = _NONE
     thought: bool = False
     thoughtSignature: Raw = _NONE  # noqa: N815
-    functionCall: _PlainCall | None = None  # noqa: N815
-    inlineData: _PlainData | None = None  # noqa: N815
+    functionCall: _PlainFunctionCall | None = None  # noqa: N815
+    inlineData: _PlainInlineData | None = None  # noqa: N815
 
 
-class _PlainPart(_Part, forbid_unknown_fields=True, gc=False):
-    functionResponse: _PlainResult | None = None  # noqa: N815
+class _PlainPart(_KnownPart, forbid_unknown_fields=True, gc=False):
+    functionResponse: _PlainFunctionResponse | None = None  # noqa: N815
 
 
-class _AnyPart(_Part, forbid_unknown_fields=True, gc=False):
-    functionResponse: _AnyResult | None = None  # noqa: N815
+class _AnyPart(_KnownPart, forbid_unknown_fields=True, gc=False):
+    functionResponse: _AnyFunctionResponse | None = None  # noqa: N815
 
 
 class _PlainContent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -195,7 +195,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
                 response = answer.response
                 outcome: tuple[Part, ...]
                 is_error = False
-                if type(response) is _PlainOutput:
+                if type(response) is _PlainResponse:
                     literal = bytes(response.output)
                     if literal[0] != QUOTE:
                         return None
@@ -261,12 +261,12 @@ def _decode(raw: bytes | Raw) -> Sequence[_PlainContent | _AnyContent] | None:
         return None
 
 
-def _holds_more(part: _Part) -> bool:
+def _holds_more(part: _KnownPart) -> bool:
     """Whether something stands beside the call or the response of a part."""
     return part.text is not _NONE or part.thought or part.inlineData is not None
 
 
-def _parse_rare(part: _Part) -> Part | None:
+def _parse_rare(part: _KnownPart) -> Part | None:
     """A thought, a signed text or inline data."""
     literal, signature = bytes(part.text), bytes(part.thoughtSignature)
     inline = part.inlineData

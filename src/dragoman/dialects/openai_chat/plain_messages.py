@@ -41,7 +41,7 @@ class _PlainFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     arguments: str
 
 
-class _PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _PlainToolCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     id: str
     function: _PlainFunction
     type: Literal["function"] = "function"
@@ -50,27 +50,29 @@ class _PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class _PlainMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Role
     content: Raw = _NULL
-    tool_calls: list[_PlainCall] | UnsetType = UNSET  # null is more than these fields need: strict servers refuse it
+    tool_calls: list[_PlainToolCall] | UnsetType = (
+        UNSET  # null is more than these fields need: strict servers refuse it
+    )
     tool_call_id: str | UnsetType = UNSET
 
 
-class _PlainText(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="text"):
+class _PlainTextPart(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="text"):
     text: Raw
     cache_control: Raw = _NONE
 
 
-class _PlainUrl(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _PlainImageUrl(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     url: Raw
     detail: str | None = None
 
 
-class _PlainImage(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="image_url"):
-    image_url: _PlainUrl
+class _PlainImagePart(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="image_url"):
+    image_url: _PlainImageUrl
     cache_control: Raw = _NONE
 
 
 _decode = msgspec.json.Decoder(list[_PlainMessage]).decode
-_decode_parts = msgspec.json.Decoder(list[_PlainText | _PlainImage]).decode
+_decode_parts = msgspec.json.Decoder(list[_PlainTextPart | _PlainImagePart]).decode
 _text = msgspec.json.Decoder(str).decode
 
 
@@ -164,12 +166,12 @@ def _parse_parts(raw: Raw) -> PlainParts | None:
         hint = cache_hint(part.cache_control)
         if hint is not None:
             traits |= HINTS
-        if type(part) is _PlainText:
+        if type(part) is _PlainTextPart:
             literal = bytes(part.text)
             if literal[0] != QUOTE or blank(literal):
                 return None
             parts.append(Text(literal, hint=hint))
-        elif type(part) is _PlainImage:
+        elif type(part) is _PlainImagePart:
             url = bytes(part.image_url.url)
             if url[0] != QUOTE:
                 return None

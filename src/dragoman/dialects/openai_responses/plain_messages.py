@@ -69,19 +69,19 @@ _Nothing = Annotated[list[Raw], Meta(max_length=0)] | None
 
 
 @final
-class _PlainText(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="input_text"):
+class _PlainInputText(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="input_text"):
     text: Raw
 
 
 @final
-class _PlainAnswer(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="output_text"):
+class _PlainOutputText(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="output_text"):
     text: Raw
     annotations: _Nothing = None
     logprobs: _Nothing = None
 
 
 @final
-class _PlainImage(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="input_image"):
+class _PlainInputImage(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="input_image"):
     image_url: Raw
     detail: str | None = None
 
@@ -89,7 +89,7 @@ class _PlainImage(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="inp
 _END = _PlainItem(role=USER)
 """Closes the last turn. It is no message itself."""
 _decode = msgspec.json.Decoder(list[_PlainItem]).decode
-_decode_parts = msgspec.json.Decoder(list[_PlainText | _PlainAnswer | _PlainImage]).decode
+_decode_parts = msgspec.json.Decoder(list[_PlainInputText | _PlainOutputText | _PlainInputImage]).decode
 
 
 @remembered
@@ -243,7 +243,7 @@ def _parse_parts(raw: Raw) -> PlainParts | None:
     traits = 0
     parts: list[Part] = []
     for part in wire:
-        if type(part) is _PlainImage:
+        if type(part) is _PlainInputImage:
             url = bytes(part.image_url)
             if url[0] != QUOTE:
                 return None
