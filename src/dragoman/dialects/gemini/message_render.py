@@ -175,10 +175,15 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     return b"".join(out)
 
 
+_FEW = 8
+"""So many parts are looked through for each result. With more of them, an index of the calls costs less."""
+
+
 class _ToolNames:
     """The names of the tools that results answer: a result here carries the name, elsewhere only the call does.
 
-    The call mostly stands in the message right before. Only where it does not, the messages are searched, each once.
+    The call mostly stands in the message right before, among a few parts. Where it does not, the messages are searched,
+    each once.
     """
 
     __slots__ = ("_messages", "_names", "_searched")
@@ -190,7 +195,8 @@ class _ToolNames:
 
     def of(self, result: Result, here: int) -> str:
         """The name of the last call with the result's id before the message `here`."""
-        for part in self._messages[here - 1].parts if here else ():
+        before = self._messages[here - 1].parts if here else ()
+        for part in before[:_FEW]:
             if type(part) is Call and part.id == result.call_id:
                 return part.name
         found = self._search(result.call_id, here) or result.name
