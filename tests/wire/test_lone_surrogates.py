@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.wire.json_reader import _STRETCH, readable, replace_lone_surrogates
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import _STRETCH, open_object, readable, replace_lone_surrogates, split_members
 
 _PIECES = st.sampled_from(
     [rb"\ud83d", rb"\ude00", rb"\uD83D", rb"\uDE00", rb"\\", rb"\n", b"a", rb"\u00e9", rb"\"", b"ud83d", rb"\\ud83d"]
@@ -41,3 +42,26 @@ def test_Q37_the_quick_look_misses_nothing(text: bytes) -> None:
 def test_Q37_a_half_at_the_end_of_a_searched_stretch_is_found(back: int, between: bytes) -> None:
     body = b'"' + between + rb"\n" + b"a" * (_STRETCH - back) + rb'\ud83d"'
     assert readable(body)[0] == body.replace(rb"\ud83d", rb"\ufffd")
+
+
+_WRAPPED = st.sampled_from(
+    [b'{"a":"%b"}', b'{"%b":1}', b'{"a":[{"b":"%b"}]}', b'\xef\xbb\xbf{"a":"%b"}', b'{"a":"\xc3\xa9%b"}']
+)
+
+
+@given(st.lists(_PIECES, max_size=8).map(b"".join), _WRAPPED)
+def test_Q37_a_body_is_opened_without_a_search_and_misses_nothing(text: bytes, form: bytes) -> None:
+    body = form % text
+    source, members, repairs = open_object(body)
+    assert (source, repairs) == readable(body)
+    assert [bytes(value) for value in members.values()] == [bytes(value) for value in split_members(source).values()]
+
+
+@pytest.mark.parametrize("before", [*range(16381, 16386), 2 * 16384 - 1])
+@pytest.mark.parametrize("character", ["é", "—", "😀"])
+def test_a_character_may_stand_anywhere_in_a_long_body(before: int, character: str) -> None:
+    body = b'{"a":"' + b"x" * (before - 6) + character.encode() + b"x" * 20_000 + b'"}'
+    assert open_object(body)[0] == body
+    for broken in (body.replace(character.encode(), character.encode()[:-1]), body[: before + 1] + b"\x80" * 40_000):
+        with pytest.raises(MalformedRequest, match="not UTF-8"):
+            open_object(broken)

@@ -16,7 +16,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, readable, refuse_duplicates, split_members, too_deep
+from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, too_deep
 
 FRAME_TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "The provider sent an event that is too long to be one.", 502)
 
@@ -101,8 +101,7 @@ class OpenBody(msgspec.Struct, frozen=True):
 
 def open_body(body: bytes) -> OpenBody:
     """Raises MalformedRequest where it is no JSON object in UTF-8, DuplicateKey where a member stands twice."""
-    source, repairs = readable(body)
-    found = split_members(source)
+    source, found, repairs = open_object(body)
     refuse_duplicates(source, found)
     return OpenBody(source, found, repairs)
 
