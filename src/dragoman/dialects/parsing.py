@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from hashlib import blake2b
 from typing import ParamSpec
 
@@ -40,7 +40,16 @@ def base62(*words: object, length: int) -> str:
 
 def made_id(ordinal: int, name: str) -> str:
     """The id of the n-th call of a conversation whose dialect gave it none."""
+    return _short_made_id(ordinal, name) if len(name) <= _USUAL_NAME else _made_id(ordinal, name)
+
+
+def _made_id(ordinal: int, name: str) -> str:
     return "call_" + base62(ordinal, name, length=24)
+
+
+_USUAL_NAME = 64
+_short_made_id = lru_cache(maxsize=4096)(_made_id)
+"""An agent's calls are the same on every turn but for the last ones, and to hash a name takes fifty look-ups."""
 
 
 def parse_state(kind: str, literal: Json, origin: Origin) -> Opaque:

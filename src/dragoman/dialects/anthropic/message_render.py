@@ -50,7 +50,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         index += 1
         role = message.role
         parts = message.parts
-        if len(parts) == 1 and not message.listed:
+        if len(parts) == 1:
             # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
             # the cost. Each line reads attributes of one class only, which the interpreter caches.
             only = parts[0]
@@ -58,7 +58,10 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             if kind is Text and (role is USER or role is ASSISTANT):
                 text: Any = only
                 if text.hint is None and text.extras is None and not message.role_text:
-                    out += (_HEADS[role], text.literal, b"}")
+                    if message.listed:
+                        out += (_HEADS[role], b'[{"type":"text","text":', text.literal, b"}]}")
+                    else:
+                        out += (_HEADS[role], text.literal, b"}")
                     continue
             elif kind is Call and role is ASSISTANT:
                 call: Any = only

@@ -7,11 +7,12 @@ and a rule is missing for that target.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
 from dragoman.conversation.parts import (
     Call,
     Citation,
@@ -34,11 +35,10 @@ from dragoman.dialects.parsing import data_url
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
-_ROLES = {
-    SYSTEM: b',{"role":"system","content":',
-    DEVELOPER: b',{"role":"developer","content":',
-    USER: b',{"role":"user","content":',
-}
+_HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
+_PART_HEADS = {role: head + b'[{"type":"text","text":' for role, head in _HEADS.items()}
+_CALL_HEAD = b',{"role":"assistant","tool_calls":[{"id":'
+_RESULT_HEAD = b',{"role":"tool","tool_call_id":'
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
@@ -47,6 +47,33 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
     for index in range(start, stop):
         message = messages[index]
         role = message.role
+        parts = message.parts
+        marked = message.extras is not None or message.hint is not None or message.name is not None
+        if len(parts) == 1 and not marked and not message.role_text and not message.prefill:
+            # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
+            # the cost. Each line reads attributes of one class only, which the interpreter caches.
+            only = parts[0]
+            kind = type(only)
+            if kind is Text and role is not TOOL:
+                text: Any = only
+                if text.hint is None and text.extras is None:
+                    if message.listed:
+                        out += (_PART_HEADS[role], text.literal, b"}]}")
+                    else:
+                        out += (_HEADS[role], text.literal, b"}")
+                    continue
+            elif kind is Call and role is ASSISTANT:
+                call: Any = only
+                if _is_bare_call(call):
+                    out += (_CALL_HEAD, quote(call.id), b',"type":"function","function":{"name":', quote(call.name))
+                    out += (b',"arguments":', quote(call.arguments.decode()), b"}}]}")
+                    continue
+            elif kind is Result and role is TOOL:
+                result: Any = only
+                if _is_bare_result(result):
+                    out += (_RESULT_HEAD, quote(result.call_id), b',"content":', result.parts[0].literal)
+                    out.append(b"}" if result.name is None else b',"name":' + quote(result.name) + b"}")
+                    continue
         if role is ASSISTANT:
             _assistant(message, out)
         elif role is TOOL:
@@ -56,8 +83,25 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             _plain(message, out)
 
 
+def _is_bare_call(call: Call) -> bool:
+    if call.signature is not None or call.extras is not None or call.hint is not None:
+        return False
+    return call.arguments.startswith(b"{") and not call.custom and call.spelled != LEGACY
+
+
+def _is_bare_result(result: Result) -> bool:
+    """One plain text, and nothing besides."""
+    parts = result.parts
+    if len(parts) != 1 or result.listed or result.spelled == LEGACY:
+        return False
+    if result.hint is not None or result.extras is not None:
+        return False
+    only = parts[0]
+    return type(only) is Text and only.hint is None and only.extras is None
+
+
 def _plain(message: Message, out: Pieces) -> None:
-    head = _ROLES[message.role]
+    head = _HEADS[message.role]
     if message.role_text:
         head = b',{"role":%b,"content":' % quote(message.role_text)
     parts = message.parts

@@ -7,6 +7,7 @@ Unrepresentable, and a rule is missing for that target.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
@@ -23,8 +24,11 @@ _HEADS = {
     SYSTEM: b',{"type":"message","role":"system","content":',
     DEVELOPER: b',{"type":"message","role":"developer","content":',
     USER: b',{"type":"message","role":"user","content":',
+    ASSISTANT: b',{"type":"message","role":"assistant","content":',
 }
-_ASSISTANT_HEAD = b',{"type":"message","role":"assistant","content":'
+_ASSISTANT_HEAD = _HEADS[ASSISTANT]
+_CALL_HEAD = b',{"type":"function_call","call_id":'
+_RESULT_HEAD = b',{"type":"function_call_output","call_id":'
 
 
 def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
@@ -36,13 +40,52 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         if message.name is not None or message.hint is not None:
             what = "a cache hint" if message.name is None else f'the name "{message.name}"'
             raise Unrepresentable(f"{what} on a message in a Responses request", at=f"/messages/{message.at}")
-        if message.role is ASSISTANT:
+        role = message.role
+        parts = message.parts
+        if len(parts) == 1 and message.extras is None and not message.role_text:
+            # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
+            # the cost. Each line reads attributes of one class only, which the interpreter caches.
+            only = parts[0]
+            kind = type(only)
+            if kind is Text and role is not TOOL:
+                text: Any = only
+                if text.hint is None and text.extras is None and text.signature is None:
+                    if message.listed and role is not ASSISTANT:
+                        out += (_HEADS[role], b'[{"type":"input_text","text":', text.literal, b"}]}")
+                    else:
+                        out += (_HEADS[role], text.literal, b"}")
+                    continue
+            elif kind is Call and role is ASSISTANT:
+                call: Any = only
+                if _is_bare_call(call):
+                    out += (_CALL_HEAD, quote(call.id), b',"name":', quote(call.name))
+                    out += (b',"arguments":', quote(call.arguments.decode()), b"}")
+                    continue
+            elif kind is Result and role is TOOL:
+                result: Any = only
+                if _is_bare_result(result):
+                    out += (_RESULT_HEAD, quote(result.call_id), b',"output":', result.parts[0].literal, b"}")
+                    continue
+        if role is ASSISTANT:
             _render_turn(message, out)
-        elif message.role is TOOL:
-            for part in message.parts:
+        elif role is TOOL:
+            for part in parts:
                 _render_result(part, out)
         else:
             _render_plain(message, out)
+
+
+def _is_bare_call(call: Call) -> bool:
+    if call.signature is not None or call.extras is not None or call.hint is not None:
+        return False
+    return call.arguments.startswith(b"{") and not call.custom
+
+
+def _is_bare_result(result: Result) -> bool:
+    """One plain text, and nothing besides."""
+    if len(result.parts) != 1 or result.listed or result.is_error or result.custom:
+        return False
+    return result.hint is None and result.extras is None and _is_bare(result.parts[0])
 
 
 def in_field(messages: Sequence[Message]) -> bool:
