@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import SYSTEM, Message
-from dragoman.conversation.parts import Json
+from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.raw_json import encode
@@ -37,6 +38,31 @@ class BodyLayout(msgspec.Struct, frozen=True):
     names_model: bool
     render_top_level: Callable[[Conversation, RenderOptions], dict[str, Json]]
     render_messages: Callable[[Sequence[Message], int, int, Pieces], None]
+
+
+RenderSettings = Callable[[Settings, Mapping[str, Json]], dict[str, Json]]
+"""Settings to members. The mapping holds extra fields; some of them stood inside the objects of settings."""
+
+
+class RenderedSettings:
+    """The members that settings and extra fields make, rendered once for the same objects."""
+
+    __slots__ = ("_known", "_render")
+
+    def __init__(self, render: RenderSettings) -> None:
+        self._render = render
+        self._known: BoundedCache[tuple[int, int]] = BoundedCache(f"{render.__module__}.{render.__qualname__}")
+
+    def __call__(self, settings: Settings, extras: Extras | None) -> Mapping[str, Json]:
+        key = (id(settings), id(extras))
+        entry = self._known.get(key)
+        if entry is None:
+            made = self._render(settings, extras.fields if extras is not None else {})
+            held = (settings, extras)
+            entry = CacheEntry(made, size_of(held) + size_of(made), held)
+            self._known.put(key, entry)
+        found: Mapping[str, Json] = entry.made
+        return found
 
 
 def render_body(layout: BodyLayout, conversation: Conversation, options: RenderOptions) -> bytes:

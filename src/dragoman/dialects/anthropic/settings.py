@@ -10,7 +10,6 @@ from msgspec import Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings, Thinking
@@ -21,7 +20,7 @@ from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
-from dragoman.dialects.rendering import inside, put, refuse_settings
+from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
 from dragoman.dialects.top_level import (
     Members,
     ParsedMember,
@@ -164,7 +163,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["system"] = system
     if conversation.tools or conversation.empty_tools:
         out["tools"] = render_tools(conversation.tools)
-    out |= _render_settings(conversation.settings, extras) if extras else _render_plain(conversation.settings)
+    out |= render_settings(conversation.settings, conversation.extras)
     if conversation.hint is not None:
         out["cache_control"] = conversation.hint.json
     if options.stream:
@@ -190,7 +189,7 @@ def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str
     return out
 
 
-_render_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _render_settings(settings, {}))
+render_settings = RenderedSettings(_render_settings)
 
 
 def _render_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[str, Json]) -> None:

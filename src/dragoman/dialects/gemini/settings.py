@@ -10,7 +10,6 @@ from msgspec import Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
@@ -21,7 +20,7 @@ from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, parse_choice, parse_tools, render_choice, render_tools
 from dragoman.dialects.ownership import require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import inside, put, refuse_settings
+from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
 from dragoman.dialects.top_level import (
     Members,
     ParsedMember,
@@ -205,7 +204,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["systemInstruction"] = system
     if conversation.tools or conversation.empty_tools:
         out["tools"] = render_tools(conversation.tools)
-    out |= _render_settings(conversation.settings, extras) if extras else _render_plain(conversation.settings)
+    out |= render_settings(conversation.settings, conversation.extras)
     if extras:
         out |= {key: value for key, value in extras.items() if "." not in key}
     return out
@@ -229,7 +228,7 @@ def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str
     return out
 
 
-_render_plain = IdentityCache[Settings, dict[str, Json]](lambda settings: _render_settings(settings, {}))
+render_settings = RenderedSettings(_render_settings)
 
 
 def _generation(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:

@@ -17,10 +17,10 @@ from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
-from dragoman.dialects.openai_responses.tools import parse_tools, render_tool
+from dragoman.dialects.openai_responses.tools import parse_tools, render_tools
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import put, put_text, refuse_settings
+from dragoman.dialects.rendering import RenderedSettings, put, put_text, refuse_settings
 from dragoman.dialects.top_level import (
     ODD_FORM,
     Members,
@@ -177,21 +177,17 @@ PARSERS: SpecialMembers = {
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members besides the input."""
+    if conversation.hint is not None:
+        raise Unrepresentable("a cache hint in a Responses request")
     settings = conversation.settings
-    _check(conversation)
     extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     instructions = render_instructions(conversation.messages)
     if instructions is not None:
         out["instructions"] = instructions
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = b"[" + b",".join([render_tool(tool) for tool in conversation.tools]) + b"]"
-    for key, (field, _) in PLAIN.items():
-        put(out, key, getattr(settings, field))
-    if settings.metadata is not None:
-        out["metadata"] = settings.metadata
-    _render_object("reasoning", _thinking(settings.thinking), extras, out)
-    _render_object("text", _text(settings), extras, out)
+        out["tools"] = render_tools(conversation.tools)
+    out |= render_settings(settings, conversation.extras)
     _render_choice(conversation, out)
     if options.stream:
         out["stream"] = b"true"
@@ -202,13 +198,22 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     return out
 
 
-def _check(conversation: Conversation) -> None:
-    settings = conversation.settings
+def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
+    """The members of the settings, each object with the extra fields that stood in it."""
     refuse_settings(settings, NOT_SUPPORTED, NAME)
     if settings.stop:
         raise Unrepresentable("stop sequences in a Responses request", at="/stop")
-    if conversation.hint is not None:
-        raise Unrepresentable("a cache hint in a Responses request")
+    out: dict[str, Json] = {}
+    for key, (field, _) in PLAIN.items():
+        put(out, key, getattr(settings, field))
+    if settings.metadata is not None:
+        out["metadata"] = settings.metadata
+    _render_object("reasoning", _thinking(settings.thinking), extras, out)
+    _render_object("text", _text(settings), extras, out)
+    return out
+
+
+render_settings = RenderedSettings(_render_settings)
 
 
 def _render_object(key: str, fields: dict[str, Json], extras: Mapping[str, Json], out: dict[str, Json]) -> None:

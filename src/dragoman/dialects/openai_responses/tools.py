@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
@@ -10,6 +11,7 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import put
+from dragoman.dialects.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
@@ -60,3 +62,10 @@ def render_tool(tool: Tool | NativeTool) -> Json:
         wire["parameters"] = tool.schema if tool.schema is not None else b"null"
         put(wire, "strict", tool.strict)
     return render_object(wire | dict(require_own(tool.extras, NAME)))
+
+
+def _render_tools(tools: Tools) -> Json:
+    return b"[" + b",".join([render_tool(tool) for tool in tools]) + b"]"
+
+
+render_tools = IdentityCache(_render_tools)
