@@ -22,7 +22,7 @@ import questions
 
 import conversation
 from dragoman.engine.adapt import adapt
-from dragoman.engine.report import Report
+from dragoman.engine.report import ReportBuilder
 
 TARGETS = {"anthropic": "anthropic/claude-sonnet-4-5", "gemini": "gemini/gemini-2.5-flash"}
 OWN = {
@@ -203,12 +203,12 @@ def _with_defects(target: str, count: int, rounds: int) -> None:
 
 def _unreported(body: bytes, target: str) -> None:
     """The same repairs without their entries."""
-    entries = Report.entries
-    Report.entries = lambda self, rule, notes: []  # type: ignore[method-assign]
+    entries = ReportBuilder.entries
+    ReportBuilder.entries = lambda self, rule, notes: []  # type: ignore[method-assign]
     try:
         adapt(body, target=target)
     finally:
-        Report.entries = entries  # type: ignore[method-assign]
+        ReportBuilder.entries = entries  # type: ignore[method-assign]
 
 
 def main() -> None:
