@@ -71,6 +71,7 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("whatever it teaches", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), LEARNT, TakeBack()),
     ("a careful body may pass later", _CAREFUL, failed(Kind.OVERLOADED, status=503), None, Retry(1)),
     ("but not for ever", History(tries=3, careful=True), failed(Kind.OVERLOADED), None, TakeBack()),
+    ("not even elsewhere", History(tries=3, careful=True, reserved=True), failed(Kind.RATE_LIMIT), None, TakeBack()),
     ("nor without end", History(careful=True, total=MAX_TOTAL), failed(Kind.SERVER), None, TakeBack()),
     (
         "a call that the model got wrong",

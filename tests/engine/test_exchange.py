@@ -181,6 +181,32 @@ def test_after_a_failure(asked: Exchange[Destination], replies: list[Reply], ste
     assert asked.attempts == len(driver.sent())
 
 
+def test_keys_are_taken_in_turn_from_the_one_that_was_chosen() -> None:
+    asked = exchange(KEYS)
+    asked.chosen(KEYS, key=1)
+    keys = []
+    for _ in range(3):
+        asked.head(401)
+        failed = asked.body(b"Bad key.")
+        assert isinstance(failed, AttemptFailed)
+        keys.append(failed.key)
+        asked.resume()
+    assert keys == [1, 2, 0]
+
+
+def test_another_key_is_not_another_try() -> None:
+    asked = exchange(destination(key_count=2, policy=Policy(attempts=2)))
+    driver = driven(asked, LIMITED, SERVER)
+    assert driver.names()[2:] == ["AttemptFailed", "Send", "AttemptFailed", "Wait", "Send", "Answered"]
+
+
+def test_a_context_that_is_too_long_is_told_with_numbers() -> None:
+    asked = exchange(destination("gemini-openai/gemini-2.5-flash"))
+    (*_, end) = driven(asked, refused("Too long.", code="context_length_exceeded")).steps
+    assert (end.failure.limit, end.failure.tokens) == (1_048_576, 1_048_577)
+    assert "the number of tokens is an estimate" in end.failure.message
+
+
 def test_waits_are_those_of_the_policy() -> None:
     driver = driven(exchange(destination(policy=Policy(jitter=False))), SERVER, SERVER)
     assert [step.seconds for step in driver.steps if isinstance(step, Wait)] == [1.0, 2.0]
@@ -231,6 +257,13 @@ def test_a_lesson_that_changes_nothing_here_is_not_sent_again() -> None:
     asked = exchange()
     driver = driven(asked, refused("Unknown parameter: 'frobnicate'."))
     assert driver.names() == ["Choose", "Send", "AttemptFailed", "GaveUp"]
+    assert (asked.lessons, asked.learnt) == ((), ())
+
+
+def test_nor_does_it_prove_anything_when_the_same_body_is_accepted_later() -> None:
+    asked = exchange()
+    driver = driven(asked, refused("Unknown parameter: 'frobnicate'.", 500))
+    assert driver.names() == ["Choose", "Send", "AttemptFailed", "Wait", "Send", "Answered"]
     assert (asked.lessons, asked.learnt) == ((), ())
 
 
@@ -312,6 +345,16 @@ def test_K20_a_caller_that_is_careful_leaves_no_doubt() -> None:
 def test_K20_a_caller_may_only_tighten_unless_it_may_loosen(own: Doubt, options: CallerOptions, careful: bool) -> None:
     driver = driven(exchange(destination(doubt=own), messages=[MOODY], options=options))
     assert ("mood" not in driver.sent()[0]["messages"][0]) is careful
+
+
+@pytest.mark.parametrize(("loosen", "end"), [(False, GaveUp), (True, Answered)])
+def test_K20_nor_may_it_lose_more_than_the_destination_allows(loosen: bool, end: type) -> None:
+    asked = exchange(
+        destination("openai-compatible/x", max_loss=Loss.NOTHING),
+        messages=[MOODY],
+        options=CallerOptions(max_loss=Loss.CONTENT, loosen=loosen),
+    )
+    assert isinstance(driven(asked).steps[-1], end)
 
 
 def test_a_target_that_cannot_be_asked_is_passed_over() -> None:
