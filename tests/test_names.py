@@ -18,7 +18,6 @@ SOURCE = ROOT / "src" / "dragoman"
 # Class names with several definitions, and why they may have them.
 SHARED_CLASSES = {
     "Facts": "gateway/banner has its own; to be renamed",
-    "Failure": "store/failure_log has its own; to be renamed",
     "Note": "rules/schema has its own; to be renamed",
     "Plan": "gateway/server has its own; to be renamed",
     "Route": "dialects and engine have one each; to be renamed",
@@ -62,7 +61,7 @@ PRIVATE_WORDS = {
 }
 
 # Folders and files whose own names are free of these words.
-PLAIN = ("cli", "config", "emulators", "wire", "upstream/transport", "testing.py", "errors.py")
+PLAIN = ("cli", "config", "emulators", "store", "wire", "upstream/transport", "testing.py", "errors.py")
 
 GLOSSARY_LIMIT = 25
 

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.config.schema import Config, Provider, ProviderErrors
 from dragoman.config.secret import Secret
-from dragoman.store import Failure, Failures, Redactor, read_failure, read_failures, secrets_of, timestamp
+from dragoman.store import Redactor, RefusalLine, RefusalLog, parse_refusal, parse_refusals, secrets_of, timestamp
 from dragoman.store.redaction import REDACTED, without_content
 
 CONFIG = Config(
@@ -121,21 +121,21 @@ def test_C41_words_go_and_the_shape_stays() -> None:
     assert "Anna" not in json.dumps(shape)
 
 
-def failure(**fields: Any) -> Failure:
-    return Failure(
+def failure(**fields: Any) -> RefusalLine:
+    return RefusalLine(
         timestamp=timestamp(1_800_000_000.5), provider="google", stage="send", **{"status_code": 400, **fields}
     )
 
 
 def test_C39_a_line_has_the_known_fields_and_can_be_read_back(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "provider_errors.jsonl"
-    failures = Failures(ProviderErrors(path=str(path), content=True), Redactor.of(CONFIG))
+    failures = RefusalLog(ProviderErrors(path=str(path), content=True), Redactor.of(CONFIG))
     body = b'{"model":"m","api_key":"k","messages":[{"role":"user","content":"line\\nbreak"}]}'
     said = "said configured-key-one\nFAKE LINE"
     failures.write(failure(error_type="bad_request", error=said, input_request=body, params={"x-api-key": "k"}))
     failures.write(failure(input_request=b"no json sk-1234567890"))
     failures.close()
-    first, second = (found for _, found in read_failures(path))
+    first, second = (found for _, found in parse_refusals(path))
     assert first.timestamp == "2027-01-15T08:00:00.500Z"
     assert first.input_request == {
         "model": "m",
@@ -153,7 +153,7 @@ def test_C39_a_line_has_the_known_fields_and_can_be_read_back(tmp_path: Path) ->
 
 def test_without_being_asked_no_words_are_written(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
-    failures = Failures(ProviderErrors(path=str(path)), Redactor())
+    failures = RefusalLog(ProviderErrors(path=str(path)), Redactor())
     failures.write(failure(input_request={"messages": [{"role": "user", "content": "private"}]}))
     failures.close()
     assert "private" not in path.read_text()
@@ -162,37 +162,48 @@ def test_without_being_asked_no_words_are_written(tmp_path: Path) -> None:
 
 def test_no_path_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    failures = Failures(ProviderErrors(path=None), Redactor())
+    failures = RefusalLog(ProviderErrors(path=None), Redactor())
     failures.write(failure())
     assert failures.flush()
     failures.close()
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_line_that_cannot_be_written_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "errors.jsonl"
+    log = RefusalLog(ProviderErrors(path=str(path)), Redactor())
+    for name in ("first", "\ud800", "last"):
+        log.write(failure(request_id=name))
+    assert log.flush()
+    log.close()
+    assert [found.request_id for _, found in parse_refusals(path)] == ["first", "last"]
+    assert (log.health().written, log.health().failed) == (2, 1)
+
+
 def test_the_file_is_turned_over_and_the_oldest_goes(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
-    failures = Failures(ProviderErrors(path=str(path), max_bytes=2000, backups=2), Redactor())
+    failures = RefusalLog(ProviderErrors(path=str(path), max_bytes=2000, backups=2), Redactor())
     for number in range(60):
         failures.write(failure(request_id=f"r{number}"))
     failures.close()
     files = sorted(found.name for found in tmp_path.iterdir())
     assert files == ["e.jsonl", "e.jsonl.1", "e.jsonl.2"]
     assert all(found.stat().st_size <= 2000 for found in tmp_path.iterdir())
-    last = [found.request_id for name in reversed(files) for _, found in read_failures(tmp_path / name)]
+    last = [found.request_id for name in reversed(files) for _, found in parse_refusals(tmp_path / name)]
     assert last == [f"r{number}" for number in range(60 - len(last), 60)]
 
 
 def test_a_line_too_long_for_the_file_leaves_the_bodies_out(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
-    failures = Failures(ProviderErrors(path=str(path), max_bytes=2000), Redactor())
+    failures = RefusalLog(ProviderErrors(path=str(path), max_bytes=2000), Redactor())
     failures.write(failure(input_request={"content": "y" * 5000}))
     failures.close()
-    ((_, found),) = read_failures(path)
+    ((_, found),) = parse_refusals(path)
     assert found.input_request.startswith("[LEFT OUT")
 
 
 def _write_many(path: str, name: str) -> None:
-    failures = Failures(ProviderErrors(path=path, max_bytes=20_000, backups=50), Redactor())
+    failures = RefusalLog(ProviderErrors(path=path, max_bytes=20_000, backups=50), Redactor())
     for number in range(200):
         failures.write(failure(request_id=f"{name}{number}"))
     failures.close()
@@ -206,15 +217,15 @@ def test_several_workers_write_one_file(tmp_path: Path) -> None:
         worker.start()
     for worker in workers:
         worker.join(60)
-    found = [item.request_id for file in tmp_path.iterdir() for _, item in read_failures(file)]
+    found = [item.request_id for file in tmp_path.iterdir() for _, item in parse_refusals(file)]
     assert sorted(found) == sorted(f"{name}{number}" for name in "ab" for number in range(200))
 
 
 @pytest.mark.parametrize("line", ["", "{", "[]", '{"timestamp": 1}'])
 def test_a_line_that_is_none_is_refused(line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no line of provider_errors\.jsonl"):
-        read_failure(line)
+        parse_refusal(line)
     path = tmp_path / "e.jsonl"
     path.write_text('{"timestamp":"t","provider":"p","stage":"s"}\n\n{bad\n')
     with pytest.raises(ValueError, match=r"e\.jsonl:3: "):
-        list(read_failures(path))
+        list(parse_refusals(path))

@@ -15,7 +15,7 @@ from dragoman.cli.console import print_error, print_table, printable
 from dragoman.cli.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.cli.reproduction import Reproduction, reproduction
 from dragoman.errors import DragomanError, OptionError
-from dragoman.store import Failure, read_failure, read_failures
+from dragoman.store import RefusalLine, parse_refusal, parse_refusals
 
 
 class ReplayOptions(msgspec.Struct, frozen=True):
@@ -74,13 +74,13 @@ def replay(
     return 1 if bad else 0
 
 
-def _failures(source: str) -> Iterator[tuple[int, Failure]]:
+def _failures(source: str) -> Iterator[tuple[int, RefusalLine]]:
     """The refusals of the argument, with their line numbers."""
     try:
         if source.lstrip().startswith("{"):
-            yield 1, read_failure(source)
+            yield 1, parse_refusal(source)
         elif source == "-":
-            yield from ((at, read_failure(line)) for at, line in enumerate(sys.stdin, 1) if line.strip())
+            yield from ((at, parse_refusal(line)) for at, line in enumerate(sys.stdin, 1) if line.strip())
         else:
             yield from _from_file(source)
     except ValueError as error:
@@ -89,12 +89,12 @@ def _failures(source: str) -> Iterator[tuple[int, Failure]]:
         raise OptionError(f"cannot be read: {error.strerror}", at=source) from None
 
 
-def _from_file(source: str) -> Iterator[tuple[int, Failure]]:
+def _from_file(source: str) -> Iterator[tuple[int, RefusalLine]]:
     name, colon, number = source.rpartition(":")
     if not (colon and number.isdigit()) or Path(source).exists():
-        yield from read_failures(Path(source))
+        yield from parse_refusals(Path(source))
         return
-    chosen = [(at, failure) for at, failure in read_failures(Path(name)) if at == int(number)]
+    chosen = [(at, failure) for at, failure in parse_refusals(Path(name)) if at == int(number)]
     if not chosen:
         raise ValueError(f"{name} has no refusal in line {number}")
     yield from chosen

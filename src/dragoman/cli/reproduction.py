@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.config import Config, Provider, load
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.failures import Failure as Refusal
+from dragoman.conversation.failures import Failure
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.engine.adapt import Adapted
@@ -21,7 +21,7 @@ from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.steps import Answered
 from dragoman.errors import OptionError, TargetError
 from dragoman.profiles.profile import Profiles
-from dragoman.store import Failure
+from dragoman.store import RefusalLine
 from dragoman.upstream.destinations import HttpDestination, Routes
 
 _MAX_SHOWN = 24
@@ -30,7 +30,7 @@ _MAX_SHOWN = 24
 class Reproduction(msgspec.Struct, frozen=True):
     """A refused request, and its destination now."""
 
-    failure: Failure
+    failure: RefusalLine
     request: dict[str, Any]
     dialect: str
     destination: HttpDestination
@@ -85,7 +85,7 @@ class Reproduction(msgspec.Struct, frozen=True):
             stream=self.ask.stream,
         )
 
-    async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Refusal | None, str]:
+    async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Failure | None, str]:
         """Send the request to the configured provider. Returns its refusal, or its answer."""
         from dragoman.gateway.services import open_services
         from dragoman.upstream.dispatch import Dispatch
@@ -132,7 +132,7 @@ def test_{name}():
 
 
 def reproduction(
-    failure: Failure, target: str | None, file: Path | None, env_files: tuple[Path, ...] = ()
+    failure: RefusalLine, target: str | None, file: Path | None, env_files: tuple[Path, ...] = ()
 ) -> Reproduction:
     """A recorded refusal, compiled for its target or another one."""
     request = failure.input_request
@@ -143,7 +143,7 @@ def reproduction(
     return _compile(failure, request, dialect, destination)
 
 
-def _compile(failure: Failure, request: dict[str, Any], dialect: str, destination: HttpDestination) -> Reproduction:
+def _compile(failure: RefusalLine, request: dict[str, Any], dialect: str, destination: HttpDestination) -> Reproduction:
     ask = registry.dialect(dialect).requests.parse(msgspec.json.encode(request))
     if registry.dialect(dialect).model_in_path:
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")

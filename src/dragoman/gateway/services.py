@@ -32,8 +32,16 @@ from dragoman.profiles.profile import Profiles
 from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
-from dragoman.store import Failure as FailureLine
-from dragoman.store import Failures, Redactor, Store, open_store, secrets_of, store_file, timestamp
+from dragoman.store import (
+    Redactor,
+    RefusalLine,
+    RefusalLog,
+    Store,
+    open_store,
+    secrets_of,
+    store_file,
+    timestamp,
+)
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Tls, Transport, TransportLimits
@@ -76,7 +84,7 @@ class Services:
         self.lines = RequestLog(self.config.log)
         self.redactor = Redactor.of(self.config)
         self.store: Store = self._open_store(alone)
-        self.failures = Failures(self.config.log.provider_errors, self.redactor)
+        self.failures = RefusalLog(self.config.log.provider_errors, self.redactor)
         self.metrics = Metrics()
         self.ticker = CoarseTimer()
         self.spans = open_spans()
@@ -136,7 +144,7 @@ class Services:
             self.lines = RequestLog(config.log, self.lines.stream)
         if config.log.provider_errors != self.config.log.provider_errors:
             self.failures.close()
-            self.failures = Failures(config.log.provider_errors, self.redactor)
+            self.failures = RefusalLog(config.log.provider_errors, self.redactor)
         if config.media != self.config.media:
             self._retired.append(self.media)
             self.media = MediaFetcher(config.media)
@@ -195,16 +203,16 @@ class Services:
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""
         self.metrics.failed(failed.destination.name, failed.failure.kind.value)
-        self.failures.write(_failure_line(exchange.context.id, exchange.ask, failed))
+        self.failures.write(_refusal_line(exchange.context.id, exchange.ask, failed))
 
     def _note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:
         line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
         self.lines.add(LogLevel.WARNING, {**line, "tentative": learnt.tentative})
 
 
-def _failure_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestination]) -> FailureLine:
+def _refusal_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestination]) -> RefusalLine:
     destination, failure = failed.destination, failed.failure
-    return FailureLine(
+    return RefusalLine(
         timestamp=timestamp(time.time()),
         provider=destination.provider,
         stage="stream" if ask.stream else "request",

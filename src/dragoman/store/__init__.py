@@ -2,7 +2,6 @@
 
 from dragoman.store.clock import Clocks
 from dragoman.store.errors import StoreError, StoreUnavailable
-from dragoman.store.failure_log import Failure, Failures, read_failure, read_failures, timestamp
 from dragoman.store.health import StoreHealth
 from dragoman.store.ledger import Ledger, LedgerPage, LedgerQuery
 from dragoman.store.ledger_entry import By, Caller, Entry, Totals
@@ -16,6 +15,7 @@ from dragoman.store.pins import SESSION, Pin, PinOwner, Pins, pin_place
 from dragoman.store.rate_limits import Allowed, KeyLimits, Limited, RateLimits
 from dragoman.store.reasoning_vault import Parts, ReasoningVault, StateOwner
 from dragoman.store.redaction import Redactor, secrets_of
+from dragoman.store.refusal_log import RefusalLine, RefusalLog, parse_refusal, parse_refusals, timestamp
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.store import Store
 from dragoman.store.summaries import Summaries, Summary, SummaryKind
@@ -27,8 +27,6 @@ __all__ = [
     "Caller",
     "Clocks",
     "Entry",
-    "Failure",
-    "Failures",
     "KeyLimits",
     "Ledger",
     "LedgerPage",
@@ -46,6 +44,8 @@ __all__ = [
     "ReasoningMemory",
     "ReasoningVault",
     "Redactor",
+    "RefusalLine",
+    "RefusalLog",
     "SqliteStore",
     "StateOwner",
     "Store",
@@ -59,9 +59,9 @@ __all__ = [
     "file_refusal",
     "memory_refusal",
     "open_store",
+    "parse_refusal",
+    "parse_refusals",
     "pin_place",
-    "read_failure",
-    "read_failures",
     "secrets_of",
     "store_file",
     "timestamp",

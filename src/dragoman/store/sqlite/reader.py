@@ -111,8 +111,8 @@ class ReaderThread:
             if self._connection is not None:
                 self._connection.interrupt()
 
-    def _unavailable(self, says: str) -> StoreUnavailable:
+    def _unavailable(self, message: str) -> StoreUnavailable:
         """Details are for the log: the one who asked may be a stranger to this machine."""
         self.unread += 1
-        self.last_error = says
+        self.last_error = message
         return StoreUnavailable("the store cannot be read right now", hint="the gateway's log says why")

@@ -17,11 +17,11 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.config.schema import ProviderErrors
-from dragoman.store.background_writer import Background
+from dragoman.store.background_writer import Background, PartlyFailed
 from dragoman.store.health import StoreHealth
 from dragoman.store.redaction import Redactor, parsed_body, without_content
 
-if sys.platform == "win32":  # there, one worker writes the file
+if sys.platform == "win32":  # there is one worker
 
     def _lock(handle: int) -> None:
         return None
@@ -37,7 +37,7 @@ QUEUE = 1000
 FIELDS_IN_FULL = ("input_request", "sent_request")
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class RefusalLine(Struct, frozen=True, kw_only=True):
     """One refusal: what was asked, what was sent, what the provider said."""
 
     timestamp: str
@@ -56,25 +56,25 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 def timestamp(now: float) -> str:
-    """A moment as the file writes it."""
+    """A time in the form of the file."""
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class Failures:
-    """Writes the file and turns it over when it is full. Several workers may write the same one."""
+class RefusalLog:
+    """Writes the file and rotates it when it is full. Several workers may write the same one."""
 
     def __init__(self, config: ProviderErrors, redactor: Redactor) -> None:
         self.config = config
         self._redactor = redactor
-        self._lines: Background[Failure] | None = None
+        self._lines: Background[RefusalLine] | None = None
         if config.path is not None:
             self.path = Path(config.path)
             self._lines = Background(self._write, size=QUEUE, batch=64, name="dragoman-failures", weigh=_weight)
 
-    def write(self, failure: Failure) -> None:
+    def write(self, refusal: RefusalLine) -> None:
         """Queue a line; bodies may be bytes. Never waits, never raises."""
         if self._lines is not None:
-            self._lines.put(failure)
+            self._lines.put(refusal)
 
     def health(self) -> StoreHealth:
         return self._lines.health() if self._lines is not None else StoreHealth()
@@ -86,9 +86,9 @@ class Failures:
         if self._lines is not None:
             self._lines.close()
 
-    def line(self, failure: Failure) -> bytes:
-        """A failure as it is written down."""
-        fields = {name: getattr(failure, name) for name in failure.__struct_fields__}
+    def line(self, refusal: RefusalLine) -> bytes:
+        """A refusal as a line of the file."""
+        fields = {name: getattr(refusal, name) for name in refusal.__struct_fields__}
         for name in FIELDS_IN_FULL:
             fields[name] = self._request(fields[name])
         line = msgspec.json.encode(self._redactor.value(fields))
@@ -101,10 +101,16 @@ class Failures:
         parsed = parsed_body(request) if isinstance(request, bytes) else request
         return parsed if self.config.content else without_content(parsed)
 
-    def _write(self, failures: list[Failure]) -> None:
+    def _write(self, refusals: list[RefusalLine]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        for failure in failures:
-            self._append(self.line(failure) + b"\n")
+        errors: list[Exception] = []
+        for refusal in refusals:
+            try:
+                self._append(self.line(refusal) + b"\n")
+            except Exception as error:  # one line that cannot be written must not take the others with it
+                errors.append(error)
+        if errors:
+            raise PartlyFailed(len(errors), errors[-1])
 
     def _append(self, line: bytes) -> None:
         while True:
@@ -112,10 +118,10 @@ class Failures:
             try:
                 _lock(handle)
                 if not self._is_current(handle):
-                    continue  # another worker turned the file over while we waited
+                    continue  # another worker rotated the file while this one waited
                 size = os.fstat(handle).st_size
                 if size and size + len(line) > self.config.max_bytes:
-                    self._turn_over()
+                    self._rotate()
                     continue
                 os.write(handle, line)
                 return
@@ -128,7 +134,7 @@ class Failures:
         except FileNotFoundError:
             return False
 
-    def _turn_over(self) -> None:
+    def _rotate(self) -> None:
         """`x.jsonl` becomes `x.jsonl.1`, that becomes `.2`; the oldest goes."""
         if not self.config.backups:
             self.path.unlink()
@@ -140,26 +146,26 @@ class Failures:
         self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
 
-def _weight(failure: Failure) -> int:
-    bodies = (failure.input_request, failure.sent_request)
+def _weight(refusal: RefusalLine) -> int:
+    bodies = (refusal.input_request, refusal.sent_request)
     return sum(len(body) for body in bodies if isinstance(body, bytes))
 
 
-def read_failure(line: str | bytes) -> Failure:
-    """A line of the file, for replay. Raises `ValueError` where it is none."""
+def parse_refusal(line: str | bytes) -> RefusalLine:
+    """Read a line of the file, for replay. Raises `ValueError` if it is not one."""
     try:
-        return msgspec.json.decode(line, type=Failure)
+        return msgspec.json.decode(line, type=RefusalLine)
     except msgspec.DecodeError as error:
         raise ValueError(f"is no line of provider_errors.jsonl: {error}") from None
 
 
-def read_failures(path: Path) -> Iterator[tuple[int, Failure]]:
-    """The failures of a file with their line numbers; a line that is none raises `ValueError` with its place."""
+def parse_refusals(path: Path) -> Iterator[tuple[int, RefusalLine]]:
+    """The refusals of a file with their line numbers; a line that is not one raises `ValueError` with its place."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
             try:
-                yield number, read_failure(line)
+                yield number, parse_refusal(line)
             except ValueError as error:
                 raise ValueError(f"{path.name}:{number}: {error}") from None
