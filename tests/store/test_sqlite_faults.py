@@ -127,6 +127,21 @@ async def test_a_put_for_other_workers_waits_for_a_locked_file_but_not_for_long(
             assert await store.vault.find(OWNER, ["k"]) == {"k": parts()}
 
 
+@pytest.mark.parametrize("alone", [True, False])
+async def test_forgetting_waits_until_the_file_has_forgotten(path: Path, clock: Time, alone: bool) -> None:
+    """Or the next look into the file would give it back."""
+    talk = PinOwner("anna", "talk")
+    async with opened(path, clock, alone=alone) as store:
+        await store.pins.put(talk, {"k": Pin("t", 0.0)})
+        await store.flush()
+        with locked(path):
+            forgetting = asyncio.create_task(store.pins.forget(talk))
+            await asyncio.sleep(0.1)
+            assert not forgetting.done()
+        await forgetting
+        assert await store.pins.find(talk, ["k"]) == {}
+
+
 async def test_a_locked_file_of_limits_holds_up_nobody_but_the_request(path: Path, clock: Time) -> None:
     async with opened(path, clock) as store:
         limits = KeyLimits(requests_per_minute=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.store.contract.backends import Backend
 
@@ -30,6 +32,16 @@ async def test_a_session_is_forgotten_as_a_whole_and_alone(backend: Backend) -> 
     await pins.forget(PinOwner("bert", "other"))
     assert await pins.find(TALK, [SESSION, "k"]) == {}
     assert len(await pins.find(other, [SESSION, "k"])) == len(await pins.find(ANNA, [SESSION, "k"])) == 2
+
+
+async def test_what_was_forgotten_is_never_found_again(backend: Backend) -> None:
+    pins, pin = backend.open().pins, Pin("groq/x", backend.time.wall)
+    for number in range(50):
+        talk = PinOwner("anna", f"talk{number}")
+        await pins.put(talk, {SESSION: pin})
+        reads = [asyncio.create_task(pins.find(talk, [SESSION, f"k{at}"])) for at in range(3)]
+        await asyncio.gather(pins.forget(talk), *reads)
+        assert await pins.find(talk, [SESSION, "k0"]) == {}
 
 
 async def test_a_pin_is_forgotten_a_day_after_its_last_use(backend: Backend) -> None:

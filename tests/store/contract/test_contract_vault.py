@@ -107,7 +107,6 @@ async def test_a_value_that_is_larger_than_the_room_is_not_kept_and_nothing_goes
     store = backend.open(vault=Vault(max_bytes=4096))
     await store.vault.put(OWNER, {"call_1": parts("old"), "call_2": parts()})
     await store.vault.put(OWNER, {"call_1": parts("x" * 5000)})
-    await store.flush()
     assert await store.vault.find(OWNER, KEYS) == {"call_2": parts()}
 
 

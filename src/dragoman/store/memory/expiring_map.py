@@ -39,12 +39,12 @@ class ExpiringMap(Generic[Value]):
         self.bytes = 0
         self._weigh = weigh
         self._clock = clock
-        self._slots: OrderedDict[Address, CachedValue[Value]] = OrderedDict()
+        self._cached: OrderedDict[Address, CachedValue[Value]] = OrderedDict()
         self._callers: dict[str, OrderedDict[Address, None]] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._cached)
 
     def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
         now = self._clock()
@@ -56,9 +56,9 @@ class ExpiringMap(Generic[Value]):
         """Keep a value unless there is one; the one that is kept."""
         now, address = self._clock(), (caller, place, key)
         with self._lock:
-            slot = self._use(address, now)
-            if slot is not None:
-                return slot.value
+            entry = self._use(address, now)
+            if entry is not None:
+                return entry.value
             self._put(address, value, now)
             return value
 
@@ -68,16 +68,16 @@ class ExpiringMap(Generic[Value]):
         now, found = self._clock(), {}
         with self._lock:
             for key in keys:
-                slot = self._use((caller, place, key), now)
-                if slot is not None:
-                    found[key] = slot.value
+                entry = self._use((caller, place, key), now)
+                if entry is not None:
+                    found[key] = entry.value
         return found
 
     def fits(self, caller: str, place: str, key: str, value: Value) -> bool:
         """Whether there is room for a value at all."""
         return self._size((caller, place, key), value) <= self.bounds.max_bytes
 
-    def slot(self, address: Address, now: float) -> CachedValue[Value] | None:
+    def entry(self, address: Address, now: float) -> CachedValue[Value] | None:
         """The entry at an address, now used; for a table that has this map in front of it."""
         with self._lock:
             return self._use(address, now)
@@ -93,16 +93,16 @@ class ExpiringMap(Generic[Value]):
                 self._drop(address)
 
     def _use(self, address: Address, now: float) -> CachedValue[Value] | None:
-        slot = self._slots.get(address)
-        if slot is None:
+        entry = self._cached.get(address)
+        if entry is None:
             return None
-        if now - slot.used > self.bounds.ttl:
+        if now - entry.used > self.bounds.ttl:
             self._drop(address)
             return None
-        slot.used = now
-        self._slots.move_to_end(address)
+        entry.used = now
+        self._cached.move_to_end(address)
         self._callers[address[0]].move_to_end(address)
-        return slot
+        return entry
 
     def _put(self, address: Address, value: Value, now: float) -> None:
         """A value that is larger than all the room is not kept, and neither is the one that it replaces."""
@@ -110,7 +110,7 @@ class ExpiringMap(Generic[Value]):
         size = self._size(address, value)
         if size > self.bounds.max_bytes:
             return
-        self._slots[address] = CachedValue(value, size, now)
+        self._cached[address] = CachedValue(value, size, now)
         self._callers.setdefault(address[0], OrderedDict())[address] = None
         self.bytes += size
         self._shrink(address[0], now)
@@ -119,19 +119,19 @@ class ExpiringMap(Generic[Value]):
         return self._weigh(value) + sum(map(len, address)) + OVERHEAD
 
     def _shrink(self, caller: str, now: float) -> None:
-        bounds, slots, own = self.bounds, self._slots, self._callers[caller]
+        bounds, cached, own = self.bounds, self._cached, self._callers[caller]
         while len(own) > bounds.per_caller:
             self._drop(next(iter(own)))
-        while len(slots) > bounds.entries or self.bytes > bounds.max_bytes:
-            self._drop(next(iter(slots)))
-        while slots and now - next(iter(slots.values())).used > bounds.ttl:
-            self._drop(next(iter(slots)))
+        while len(cached) > bounds.entries or self.bytes > bounds.max_bytes:
+            self._drop(next(iter(cached)))
+        while cached and now - next(iter(cached.values())).used > bounds.ttl:
+            self._drop(next(iter(cached)))
 
     def _drop(self, address: Address) -> None:
-        slot = self._slots.pop(address, None)
-        if slot is None:
+        entry = self._cached.pop(address, None)
+        if entry is None:
             return
-        self.bytes -= slot.size
+        self.bytes -= entry.size
         own = self._callers[address[0]]
         del own[address]
         if not own:

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from dragoman.store.clock import Clock
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.memory.expiring_map import OVERHEAD, Address, CachedValue, ExpiringMap
-from dragoman.store.sqlite.database import Database
+from dragoman.store.sqlite.database import DATA_PATH_DEADLINE, Database
 from dragoman.store.sqlite.writer import Sweep, WriteJob
 from dragoman.store.table_backed import TableKind
 
@@ -21,6 +21,8 @@ SWEEP_EVERY = 1024
 KNOWN_MISSES = 16_384
 MISS_FRESH = 5.0
 """Seconds that a key is taken as missing where other processes may write it."""
+MISS_FRESH_ALONE = 300.0
+"""The same where none do. Not for ever: a write of this process may have waited while the key was looked up."""
 KEYS_AT_ONCE = 500
 
 _PUT = """
@@ -58,6 +60,7 @@ class SqliteTable(Generic[Value]):
         self._near = near
         self._clock = clock
         self._misses: OrderedDict[Address, float] = OrderedDict()
+        self._removals = 0
         self._callers = set(database.read_at_start(self._read_callers))
         database.add_sweep(Sweep(kind.name, SWEEP_EVERY, self._sweep))
 
@@ -68,7 +71,7 @@ class SqliteTable(Generic[Value]):
             if self._near.fits(caller, place, key, value):
                 self._write(_PUT, (caller, place, key), now, value)
             else:
-                self._database.write(WriteJob(_REMOVE, (self._kind.name, caller, place, key)))
+                await self._remove(_REMOVE, (caller, place, key))
         await self._database.shared()
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
@@ -104,11 +107,11 @@ class SqliteTable(Generic[Value]):
         wanted, unknown, now = list(keys), [], self._clock()
         for key in wanted:
             address = (caller, place, key)
-            slot = self._near.slot(address, now)
-            if slot is not None and (alone or now - slot.known <= self._kind.fresh):
-                found[key] = slot.value
-                self._used(address, slot, now)
-            elif slot is not None or not self._is_missing(address, now, alone):
+            entry = self._near.entry(address, now)
+            if entry is not None and (alone or now - entry.known <= self._kind.fresh):
+                found[key] = entry.value
+                self._used(address, entry, now)
+            elif entry is not None or not self._is_missing(address, now, alone):
                 unknown.append(key)
         if not unknown:
             return found
@@ -117,17 +120,26 @@ class SqliteTable(Generic[Value]):
 
     async def forget(self, caller: str, place: str) -> None:
         self._near.forget(caller, place)
-        self._database.write(WriteJob(_FORGET, (self._kind.name, caller, place)))
-        await self._database.shared()
+        await self._remove(_FORGET, (caller, place))
+        self._near.forget(caller, place)  # what was read before the file had forgotten it
+
+    async def _remove(self, statement: str, where: tuple[str, ...]) -> None:
+        """Remove rows, and wait for it: until then the file would give them back."""
+        self._removals += 1
+        self._database.write(WriteJob(statement, (self._kind.name, *where)))
+        await self._database.written(DATA_PATH_DEADLINE)
+        self._removals += 1
 
     async def _load(self, caller: str, place: str, keys: list[str]) -> dict[str, Value]:
         """What the file holds of these keys, and from now on this process; where the file fails, what is known."""
-        started = self._clock()
+        started, removals = self._clock(), self._removals
         read = partial(self._read, caller, place, keys, started - self._near.bounds.ttl)
         try:
             rows = await self._database.read(read)
         except StoreUnavailable:
             return self._near.find(caller, place, keys)
+        if removals != self._removals:  # something was removed meanwhile: what was read may be it
+            return await self._load(caller, place, keys)
         found: dict[str, Value] = {}
         for key in keys:
             value = self._learn((caller, place, key), rows.get(key), started)
@@ -138,9 +150,9 @@ class SqliteTable(Generic[Value]):
     def _learn(self, address: Address, row: tuple[Value, float] | None, started: float) -> Value | None:
         """Take what the file says of a key, unless this process has put something there meanwhile."""
         now = self._clock()
-        slot = self._near.slot(address, now)
-        if slot is not None and slot.known >= started:
-            return slot.value
+        entry = self._near.entry(address, now)
+        if entry is not None and entry.known >= started:
+            return entry.value
         if row is None:
             self._near.remove(address)
             self._misses[address] = now
@@ -155,12 +167,12 @@ class SqliteTable(Generic[Value]):
     def _is_missing(self, address: Address, now: float, alone: bool) -> bool:
         """Whether it is known that the file does not hold a key."""
         asked = self._misses.get(address)
-        return asked is not None and (alone or now - asked <= MISS_FRESH)
+        return asked is not None and now - asked <= (MISS_FRESH_ALONE if alone else MISS_FRESH)
 
-    def _used(self, address: Address, slot: CachedValue[Value], now: float) -> None:
+    def _used(self, address: Address, entry: CachedValue[Value], now: float) -> None:
         """Let the file know of a use; once in a sixteenth of the life time is enough."""
-        if now - slot.written >= self._near.bounds.ttl / 16:
-            slot.written = now
+        if now - entry.written >= self._near.bounds.ttl / 16:
+            entry.written = now
             self._touch(address, now)
 
     def _touch(self, address: Address, now: float) -> None:
