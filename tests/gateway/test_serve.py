@@ -375,6 +375,45 @@ def test_what_cannot_be_written_down_is_told(tmp_path: Path) -> None:
         assert "dragoman.yaml" in told["error"]
 
 
+def fresh(url: str, path: str, body: Any, key: str) -> httpx.Response:
+    """A request on a connection of its own, so that any worker may get it."""
+    headers = {"authorization": f"Bearer {key}", "connection": "close"}
+    return CLIENT.post(url + path, json=body, headers=headers)
+
+
+CALLED = {"reasoning": "They want the weather.", "calls": [{"name": "weather", "arguments": {"city": "Paris"}}]}
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
+
+
+def test_the_next_turn_finds_its_state_and_its_limit_on_any_worker(tmp_path: Path) -> None:
+    turns, key = 30, "dm-key"
+    with emulator("gemini", signatures="strict") as one:
+        one.script(*[CALLED, "It rains."] * turns)
+        config(
+            tmp_path,
+            f"providers: {{p: {{profile: gemini, base_url: '{one.base_url}', api_key: k}}}}\n"
+            f"keys: {{ci: {{sha256: {hashlib.sha256(key.encode()).hexdigest()}, requests_per_minute: {2 * turns}}}}}\n",
+        )
+        with serving(tmp_path, "--workers", "3") as served:
+            changes = []
+            for _ in range(turns):
+                history: list[Any] = [{"role": "user", "content": "Is it raining?"}]
+                body = {"model": "p/gemini-3-pro-preview", "messages": history, "tools": [WEATHER]}
+                called = fresh(served.url, "/v1/chat/completions", body, key).json()["choices"][0]["message"]
+                call = {name: called["tool_calls"][0][name] for name in ("id", "type", "function")}
+                history += [
+                    {"role": "assistant", "content": None, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": call["id"], "content": "rain"},
+                ]
+                answer = fresh(served.url, "/v1/chat/completions", body, key)
+                assert answer.status_code == 200, answer.text
+                changes.append(answer.headers.get("x-dragoman-changes", ""))
+            assert [change for change in changes if "missing-signature" in change] == []
+            body = {"model": "p/gemini-3-pro-preview", "messages": [{"role": "user", "content": "Hi"}]}
+            statuses = [fresh(served.url, "/v1/chat/completions", body, key).status_code for _ in range(6)]
+            assert statuses == [429] * 6
+
+
 def one_provider(url: str, more: str = "") -> str:
     return f"providers: {{p: {{profile: openai, base_url: '{url}', api_key: k}}}}\n{more}"
 
