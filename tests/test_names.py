@@ -17,9 +17,7 @@ SOURCE = ROOT / "src" / "dragoman"
 
 # Class names with several definitions, and why they may have them.
 SHARED_CLASSES = {
-    "Facts": "gateway/banner has its own; to be renamed",
     "Note": "rules/schema has its own; to be renamed",
-    "Plan": "gateway/server has its own; to be renamed",
     "Route": "dialects and engine have one each; to be renamed",
     "Translated": "one for sync and one for async in integrations/sdk_transport",
 }

@@ -248,7 +248,7 @@ async def test_streams_outlive_a_reload_an_outage_and_a_shutdown(
             streams += await open_streams(client, ["main"] * 20, STREAMS, begun)
             served.signal(signal.SIGTERM)
             await asyncio.to_thread(served.wait, "stopping")
-            under_way = served.wait("stopping")["under_way"]
+            under_way = served.wait("stopping")["running"]
             for stream in streams:
                 check_stream(tally, int(stream.get_name()), *await stream)
             took = time.perf_counter() - started

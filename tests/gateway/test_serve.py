@@ -50,7 +50,7 @@ def ask(url: str, dialect: str, model: str, **more: Any) -> httpx.Response:
 
 def test_with_no_provider_the_emulators_stand_in_and_it_says_so(alone: Served) -> None:
     line = alone.wait("listening")
-    assert line["note"] == "no provider configured: the strict emulators stand in"
+    assert line["note"] == "no provider configured: using the strict emulators"
     assert line["providers"] == list(MODELS)
 
 
@@ -100,7 +100,7 @@ def config(folder: Path, text: str) -> Path:
 REFUSED = [
     (["--host", "0.0.0.0"], "", "there are no keys"),
     (["--workers", "2"], "providers: {openai: {api_key: k}}\nstore: {kind: memory}", "Remove store.kind: memory"),
-    (["--workers", "2"], "max_loss: content", "the emulators stand in for one worker only"),
+    (["--workers", "2"], "max_loss: content", "the emulators work with one worker only"),
     ([], "providers: {fast: {profile: gemni}}", 'Did you mean "gemini"?'),
     ([], "modles: {}", "modles is not a known key"),
     (["--config", "nothing.yaml"], "", "dragoman init nothing.yaml creates one"),
@@ -139,7 +139,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = refused(tmp_path, "--port", str(port))
     assert done.returncode == 1
-    assert f"127.0.0.1:{port} cannot be bound" in done.stderr
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
     assert "--port" in done.stderr
 
 
@@ -232,11 +232,11 @@ def test_people_get_a_banner(tmp_path: Path) -> None:
             seen += os.read(master, 65536).decode("utf-8", "replace")
         plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
         for words in (
-            "no provider configured: the strict emulators stand in",
+            "no provider configured: using the strict emulators",
             "ANTHROPIC_BASE_URL=http://127.0.0.1:",
             'wire_api = "responses"',
             "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:",
-            "none: any key will do",
+            "none; any key works",
         ):
             assert words in plain
         process.send_signal(signal.SIGINT)

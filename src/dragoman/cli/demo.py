@@ -59,7 +59,7 @@ def _running(port: int | None) -> Iterator[tuple[str, EmulatorFallback]]:
 
     emulators = EmulatorFallback().start()
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
-    services = Services(emulators.completed(Loaded(config=Config(log=quiet))))
+    services = Services(emulators.complete(Loaded(config=Config(log=quiet))))
     listening = _bind(port)
     server = Server(services, Gateway(services, watch=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="dragoman-gateway", daemon=True)

@@ -36,10 +36,10 @@ def serve(
     emulators instead.
     """
     from dragoman.config import InvalidConfig
-    from dragoman.gateway.server import Plan, run
+    from dragoman.gateway.server import ServeOptions, run
 
     try:
-        code = run(Plan(chosen_file(path), env_files, host, port, workers, reload))
+        code = run(ServeOptions(chosen_file(path), env_files, host, port, workers, reload))
     except InvalidConfig as error:
         click.echo(str(error), err=True)
         code = 1

@@ -1,4 +1,4 @@
-"""The first thing that a user sees: where the gateway is, what stands behind it, and how to point clients at it."""
+"""The banner at the start: the address of the gateway, its models, and how to use it from each client."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dragoman.config import Config
 if TYPE_CHECKING:
     from rich.console import Console
 
-SHOWN = 8
-"""Models that are named; a long list helps nobody."""
+MAX_MODELS = 8
+"""The most models that the banner names."""
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """What there is to tell."""
+class GatewaySummary(msgspec.Struct, frozen=True):
+    """What the banner shows."""
 
     url: str
     models: tuple[str, ...]
@@ -29,17 +29,19 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def model(self) -> str:
-        """One that examples may name."""
+        """A model for the examples."""
         return self.models[0] if self.models else f"{self.providers[0]}/MODEL" if self.providers else "MODEL"
 
 
-def facts(config: Config, url: str, file: str | None, state: str = "memory", notice: str = "") -> Facts:
+def summarise(config: Config, url: str, file: str | None, state: str = "memory", notice: str = "") -> GatewaySummary:
     models = tuple(name for name, model in config.models.items() if not model.hidden)
-    return Facts(url, models, tuple(config.providers), len(config.keys), config.server.workers, file, state, notice)
+    return GatewaySummary(
+        url, models, tuple(config.providers), len(config.keys), config.server.workers, file, state, notice
+    )
 
 
 def clients(url: str, model: str, key: str = "any") -> list[tuple[str, str]]:
-    """How to point each client at a gateway: its name and what to type."""
+    """How to use the gateway from each client: its name, and what to type or write."""
     codex = (
         f'model = "{model}"\nmodel_provider = "dragoman"\n[model_providers.dragoman]\nname = "Dragoman"\n'
         f'base_url = "{url}/v1"\nwire_api = "responses"\nenv_key = "DRAGOMAN_KEY"'
@@ -54,52 +56,52 @@ def clients(url: str, model: str, key: str = "any") -> list[tuple[str, str]]:
     ]
 
 
-def show(console: Console, told: Facts) -> None:
-    """Everything, for people."""
+def show(console: Console, summary: GatewaySummary) -> None:
+    """Print the whole banner."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
-    table.add_row("address", Text(told.url, style="bold cyan"))
-    table.add_row("config", told.file or "none: providers come from the environment")
-    table.add_row("models", _models(told))
-    table.add_row("keys", _keys(told))
-    table.add_row("state", "in memory: a restart forgets it" if told.state == "memory" else told.state)
-    if told.workers > 1:
-        table.add_row("workers", str(told.workers))
+    table.add_row("address", Text(summary.url, style="bold cyan"))
+    table.add_row("config", summary.file or "none; providers come from the environment")
+    table.add_row("models", _models(summary))
+    table.add_row("keys", _keys(summary))
+    table.add_row("state", "in memory; a restart forgets it" if summary.state == "memory" else summary.state)
+    if summary.workers > 1:
+        table.add_row("workers", str(summary.workers))
     console.print()
     console.print(Text("dragoman", style="bold"), Text("any conversation works on any model", style="italic dim"))
-    if told.notice:
-        console.print(Text(told.notice, style="bold yellow"))
+    if summary.notice:
+        console.print(Text(summary.notice, style="bold yellow"))
     console.print(table)
-    show_clients(console, told.url, told.model, "YOUR_KEY" if told.keys else "any")
+    show_clients(console, summary.url, summary.model, "YOUR_KEY" if summary.keys else "any")
 
 
 def show_clients(console: Console, url: str, model: str, key: str = "any") -> None:
-    """How to point clients at it."""
+    """Print how to use the gateway from each client."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, words in clients(url, model, key):
-        table.add_row(name, Text(words))
+    for name, text in clients(url, model, key):
+        table.add_row(name, Text(text))
     console.print()
-    console.print("Point a client at it:", style="bold")
+    console.print("Use it from a client:", style="bold")
     console.print(table)
 
 
-def _models(told: Facts) -> str:
-    if not told.models:
-        return f"every PROVIDER/MODEL of {', '.join(told.providers) or 'nobody yet'}"
-    more = f" and {len(told.models) - SHOWN} more" if len(told.models) > SHOWN else ""
-    return ", ".join(told.models[:SHOWN]) + more
+def _models(summary: GatewaySummary) -> str:
+    if not summary.models:
+        return f"every PROVIDER/MODEL of {', '.join(summary.providers) or 'no provider'}"
+    more = f" and {len(summary.models) - MAX_MODELS} more" if len(summary.models) > MAX_MODELS else ""
+    return ", ".join(summary.models[:MAX_MODELS]) + more
 
 
-def _keys(told: Facts) -> str:
-    if told.keys:
-        return f"{told.keys}; clients send one of them"
-    return "none: any key will do; only this machine is served unless the configuration says otherwise"
+def _keys(summary: GatewaySummary) -> str:
+    if summary.keys:
+        return f"{summary.keys}; clients must send one of them"
+    return "none; any key works, and only this machine is served unless the configuration allows others"

@@ -1,7 +1,7 @@
-"""The strict emulators in the place of providers, for a gateway that has none yet.
+"""The strict emulators as providers, for a gateway without any.
 
-All of them live in one thread with one loop, and each is set up when it is first asked. They refuse what the real
-ones refuse, so what works here works there.
+All of them run in one thread with one event loop. Each is created on its first request. They refuse what the real
+providers refuse, so what works with them works there.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ MODELS: Mapping[str, tuple[str, ...]] = {
     "perplexity": ("sonar",),
     "cohere": ("command-a-03-2025",),
 }
-"""Who stands in, each under its profile's name, and the short names of its models. `PROVIDER/MODEL` takes any."""
+"""The emulators by the names of their profiles, and short model names. `PROVIDER/MODEL` accepts any model."""
 
 NO_KEY = Secret("no-key-is-needed")
-NOTICE = "no provider configured: the strict emulators stand in"
+NOTICE = "no provider configured: using the strict emulators"
 
 
 class EmulatorFallback:
-    """Emulators in a thread of this process. `completed` gives a configuration without providers these ones."""
+    """Emulators in a thread of this process. `complete` adds them to a configuration without providers."""
 
     def __init__(self, profiles: Profiles | None = None) -> None:
         self._profiles = profiles or Profiles()
@@ -66,7 +66,7 @@ class EmulatorFallback:
 
     @property
     def urls(self) -> Mapping[str, str]:
-        """What each vendor's SDK would take as its base URL."""
+        """The base URL for each vendor's SDK."""
         return self._urls
 
     def start(self) -> EmulatorFallback:
@@ -78,12 +78,12 @@ class EmulatorFallback:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)
 
-    def completed(self, loaded: Loaded) -> Loaded:
-        """The configuration with the emulators as its providers; one that has providers is left alone.
+    def complete(self, loaded: Loaded) -> Loaded:
+        """The configuration with the emulators as providers, unless it has its own.
 
         Without a configuration file its state stays in memory.
         """
-        if not stands_in(loaded.config):
+        if not needs_emulators(loaded.config):
             return loaded
         providers = {name: Provider(profile=name, base_url=url, api_key=NO_KEY) for name, url in self._urls.items()}
         store = loaded.config.store
@@ -96,7 +96,7 @@ class EmulatorFallback:
         return msgspec.structs.replace(loaded, config=config)
 
     def _models(self) -> dict[str, Model]:
-        """`claude-sonnet-4-5` besides `anthropic/claude-sonnet-4-5`."""
+        """Short names: `claude-sonnet-4-5` for `anthropic/claude-sonnet-4-5`."""
         return {model: Model(target=f"{name}/{model}") for name, models in MODELS.items() for model in models}
 
     def _run(self) -> None:
@@ -114,14 +114,14 @@ class EmulatorFallback:
         from dragoman.emulators.http_server import start
 
         for name in MODELS:
-            server = await start(_Waiting(name))  # type: ignore[arg-type]
+            server = await start(_LazyCore(name))  # type: ignore[arg-type]
             port = server.sockets[0].getsockname()[1]
             path = urlsplit(self._profiles.profile(name).url).path.rstrip("/")
             self._urls[name] = f"http://127.0.0.1:{port}{path}"
 
 
-class _Waiting:
-    """A desk that is set up when somebody comes: most of them nobody ever asks."""
+class _LazyCore:
+    """An emulator that is created on its first request, because most are never used."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -137,6 +137,6 @@ class _Waiting:
         return getattr(self._core, name)
 
 
-def stands_in(config: Config) -> bool:
-    """Whether there is nowhere to send anything."""
+def needs_emulators(config: Config) -> bool:
+    """Whether the configuration has no providers."""
     return not config.providers

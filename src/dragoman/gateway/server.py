@@ -1,4 +1,4 @@
-"""Running the gateway: bind, serve, reload, and an end that loses nothing."""
+"""Run the gateway: listen, serve, reload, and shut down without losing anything."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from dragoman.profiles.profile import Profiles
 from dragoman.store import file_refusal, memory_refusal, store_file
 
 KEEP_ALIVE = 75
-"""Seconds that an idle connection of a client is kept."""
-LAST_WORDS = 2.0
-"""Seconds for telling what is still running that it ends now."""
+"""Seconds that an idle client connection stays open."""
+FINAL_SECONDS = 2.0
+"""Seconds for a last error to requests that did not finish."""
 _TICKS_PER_SECOND = 10
-_YOUNG = 20_000
-"""Objects more than before until the collector looks at the young ones."""
+_GC_THRESHOLD = 20_000
+"""New objects until the garbage collector runs."""
 
 
 class ServeError(DragomanError):
-    """The gateway does not start, and why."""
+    """The gateway cannot start."""
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """What the command line says; None where the file decides."""
+class ServeOptions(msgspec.Struct, frozen=True):
+    """The options of the command line. None: the file decides."""
 
     path: Path | None = None
     env_files: tuple[Path, ...] = ()
@@ -57,89 +57,91 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class ServedFile(ConfigFile):
-    """A configuration file with the command line, and the emulators where nobody else is there, laid over it."""
+    """The configuration file, with the options of the command line, and with emulators if it has no providers."""
 
-    def __init__(self, plan: Plan, profiles: Profiles) -> None:
-        super().__init__(plan.path, known=known_names(profiles), process=os.environ, env_files=plan.env_files)
-        self._plan = plan
-        self.completed: Callable[[Loaded], Loaded] | None = None
+    def __init__(self, options: ServeOptions, profiles: Profiles) -> None:
+        super().__init__(options.path, known=known_names(profiles), process=os.environ, env_files=options.env_files)
+        self._options = options
+        self.complete: Callable[[Loaded], Loaded] | None = None
 
     def load(self) -> Loaded:
-        loaded = _settled(super().load(), self._plan)
-        return self.completed(loaded) if self.completed is not None else loaded
+        loaded = _with_options(super().load(), self._options)
+        return self.complete(loaded) if self.complete is not None else loaded
 
 
-def run(plan: Plan) -> int:
-    """Serve until a signal ends it. Raises InvalidConfig or ServeError before anything is bound."""
+def run(options: ServeOptions) -> int:
+    """Serve until a signal. Raises InvalidConfig or ServeError before it listens."""
     profiles = Profiles()
-    file = ServedFile(plan, profiles)
+    file = ServedFile(options, profiles)
     loaded = file.load()
     notice = ""
     if not loaded.config.providers:
-        loaded, notice = _stood_in(file, loaded)
+        loaded, notice = _with_emulators(file, loaded)
     server = loaded.config.server
     check(loaded.config)
-    state = store_file(loaded.config.store, plan.path)
+    state = store_file(loaded.config.store, options.path)
     if (refusal := file_refusal(loaded.config, state)) is not None:
         raise ServeError(refusal)
     listening = bind(server.host, server.port)
-    told = banner.facts(loaded.config, url_of(listening, server.host), loaded.file, str(state or "memory"), notice)
+    summary = banner.summarise(
+        loaded.config, url_of(listening, server.host), loaded.file, str(state or "memory"), notice
+    )
     if server.workers == 1:
-        return _serve(loaded, file, profiles, listening, plan, told)
+        return _serve(loaded, file, profiles, listening, options, summary)
     from dragoman.gateway.workers import Workers
 
-    announce(told, loaded.config.log, at_once=True)  # a thread would not survive the fork
+    announce(summary, loaded.config.log, at_once=True)  # a thread would not survive the fork
     newest = NewestConfig(file, loaded, check)
-    work = partial(_work, newest, profiles, listening, plan)
-    return Workers(server.workers, work, newest.refresh, watch=plan.watch).run()
+    work = partial(_work, newest, profiles, listening, options)
+    return Workers(server.workers, work, newest.refresh, watch=options.watch).run()
 
 
 def check(config: Config) -> None:
-    """Raise ServeError where it would be wrong to start."""
+    """Raise ServeError if the gateway must not start with this configuration."""
     for refusal in (public_bind_refusal(config, config.server.host), memory_refusal(config)):
         if refusal is not None:
             raise ServeError(refusal)
     if config.server.workers > 1 and not hasattr(os, "fork"):
-        raise ServeError("this system has no fork, which several workers need; run one worker")
+        raise ServeError("several workers need fork, which this system does not have; use one worker")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """The listening socket. Raises ServeError with what to do."""
+    """The listening socket. Raises ServeError with a hint."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
-    except OSError as fault:
+    except OSError as error:
         hint = "choose another with --port" if port else "choose another --host"
-        raise ServeError(f"{host}:{port} cannot be bound: {fault.strerror}", hint=hint) from None
+        raise ServeError(f"cannot listen on {host}:{port}: {error.strerror}", hint=hint) from None
 
 
 def url_of(listening: socket.socket, host: str) -> str:
-    """The address as a client on this machine would write it."""
+    """The URL for clients on this machine."""
     port, host = listening.getsockname()[1], host.strip("[]")
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{shown}:{port}"
 
 
-def _settled(loaded: Loaded, plan: Plan) -> Loaded:
-    given = {"host": plan.host, "port": plan.port, "workers": plan.workers}
-    named = {name: value for name, value in given.items() if value is not None}
+def _with_options(loaded: Loaded, options: ServeOptions) -> Loaded:
+    overrides = {"host": options.host, "port": options.port, "workers": options.workers}
+    named = {name: value for name, value in overrides.items() if value is not None}
     server = msgspec.structs.replace(loaded.config.server, **named)
     return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, server=server))
 
 
-def _stood_in(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
+def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     if loaded.config.server.workers > 1:
-        raise ServeError("no provider is configured, and the emulators stand in for one worker only")
+        raise ServeError("there is no provider, and the emulators work with one worker only")
     from dragoman.gateway.emulator_fallback import NOTICE, EmulatorFallback
 
     emulators = EmulatorFallback().start()
-    file.completed = emulators.completed
-    return emulators.completed(loaded), NOTICE
+    file.complete = emulators.complete
+    return emulators.complete(loaded), NOTICE
 
 
-def _work(newest: NewestConfig, profiles: Profiles, listening: socket.socket, plan: Plan) -> int:
-    """One of several workers: it opens its own state after the fork."""
-    return _serve(newest.loaded, newest.file, profiles, listening, plan, None, os.getppid())
+def _work(newest: NewestConfig, profiles: Profiles, listening: socket.socket, options: ServeOptions) -> int:
+    """Run one of several workers. It opens its own state after the fork."""
+    return _serve(newest.loaded, newest.file, profiles, listening, options, None, os.getppid())
 
 
 def _serve(
@@ -147,26 +149,26 @@ def _serve(
     file: ConfigFile,
     profiles: Profiles,
     listening: socket.socket,
-    plan: Plan,
-    told: banner.Facts | None,
+    options: ServeOptions,
+    summary: banner.GatewaySummary | None,
     parent: int | None = None,
 ) -> int:
     services = Services(loaded, file, profiles, check, alone=loaded.config.server.workers == 1)
-    _relay_log(services)
+    _redirect_uvicorn_log(services)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
         services.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     started = None
-    if told is not None:
-        told = msgspec.structs.replace(told, state=services.store.place)
-        started = partial(announce, told, loaded.config.log)
-    server = Server(services, Gateway(services, watch=plan.watch), started, parent)
+    if summary is not None:
+        summary = msgspec.structs.replace(summary, state=services.store.place)
+        started = partial(announce, summary, loaded.config.log)
+    server = Server(services, Gateway(services, watch=options.watch), started, parent)
     server.run(sockets=[listening])
     return 0 if server.started else 1
 
 
 class Server(uvicorn.Server):
-    """uvicorn with our signals and our way of ending."""
+    """uvicorn with its own signal handling and shutdown."""
 
     def __init__(
         self,
@@ -185,7 +187,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # nobody here asks where a client is, and every request would pay for it
+                proxy_headers=False,  # the client's address is not used, and every request would pay for it
                 timeout_graceful_shutdown=1,
             )
         )
@@ -197,7 +199,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """As uvicorn does it, but a graceful end is a success, not a death by signal."""
+        """As in uvicorn, but a graceful shutdown exits with 0 and not by the signal."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -211,36 +213,36 @@ class Server(uvicorn.Server):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         if self._announce is not None:
             self._announce()
-        _settle_memory()
+        _tune_gc()
 
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_PER_SECOND == 0:
             close_overdue(self.server_state.connections, asyncio.get_running_loop().time())
-            self._store_alerts.look()
-            if self._parent is not None and os.getppid() != self._parent:  # whoever watched over us is gone
+            self._store_alerts.check()
+            if self._parent is not None and os.getppid() != self._parent:  # the first process is gone
                 return True
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, let streams finish, end those that do not in their own dialect, then close."""
+        """Stop accepting, let requests finish, send the others an error in their dialect, then close."""
         services = self._services
         services.closing = True
-        services.lines.add(LogLevel.INFO, {"event": "stopping", "under_way": len(self.server_state.tasks)})
+        services.lines.add(LogLevel.INFO, {"event": "stopping", "running": len(self.server_state.tasks)})
         for server in self.servers:
             server.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
-        await self._drained(services.config.server.shutdown_grace)
+        await self._wait_for_tasks(services.config.server.shutdown_grace)
         if self.server_state.tasks:
             services.ending = True
             for task in list(self.server_state.tasks):
                 task.cancel("the gateway is shutting down")
-            await self._drained(LAST_WORDS)
+            await self._wait_for_tasks(FINAL_SECONDS)
         self.config.timeout_graceful_shutdown = 1
         await super().shutdown(sockets)
 
-    async def _drained(self, seconds: float) -> None:
-        """Until nothing is under way, the time is up, or the user is out of patience."""
+    async def _wait_for_tasks(self, seconds: float) -> None:
+        """Wait until no request runs, the time is up, or the user presses Ctrl-C again."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while (tasks := set(self.server_state.tasks)) and loop.time() < until and not self.force_exit:
@@ -252,67 +254,67 @@ class Server(uvicorn.Server):
         task.add_done_callback(self._reloads.discard)
 
 
-def _settle_memory() -> None:
-    """What stands at the start stays: the collector need not look at it again, nor at every few requests.
+def _tune_gc() -> None:
+    """Exclude all objects of the start from garbage collection, and collect less often.
 
-    Requests leave no cycles behind. With Python's own threshold the collector took 4 % of a small request's time.
+    Requests leave no cycles behind. With Python's default threshold the collector takes 4 % of a small request.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(_GC_THRESHOLD)
 
 
-def announce(told: banner.Facts, log: Log, at_once: bool = False) -> None:
-    """For people a banner, for machines one line. The banner takes a thread, so that no request waits for it."""
+def announce(summary: banner.GatewaySummary, log: Log, at_once: bool = False) -> None:
+    """Print a banner on a terminal, else log one line. The banner has its own thread, so that no request waits."""
     if sys.stderr.isatty() and at_once:
-        show(told)
+        show(summary)
         return
     if sys.stderr.isatty():
-        threading.Thread(target=show, args=(told,), name="dragoman-banner", daemon=True).start()
+        threading.Thread(target=show, args=(summary,), name="dragoman-banner", daemon=True).start()
         return
     lines = RequestLog(log)
     lines.add(
         LogLevel.INFO,
         {
             "event": "listening",
-            "url": told.url,
-            "config": told.file,
-            "models": len(told.models),
-            "providers": told.providers,
-            "keys": told.keys,
-            "workers": told.workers,
-            "state": told.state,
-            "note": told.notice,
+            "url": summary.url,
+            "config": summary.file,
+            "models": len(summary.models),
+            "providers": summary.providers,
+            "keys": summary.keys,
+            "workers": summary.workers,
+            "state": summary.state,
+            "note": summary.notice,
         },
     )
     lines.flush()
 
 
-def show(told: banner.Facts) -> None:
-    """The banner, on the error stream: standard output stays free."""
+def show(summary: banner.GatewaySummary) -> None:
+    """Print the banner to standard error."""
     from rich.console import Console
 
-    banner.show(Console(stderr=True, highlight=False), told)
+    banner.show(Console(stderr=True, highlight=False), summary)
 
 
-def _relay_log(services: Services) -> None:
-    """What uvicorn has to say goes into our log."""
+def _redirect_uvicorn_log(services: Services) -> None:
+    """Write the messages of uvicorn to the gateway's log."""
     logger = logging.getLogger("uvicorn.error")
-    logger.handlers = [_Relay(services)]
+    logger.handlers = [_UvicornLogHandler(services)]
     logger.setLevel(logging.WARNING)
     logger.propagate = False
 
 
-class _Relay(logging.Handler):
+class _UvicornLogHandler(logging.Handler):
     def __init__(self, services: Services) -> None:
         super().__init__(logging.WARNING)
         self._services = services
 
     def emit(self, record: logging.LogRecord) -> None:
-        fault = record.exc_info[1] if record.exc_info else None
-        if isinstance(fault, asyncio.CancelledError):
-            return  # a client left; that is no fault of anybody
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, asyncio.CancelledError):
+            return  # a client disconnected
         line = {"event": "server", "message": record.getMessage().strip()}
-        if fault is not None:
-            line["traceback"] = "".join(traceback.format_exception(fault))
+        if error is not None:
+            line["traceback"] = "".join(traceback.format_exception(error))
         self._services.lines.add(LogLevel.ERROR if record.levelno >= logging.ERROR else LogLevel.WARNING, line)

@@ -14,7 +14,7 @@ class StoreAlerts:
         self._services = services
         self._seen: dict[str, StoreHealth] = {}
 
-    def look(self) -> None:
+    def check(self) -> None:
         self._compare("store", self._services.store.health())
         self._compare("log.provider_errors", self._services.failures.health())
 
