@@ -24,7 +24,7 @@ test: $(VENV)/ready ## Run the tests
 demo: $(VENV)/ready ## Show refusal, repair and answer for every client dialect, on emulated providers
 	$(BIN)/dragoman demo
 
-check: format-check lint types docs-check test ## Everything that must be true before a commit
+check: format-check lint types docs-check test ## Run all checks that must pass before a commit
 
 format: $(VENV)/ready ## Format the code
 	$(BIN)/ruff format src tests bench docs
@@ -39,7 +39,7 @@ lint: $(VENV)/ready ## Lint the code
 types: $(VENV)/ready ## Check the types
 	$(BIN)/mypy
 
-docs: $(VENV)/ready ## Write docs/reference from the code
+docs: $(VENV)/ready ## Generate docs/reference from the code
 	$(BIN)/python docs/generate.py
 
 docs-check: $(VENV)/ready
@@ -51,17 +51,17 @@ mutants: $(VENV)/ready ## Break every rule and every lesson: a test must fail; w
 mutants-check: $(VENV)/ready
 	$(BIN)/python tests/mutants.py --check
 
-laws: $(VENV)/ready ## The laws over the whole corpus and many generated conversations
+laws: $(VENV)/ready ## Test the laws with the whole corpus and many generated conversations
 	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/laws tests/acceptance tests/dialects tests/emulators -n 2 \
 		--ignore tests/dialects/test_sdk_answers.py
 
-answers: $(VENV)/ready ## Every recorded answer, read by every official SDK in all four dialects
+answers: $(VENV)/ready ## Test every recorded answer with every official SDK, in all four dialects
 	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/dialects/test_sdk_answers.py -n 2 -s
 
-fuzz: $(VENV)/ready ## Ten minutes of random bytes and structures into every parser
+fuzz: $(VENV)/ready ## Feed random bytes and structures to every parser for ten minutes
 	$(BIN)/python bench/fuzz.py --minutes 10
 
-e2e: $(VENV)/ready ## Real clients and a real model server against the gateway (installs them)
+e2e: $(VENV)/ready ## Test the gateway with real clients and a real model server (installs them)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt -r tests/e2e/requirements.txt
 	DRAGOMAN_E2E=1 $(BIN)/python -m pytest tests/e2e -q
 
@@ -75,23 +75,23 @@ serve: $(VENV)/ready ## Run the gateway
 	sh bench/environment.sh all
 	@touch $@
 
-bench-adapt: .venv-bench/ready ## Compiling a request, beside LiteLLM's transformation
+bench-adapt: .venv-bench/ready ## Measure compiling a request, compared with LiteLLM's transformation
 	cd bench && ../$(BENCH)/python adapt.py
 
-bench-stream: .venv-bench/ready ## Translating a stream, beside LiteLLM's
+bench-stream: .venv-bench/ready ## Measure translating a stream, compared with LiteLLM's
 	cd bench && ../$(BENCH)/python stream.py
 
-bench: .venv-bench/ready ## The gateway beside nginx, LiteLLM and Portkey; writes the figures of the README
+bench: .venv-bench/ready ## Measure the gateway, nginx, LiteLLM and Portkey; writes the figures of the README
 	$(BENCH)/python bench/gateway.py --figures
 
-bench-quick: .venv-bench/ready ## The cells with a target, in two minutes
+bench-quick: .venv-bench/ready ## Measure only what has a target, in two minutes
 	$(BENCH)/python bench/gateway.py --quick
 
-soak: .venv-bench/ready ## 100,000 requests and 5,000 streams with faults
+soak: .venv-bench/ready ## Run 100,000 requests and 5,000 streams with faults
 	$(BENCH)/python bench/soak.py
 
-guard: $(VENV)/ready ## Has anything on the hot paths become dearer? (valgrind)
+guard: $(VENV)/ready ## Check that no hot path became slower (counts instructions with valgrind)
 	$(BIN)/python bench/guard.py
 
-clean: ## Remove what was made
+clean: ## Remove generated files and environments
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

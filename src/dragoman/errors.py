@@ -1,22 +1,22 @@
 """Every error that Dragoman raises.
 
     DragomanError
-    ├── RequestError            what the client sent cannot be used as it is
+    ├── RequestError            the request cannot be used as it is
     │   ├── MalformedRequest    not JSON, or a value of the wrong type
-    │   ├── DuplicateKey        one top-level key twice: two readers could disagree about it
-    │   ├── Unrepresentable     the target's dialect has no words for it
-    │   └── RepairRefused       a repair was needed that the caller does not allow
-    ├── TargetError             no such profile, dialect or target
-    ├── OptionError             an option or its value is not known (rules, facts, arguments)
-    ├── ProfileError            a profile file is wrong
-    ├── ConfigError             a configuration file is wrong
+    │   ├── DuplicateKey        a top-level key is there twice, and two parsers could disagree about it
+    │   ├── Unrepresentable     the target's dialect cannot express it
+    │   └── RepairRefused       it needs a repair that the caller does not allow
+    ├── TargetError             unknown profile, dialect or target
+    ├── OptionError             unknown option or value (rules, facts, arguments)
+    ├── ProfileError            a profile file is invalid
+    ├── ConfigError             a configuration file is invalid
     ├── StoreError              the file of the store cannot be used (`dragoman.store`)
     │   └── StoreUnavailable    the store cannot be read right now
     └── UpstreamError           the provider refused, failed or could not be reached
-        └── TransportFailure    no answer, or half of one (`dragoman.upstream.transport`)
+        └── TransportFailure    no answer, or an incomplete one (`dragoman.upstream.transport`)
 
 Each says what is wrong, where (`at`: a JSON pointer, or file and key) and what to do (`hint`). `status` is the HTTP
-status that tells a client of it.
+status for a client.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class DragomanError(Exception):
-    """The root of the tree."""
+    """The base of all errors."""
 
     status: ClassVar[int] = 500
 
@@ -59,7 +59,7 @@ class DragomanError(Exception):
 
 
 class RequestError(DragomanError):
-    """What the client sent cannot be used as it is."""
+    """The request cannot be used as it is."""
 
     status = 400
 
@@ -69,11 +69,11 @@ class MalformedRequest(RequestError):
 
 
 class DuplicateKey(RequestError):
-    """One top-level key twice: a policy might read the first and the provider the last."""
+    """A top-level key is there twice. A policy might use the first and the provider the last."""
 
 
 class Unrepresentable(RequestError):
-    """The target's dialect has no words for this."""
+    """The target's dialect cannot express a value."""
 
     status = 422
 
@@ -89,23 +89,23 @@ class RepairRefused(RequestError):
 
 
 class TargetError(DragomanError):
-    """No such profile, dialect or target."""
+    """The profile, dialect or target is unknown."""
 
     status = 400
 
 
 class OptionError(DragomanError):
-    """An option, or the value given for it, is not known."""
+    """An option or its value is unknown."""
 
     status = 400
 
 
 class ProfileError(DragomanError):
-    """A profile file is wrong."""
+    """A profile file is invalid."""
 
 
 class ConfigError(DragomanError):
-    """A configuration file is wrong."""
+    """A configuration file is invalid."""
 
 
 class UpstreamError(DragomanError):
@@ -113,7 +113,7 @@ class UpstreamError(DragomanError):
 
 
 def near_match(word: str, known: Iterable[str]) -> str:
-    """`known: a, b. Did you mean "a"?`, for messages about a word that is not known."""
+    """`known: a, b. Did you mean "a"?`, for messages about an unknown word."""
     names = sorted(known)
     listed = ", ".join(names) if names else "none"
     close = difflib.get_close_matches(word, names, n=1)

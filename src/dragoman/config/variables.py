@@ -71,49 +71,57 @@ def _unquoted(text: str) -> str:
 
 
 class Substituted(Struct, frozen=True):
+    """A tree with its variables replaced, and a warning for each unset one."""
+
     node: Node
     warnings: list[str]
 
 
 def substitute(root: Node, variables: Environment, file: str) -> Substituted:
     """The tree with variables replaced. A value that is only an unset variable becomes `null`."""
-    warnings: list[str] = []
+    substitution = _Substitution(variables, file)
+    return Substituted(substitution.node(root, ""), substitution.warnings)
 
-    def walk(node: Node, path: str) -> Node:
+
+class _Substitution:
+    """Replaces the variables of one file, and collects warnings."""
+
+    def __init__(self, variables: Environment, file: str) -> None:
+        self.warnings: list[str] = []
+        self._variables = variables
+        self._file = file
+
+    def node(self, node: Node, path: str) -> Node:
         if isinstance(node.value, dict):
-            members = {key: walk(value, f"{path}.{key}" if path else key) for key, value in node.value.items()}
+            members = {key: self.node(value, f"{path}.{key}" if path else key) for key, value in node.value.items()}
             return replace(node, value=members)
         if isinstance(node.value, list):
-            return replace(node, value=[walk(item, f"{path}[{i}]") for i, item in enumerate(node.value)])
+            return replace(node, value=[self.node(item, f"{path}[{i}]") for i, item in enumerate(node.value)])
         if not isinstance(node.value, str) or "${" not in node.value:
             return node
-        return _filled(node, path)
+        return self._scalar(node, node.value, path)
 
-    def _filled(node: Node, path: str) -> Node:
+    def _scalar(self, node: Node, value: str, path: str) -> Node:
         used: list[str] = []
         unset: list[str] = []
-
-        def put(match: re.Match[str]) -> str:
-            name, default = match[1], match[2]
-            if name is None:
-                return "${"
-            value = variables.values.get(name, "")
-            if value:
-                used.append(name)
-                return value
-            if default is None:
-                unset.append(name)
-            return default or ""
-
-        text = VARIABLE.sub(put, node.value)
+        text = VARIABLE.sub(lambda match: self._value(match, used, unset), value)
         for name in unset:
-            warnings.append(f"{file}:{node.line}: {path} uses ${{{name}}}, which is not set")
+            self.warnings.append(f"{self._file}:{node.line}: {path} uses ${{{name}}}, which is not set")
         if unset and not text:
             return Node(None, node.line, variables=tuple(unset))
-        value = text if node.quoted else resolve_scalar(text)
-        return Node(value, node.line, text, node.quoted, tuple(used))
+        return Node(text if node.quoted else resolve_scalar(text), node.line, text, node.quoted, tuple(used))
 
-    return Substituted(walk(root, ""), warnings)
+    def _value(self, match: re.Match[str], used: list[str], unset: list[str]) -> str:
+        name, default = match[1], match[2]
+        if name is None:
+            return "${"
+        value = self._variables.values.get(name, "")
+        if value:
+            used.append(name)
+            return value
+        if default is None:
+            unset.append(name)
+        return default or ""
 
 
 def resolve_scalar(text: str) -> object:

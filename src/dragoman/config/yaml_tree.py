@@ -36,11 +36,6 @@ class Node:
     quoted: bool = False
     variables: tuple[str, ...] = field(default=())
 
-    @property
-    def members(self) -> dict[str, Node]:
-        """The members of a mapping."""
-        return self.value if isinstance(self.value, dict) else {}
-
     def plain(self) -> Any:
         """The value without lines."""
         if isinstance(self.value, dict):

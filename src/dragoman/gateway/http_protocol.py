@@ -89,83 +89,90 @@ class ResponseCycle(RequestResponseCycle):
         self.on_response()
 
 
+class BoundedProtocol(HttpToolsProtocol):
+    """Limits the size and duration of a head, and the time between requests."""
+
+    head_limit: int
+    idle_seconds: float
+    head_since: float | None = None
+    idle_since: float | None = None
+    _head = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.head_since = self.loop.time()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.head_since = self.loop.time()
+        self.idle_since = None
+        self._head = 0
+
+    def on_headers_complete(self) -> None:
+        """As in uvicorn, without web sockets and without its own limit of requests."""
+        self.head_since = None
+        parser, scope = self.parser, self.scope
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["http_version"] = version = parser.get_http_version()
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"], scope["query_string"] = url.path, url.query or b""
+        current = self.cycle
+        self.cycle = ResponseCycle(
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            False,
+            self.server_state.default_headers,
+            asyncio.Event(),
+            self.expect_100_continue,
+            version != "1.0" and parser.should_keep_alive(),
+            self.on_response_complete,
+        )
+        if current is None or current.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:  # pipelined: it starts when the request before it is answered
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def on_response_complete(self) -> None:
+        """As in uvicorn, but without a timer."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self.idle_since = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.head_since is None:
+            return
+        self._head += len(data)
+        if self._head > self.head_limit and not self.transport.is_closing():
+            self.transport.write(_REFUSAL)
+            self.transport.close()
+
+    def overdue(self, now: float) -> bool:
+        """Whether the client has been silent, or in the middle of a head, for too long."""
+        if self.head_since is not None:
+            return now - self.head_since > HEAD_SECONDS
+        return self.idle_since is not None and now - self.idle_since > self.idle_seconds
+
+
 def bounded_protocol(limit: int, idle: float) -> type[HttpToolsProtocol]:
     """The protocol with a head of at most `limit` bytes, and `idle` seconds between requests."""
 
-    class BoundedProtocol(HttpToolsProtocol):
-        """Counts bytes only while a head is incomplete."""
+    class Configured(BoundedProtocol):
+        head_limit = limit
+        idle_seconds = idle
 
-        head_since: float | None = None
-        idle_since: float | None = None
-        _head = 0
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self.head_since = self.loop.time()
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self.head_since = self.loop.time()
-            self.idle_since = None
-            self._head = 0
-
-        def on_headers_complete(self) -> None:
-            """As in uvicorn, without web sockets and without its own limit of requests."""
-            self.head_since = None
-            parser, scope = self.parser, self.scope
-            scope["method"] = parser.get_method().decode("ascii")
-            scope["http_version"] = version = parser.get_http_version()
-            url = httptools.parse_url(self.url)
-            path = url.path.decode("ascii")
-            scope["path"] = unquote(path) if "%" in path else path
-            scope["raw_path"], scope["query_string"] = url.path, url.query or b""
-            current = self.cycle
-            self.cycle = ResponseCycle(
-                scope,
-                self.transport,
-                self.flow,
-                self.logger,
-                self.access_logger,
-                False,
-                self.server_state.default_headers,
-                asyncio.Event(),
-                self.expect_100_continue,
-                version != "1.0" and parser.should_keep_alive(),
-                self.on_response_complete,
-            )
-            if current is None or current.response_complete:
-                self._start_asgi_task(self.cycle, self.app)
-            else:  # pipelined: it starts when the request before it is answered
-                self.flow.pause_reading()
-                self.pipeline.appendleft((self.cycle, self.app))
-
-        def on_response_complete(self) -> None:
-            """As in uvicorn, but without a timer."""
-            self.server_state.total_requests += 1
-            if self.transport.is_closing():
-                return
-            self.flow.resume_reading()
-            if self.pipeline:
-                self._start_asgi_task(*self.pipeline.pop())
-            else:
-                self.idle_since = self.loop.time()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.head_since is None:
-                return
-            self._head += len(data)
-            if self._head > limit and not self.transport.is_closing():
-                self.transport.write(_REFUSAL)
-                self.transport.close()
-
-        def overdue(self, now: float) -> bool:
-            """Whether the client has been silent, or in the middle of a head, for too long."""
-            if self.head_since is not None:
-                return now - self.head_since > HEAD_SECONDS
-            return self.idle_since is not None and now - self.idle_since > idle
-
-    return BoundedProtocol
+    return Configured
 
 
 def close_overdue(connections: Any, now: float) -> None:
