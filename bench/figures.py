@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs/guide/performance.md")
+README = ROOT / "README.md"
+GUIDE = ROOT / "docs/guide/performance.md"
 _MARKED = re.compile(r"(<!-- bench -->\n).*?(<!-- /bench -->)", re.DOTALL)
 OURS = "Dragoman"
 Found = dict[str, Any]
@@ -98,7 +99,13 @@ def targets(found: Found) -> list[tuple[str, str, str, bool]]:
         return f"1/{value:.0f} of LiteLLM's"
 
     times("CPU per request, Chat → Chat", "Chat → Chat, whole, tools, 32", "LiteLLM", 100, part)
-    times("the same", "Chat → Chat, whole, tools, 32", "nginx", 0.12, lambda value: f"{value:.2f} of nginx")
+    times(
+        "CPU per request, Chat → Chat, compared with nginx",
+        "Chat → Chat, whole, tools, 32",
+        "nginx",
+        0.12,
+        lambda value: f"{value:.2f} of nginx",
+    )
     times("CPU per request, Chat → Anthropic", "Chat → Anthropic, whole, tools, 32", "LiteLLM", 60, part)
     times("CPU per event, relayed", "Chat → Chat, burst, short, 32", "LiteLLM", 200, part)
     times("CPU per event, translated", "Chat → Anthropic, burst, short, 32", "LiteLLM", 80, part)
@@ -116,17 +123,45 @@ def goals(found: Found) -> str:
     return "\n".join(lines)
 
 
+COMPARED = ("nginx", "LiteLLM", "Portkey")
+COMPARED_CELLS = (
+    ("a request of a Chat client to a Chat provider", "Chat → Chat, whole, tools, 32"),
+    ("a request of a Chat client to Anthropic", "Chat → Anthropic, whole, tools, 32"),
+    ("a request of a Chat client to Gemini", "Chat → Gemini, whole, tools, 32"),
+    ("an event of a stream, passed on", "Chat → Chat, burst, short, 32"),
+    ("an event of a stream, translated", "Chat → Anthropic, burst, short, 32"),
+)
+
+
+def comparison(found: Found) -> str:
+    """What one request or event costs here and elsewhere, for a reader who knows none of the cells."""
+    lines = ["| µs of CPU for | Dragoman | " + " | ".join(COMPARED) + " |", "|---|---:|" + "---:|" * len(COMPARED)]
+    events = {one["cell"]: one["events"] for one in found["measurements"]}
+    for words, cell in COMPARED_CELLS:
+        costs = [median_of(found, name, cell) for name in (OURS, *COMPARED)]
+        shown = [_rounded(cost / events[cell]) if cost is not None else "–" for cost in costs]
+        lines.append(f"| {words} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def _rounded(cost: float) -> str:
+    return f"{cost:,.1f}" if cost < 10 else f"{cost:,.0f}"
+
+
 def summary(found: Found) -> str:
+    return f"{_circumstances(found)}\n\n{goals(found)}"
+
+
+def _circumstances(found: Found) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     spread = noise(found)
     kind = "make bench-quick" if found["quick"] else "make bench"
-    said = (
+    return (
         f"Measured on {found['when']} with `{kind}`: {found['rounds']} interleaved rounds on {found['machine']}. "
         f"{versions}. "
         f"The same measurement differs by {spread:.1f}× between rounds (median), so ratios are paired within a round; "
         f"believe none below {max(1.3, spread):.1f}."
     )
-    return f"{said}\n\n{goals(found)}"
 
 
 def page(found: Found) -> str:
@@ -174,14 +209,16 @@ def plot(found: Found, file: Path) -> None:
 
 
 def publish(found: Found, folder: Path, everywhere: bool) -> None:
-    """Write it all down; `everywhere` also between the marks of README and guide."""
+    """Write it all down; `everywhere` also into README and guide."""
     plot(found, folder / "gateway.png")
     (folder / "README.md").write_text(page(found))
     print(page(found))
     if not everywhere:
         return
-    told = summary(found)
-    for file in PAGES:
-        text = file.read_text() if file.exists() else ""
-        if _MARKED.search(text):
-            file.write_text(_MARKED.sub(lambda match: f"{match[1]}\n{told}\n\n{match[2]}", text))
+    _replace_figures(README, f"{comparison(found)}\n\n{_circumstances(found)}")
+    _replace_figures(GUIDE, summary(found))
+
+
+def _replace_figures(file: Path, figures: str) -> None:
+    text = file.read_text()
+    file.write_text(_MARKED.sub(lambda match: f"{match[1]}\n{figures}\n\n{match[2]}", text))

@@ -169,7 +169,7 @@ STOPS = [
 @pytest.mark.parametrize(("said", "delta", "reason"), STOPS)
 def test_the_stop_is_what_the_answer_says(said: str, delta: dict[str, Any], reason: Stop) -> None:
     choice = folded(parsed(CODEC, told(delta, finish=said))).choices[0]
-    assert (choice.stop, choice.said) == (reason, said)
+    assert (choice.stop, choice.word) == (reason, said)
 
 
 REASONING = [

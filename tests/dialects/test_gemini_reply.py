@@ -133,7 +133,7 @@ def test_a_finish_that_we_do_not_know_is_a_breakdown_where_nothing_was_said() ->
 def test_a_blocked_prompt_is_a_filter_without_a_candidate() -> None:
     body = orjson.dumps({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}})
     reply = read(body)
-    assert (reply.choices[0].stop, reply.choices[0].said, reply.choices[0].parts) == (Stop.FILTER, "SAFETY", ())
+    assert (reply.choices[0].stop, reply.choices[0].word, reply.choices[0].parts) == (Stop.FILTER, "SAFETY", ())
     again = orjson.loads(render_answer(reply, ANSWERING))
     assert "candidates" not in again
     assert again["promptFeedback"] == {"blockReason": "SAFETY"}

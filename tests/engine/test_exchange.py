@@ -15,7 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import choose, read
 from dragoman.engine.attempts import MAX_CORRECTIONS, Policy
 from dragoman.engine.compile_options import CallerOptions
-from dragoman.engine.destination import Destination, Route
+from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.steps import (
     ENDS,
@@ -67,7 +67,7 @@ def exchange(*route: Destination, options: CallerOptions | None = None, **fields
     reserved = fields.pop("reserved", {})
     ask = read({"model": "m", "messages": [HI], **fields}, source="openai-chat")
     context = AnswerContext(model="m", id="req_1")
-    found = Route(route or (destination(),), reserved)
+    found = TargetRoute(route or (destination(),), reserved)
     return Exchange(ask, found, context, options) if options else Exchange(ask, found, context)
 
 
@@ -433,7 +433,7 @@ HIDDEN = Redaction(lambda text: text.replace(SECRET, "***"), lambda data: data.r
 
 def test_a_provider_that_repeats_our_key_is_not_repeated() -> None:
     ask = read({"model": "m", "messages": [HI]}, source="openai-chat")
-    asked = Exchange(ask, Route((destination(),)), AnswerContext(), redaction=HIDDEN)
+    asked = Exchange(ask, TargetRoute((destination(),)), AnswerContext(), redaction=HIDDEN)
     driver = driven(asked, refused(f"Bad key {SECRET}", 401))
     assert [step.failure.message for step in driver.steps if hasattr(step, "failure")] == ["Bad key ***"] * 2
 

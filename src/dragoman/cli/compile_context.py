@@ -13,7 +13,7 @@ from dragoman.cli.console import print_error
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import Adapted, check_choice, choose, doubt_of, loss_of, read
 from dragoman.engine.compile_options import CallerOptions
-from dragoman.engine.destination import Destination, Route
+from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
 from dragoman.profiles.facts import Doubt
@@ -93,7 +93,7 @@ class CompileContext(msgspec.Struct, frozen=True):
     def compile(self, body: bytes, source: str, stream: bool | None) -> Adapted:
         try:
             ask = read(body, source=source, stream=stream)
-            return compile_offline(Exchange(ask, Route((self.destination,)), AnswerContext(), self.options))
+            return compile_offline(Exchange(ask, TargetRoute((self.destination,)), AnswerContext(), self.options))
         except RecursionError:
             raise too_deep() from None
         except Unrepresentable as error:

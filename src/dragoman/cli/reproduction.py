@@ -16,7 +16,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.engine.adapt import Adapted
-from dragoman.engine.destination import Route
+from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.steps import Answered
 from dragoman.errors import OptionError, TargetError
@@ -98,7 +98,7 @@ class Reproduction(msgspec.Struct, frozen=True):
                 raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)
             ask = msgspec.structs.replace(self.ask, stream=False)
             context = AnswerContext(model=ask.model or "", id="replay")
-            exchange = Exchange(ask, Route((route.first,)), context, redaction=services.redaction)
+            exchange = Exchange(ask, TargetRoute((route.first,)), context, redaction=services.redaction)
             end = await Dispatch(services, exchange, "").run()
             return exchange.failure, end.body.decode("utf-8", "replace") if isinstance(end, Answered) else ""
         finally:
@@ -147,7 +147,7 @@ def _compile(failure: RefusalLine, request: dict[str, Any], dialect: str, destin
     ask = registry.dialect(dialect).requests.parse(msgspec.json.encode(request))
     if registry.dialect(dialect).model_in_path:
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
-    adapted = compile_offline(Exchange(ask, Route((destination,)), AnswerContext()))
+    adapted = compile_offline(Exchange(ask, TargetRoute((destination,)), AnswerContext()))
     return Reproduction(failure, request, dialect, destination, ask, adapted)
 
 

@@ -1,4 +1,4 @@
-"""A reply folded from its events, and told as events again.
+"""A reply folded from its events, and turned into events again.
 
 `collect(tell(reply)) == reply`, and `tell(collect(events))` are the same events but for where the deltas are cut.
 """
@@ -254,7 +254,7 @@ class _Folded:
         stop = self.stop
         if stop is None:
             return Choice(parts, logprobs=logprobs)
-        return Choice(parts, stop.reason, stop.said, stop.sequence, logprobs, stop.extras)
+        return Choice(parts, stop.reason, stop.word, stop.sequence, logprobs, stop.extras)
 
 
 def _fold_text(piece: _Piece) -> Iterable[Part]:
@@ -352,37 +352,37 @@ def tell(reply: Reply) -> list[Event]:
         Started(reply.id, reply.model, reply.created, reply.fingerprint, reply.service_tier, reply.extras)
     ]
     for index, choice in enumerate(reply.choices):
-        _tell_parts(index, choice, events)
+        _parts_events(index, choice, events)
     for index, choice in enumerate(reply.choices):
         if choice.stop is not None:
-            events.append(Stopped(index, choice.stop, choice.said, choice.sequence, choice.extras))
+            events.append(Stopped(index, choice.stop, choice.word, choice.sequence, choice.extras))
     if reply.usage is not None:
         events.append(Used(reply.usage))
     events.append(Ended())
     return events
 
 
-def _tell_parts(index: int, choice: Choice, events: list[Event]) -> None:
+def _parts_events(index: int, choice: Choice, events: list[Event]) -> None:
     number = -1
     logprobs = choice.logprobs
     for part in choice.parts:
         if type(part) is not Citation or number < 0:
             number += 1
-        told = _TELL[type(part)](index, number, part)
+        made = _EVENTS_OF[type(part)](index, number, part)
         if logprobs is not None and type(part) is Text:
-            told[0] = msgspec.structs.replace(told[0], logprobs=logprobs)
+            made[0] = msgspec.structs.replace(made[0], logprobs=logprobs)
             logprobs = None
-        events += told
+        events += made
 
 
-def _tell_text(choice: int, number: int, part: Text) -> list[Event]:
+def _text_events(choice: int, number: int, part: Text) -> list[Event]:
     events: list[Event] = [TextDelta(choice, number, part.literal, None, part.extras)]
     if part.signature is not None:
         events.append(Signed(choice, number, part.signature))
     return events
 
 
-def _tell_reasoning(choice: int, number: int, part: Reasoning) -> list[Event]:
+def _reasoning_events(choice: int, number: int, part: Reasoning) -> list[Event]:
     events: list[Event] = []
     if part.text is not None or part.extras is not None or part.state is None:
         literal = part.text.literal if part.text is not None else EMPTY
@@ -392,22 +392,22 @@ def _tell_reasoning(choice: int, number: int, part: Reasoning) -> list[Event]:
     return events
 
 
-def _tell_call(choice: int, number: int, part: Call) -> list[Event]:
+def _call_events(choice: int, number: int, part: Call) -> list[Event]:
     events: list[Event] = [CallStarted(choice, number, part.id, part.name, part.custom, part.extras)]
     if part.signature is not None:
         events.append(Signed(choice, number, part.signature))
     return [*events, CallDelta(choice, number, text_of_arguments(part)), CallEnded(choice, number)]
 
 
-def _tell_refusal(choice: int, number: int, part: Refusal) -> list[Event]:
+def _refusal_events(choice: int, number: int, part: Refusal) -> list[Event]:
     return [RefusalDelta(choice, number, part.literal)]
 
 
-def _tell_citation(choice: int, number: int, part: Citation) -> list[Event]:
+def _citation_events(choice: int, number: int, part: Citation) -> list[Event]:
     return [Cited(choice, number, part.json, part.origin)]
 
 
-def _tell_media(choice: int, number: int, part: Media) -> list[Event]:
+def _media_events(choice: int, number: int, part: Media) -> list[Event]:
     source = part.source
     data = source.data if isinstance(source, Inline) else EMPTY
     url = source.url if isinstance(source, Remote) else ""
@@ -415,16 +415,16 @@ def _tell_media(choice: int, number: int, part: Media) -> list[Event]:
     return [MediaDelta(choice, number, kind, source.media_type, data, part.transcript, url, part.extras)]
 
 
-def _tell_kept(choice: int, number: int, part: Opaque) -> list[Event]:
+def _kept_events(choice: int, number: int, part: Opaque) -> list[Event]:
     return [Kept(choice, number, part)]
 
 
-_TELL: Mapping[type[Part], Callable[[int, int, Any], list[Event]]] = {
-    Text: _tell_text,
-    Reasoning: _tell_reasoning,
-    Call: _tell_call,
-    Refusal: _tell_refusal,
-    Citation: _tell_citation,
-    Media: _tell_media,
-    Opaque: _tell_kept,
+_EVENTS_OF: Mapping[type[Part], Callable[[int, int, Any], list[Event]]] = {
+    Text: _text_events,
+    Reasoning: _reasoning_events,
+    Call: _call_events,
+    Refusal: _refusal_events,
+    Citation: _citation_events,
+    Media: _media_events,
+    Opaque: _kept_events,
 }

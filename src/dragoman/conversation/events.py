@@ -124,11 +124,11 @@ class Kept(Event, frozen=True, gc=False):
 
 
 class Stopped(Event, frozen=True, gc=False):
-    """`said` is the provider's own word, `sequence` the stop string that was hit."""
+    """`word` is the provider's own word, `sequence` the stop string that was hit."""
 
     choice: int
     reason: Stop
-    said: str = ""
+    word: str = ""
     sequence: str | None = None
     extras: Extras | None = None
 
@@ -142,6 +142,6 @@ class Ended(Event, frozen=True, gc=False):
 
 
 class Failed(Event, frozen=True, gc=False):
-    """The stream broke, or the provider said so."""
+    """The stream broke, or the provider word so."""
 
     failure: Failure

@@ -40,11 +40,11 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One answer. `said` is the provider's own word for the stop, `sequence` the stop string that was hit."""
+    """One answer. `word` is the provider's own word for the stop, `sequence` the stop string that was hit."""
 
     parts: tuple[Part, ...]
     stop: Stop | None = None
-    said: str = ""
+    word: str = ""
     sequence: str | None = None
     logprobs: Json | None = None
     extras: Extras | None = None

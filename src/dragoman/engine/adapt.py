@@ -21,7 +21,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
-from dragoman.engine.report import ReportBuilder, loss, mended, told, usage_asked
+from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -227,7 +227,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     conversation = ask.conversation
     if options.kept:
         conversation = restored(conversation, options.kept, facts)
-    changes = mended(ask) if ask.repairs else []
+    changes = body_repairs(ask) if ask.repairs else []
     known = ask.traits if conversation is ask.conversation else None
     seen = observe_messages(conversation.messages) if known is None else known
     wants = wanted(conversation, steps.context) if seen & _MEDIA and remote_media in steps.rules else ()
@@ -293,7 +293,7 @@ def _repair(
         conversation = done.conversation
         top = steps.tops.of(conversation)
         traits = seen | top.traits
-        notes = told(rule, done.notes, ask.dialect == steps.facts.dialect)
+        notes = reported(rule, done.notes, ask.dialect == steps.facts.dialect)
         if notes:
             _allow(rule, notes, report, steps.context, options)
             changes += report.entries(rule, notes)

@@ -37,7 +37,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
 D = TypeVar("D", bound=Destination)
 
 
-class Route(msgspec.Struct, Generic[D], frozen=True):
+class TargetRoute(msgspec.Struct, Generic[D], frozen=True):
     """The destinations of one model name, the first choice first.
 
     `reserved` are those for one kind of failure of the first choice; they go before the others.

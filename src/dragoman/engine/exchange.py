@@ -32,7 +32,7 @@ from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey
 from dragoman.engine.client_failures import failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options
 from dragoman.engine.configured_options import configured
-from dragoman.engine.destination import D, Route
+from dragoman.engine.destination import D, TargetRoute
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.relay_observer import has_event
@@ -107,7 +107,7 @@ class Exchange(Generic[D]):
     def __init__(
         self,
         ask: Ask,
-        route: Route[D],
+        route: TargetRoute[D],
         context: AnswerContext,
         options: CallerOptions = NOTHING_SET,
         redaction: Redaction | None = None,

@@ -22,7 +22,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, compile_ask, doubt_of, read
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import Plan, plan
-from dragoman.engine.report import ReportBuilder, mended, told
+from dragoman.engine.report import ReportBuilder, body_repairs, reported
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Doubt, Facts
 from dragoman.profiles.profile import Profiles, Target
@@ -91,7 +91,7 @@ def lint(
     try:
         twice, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)
-        found = [_doubled(at) for at in twice] + [_mended(change) for change in mended(ask)]
+        found = [_doubled(at) for at in twice] + [_repaired(change) for change in body_repairs(ask)]
         for target in chosen:
             found += _lint_target(ask, target, known, taken)
     except RecursionError:
@@ -171,7 +171,7 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
             continue
         conversation = done.conversation
         traits = observe(conversation)
-        found += _steps(rule, told(rule, done.notes, same), report, tuple(watching.read))
+        found += _steps(rule, reported(rule, done.notes, same), report, tuple(watching.read))
     return conversation, found, None
 
 
@@ -242,5 +242,5 @@ def _doubled(at: str) -> Finding:
     )
 
 
-def _mended(change: Change) -> Finding:
+def _repaired(change: Change) -> Finding:
     return Finding("", change.rule, change.at, change.did, change.loses, Severity.WARNING, change.did)

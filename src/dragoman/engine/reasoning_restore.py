@@ -64,7 +64,7 @@ def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Messa
     found = [kept[key] for key in _keys_of(message) if key in kept]
     if not found:
         return message
-    parts = tuple([_signed(part, kept, found, facts) for part in _mended(message.parts, found)])
+    parts = tuple([_signed(part, kept, found, facts) for part in _completed(message.parts, found)])
     if not any(type(part) is Reasoning for part in parts):
         parts = (*_thinking(found, facts), *parts)
     same = len(parts) == len(message.parts) and all(
@@ -73,7 +73,7 @@ def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Messa
     return message if same else message.but(parts=parts)
 
 
-def _mended(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
+def _completed(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
     """Thinking whose proof came back without its words gets them again.
 
     Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
@@ -87,8 +87,8 @@ def _mended(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
     if not any(_is_hollow(part, whole) for part in parts):
         return parts
     words = "".join(part.text.text for part in whole.values() if part.text is not None)
-    mended = [_whole(part, whole) for part in parts if not _is_scrap(part, words)]
-    return tuple(mended)
+    completed = [_whole(part, whole) for part in parts if not _is_scrap(part, words)]
+    return tuple(completed)
 
 
 def _is_hollow(part: Part, whole: Mapping[bytes, Reasoning]) -> bool:

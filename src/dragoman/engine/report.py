@@ -16,14 +16,14 @@ from dragoman.dialects.registry import dialect
 from dragoman.rules.rule import Rule
 
 UNREADABLE = "unreadable-text"
-"""The entry for what had to be mended before the request could be read."""
+"""The entry for what had to be repaired before the request could be read."""
 USAGE = "stream-usage"
 """The entry for a stream that was asked for its usage on behalf of the ledger."""
 
 _LOSSES = tuple(map(str, Loss))
 
 
-def told(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[Note]:
+def reported(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[Note]:
     """The notes that are news. From another dialect, what only changes a spelling is translation and no change."""
     if same_dialect or not rule.spelling:
         return notes
@@ -34,7 +34,7 @@ def _only(after: Any) -> Any:
     return after[0] if isinstance(after, tuple) and len(after) == 1 else after
 
 
-def mended(ask: Ask) -> list[Change]:
+def body_repairs(ask: Ask) -> list[Change]:
     return [Change(UNREADABLE, "", sentence, str(Loss.CONTENT), False, None, None) for sentence in ask.repairs]
 
 

@@ -225,7 +225,7 @@ class Translation:
     def _stopped(self, event: Stopped) -> Stopped:
         if event.choice == 0 or self.stop is None:
             self.stop = event.reason
-            self._stop_word = event.said
+            self._stop_word = event.word
         return event
 
     def _ended(self, event: Ended) -> Event:

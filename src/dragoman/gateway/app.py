@@ -200,8 +200,8 @@ async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, kno
 
 async def _broken(services: Services, outbound: Outbound, dialect: str, fault: Exception) -> None:
     """A fault of our own: told to the log in full, to the client by the request's id."""
-    told = "".join(traceback.format_exception(fault))
-    services.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": services.redactor.text(told)})
+    trace = "".join(traceback.format_exception(fault))
+    services.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": services.redactor.text(trace)})
     if outbound.started:
         raise fault
     message = f"the gateway itself failed; its log tells more under {outbound.id}"

@@ -170,8 +170,8 @@ class Services:
                 self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": self.redactor.text(str(fault))})
                 return
             except Exception as fault:  # whoever watches the file must go on watching
-                told = self.redactor.text("".join(traceback.format_exception(fault)))
-                self.lines.add(LogLevel.ERROR, {"event": "crash", "error": told})
+                trace = self.redactor.text("".join(traceback.format_exception(fault)))
+                self.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
                 return
             self._adopt(loaded.config, routes)
         self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(loaded.warnings)})

@@ -25,7 +25,7 @@ from dragoman.engine.adapt import Adapted, check_choice, doubt_of, loss_of
 from dragoman.engine.attempts import Policy
 from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options
-from dragoman.engine.destination import Route
+from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import (
     Answered,
@@ -204,7 +204,7 @@ class SdkBridge:
         options = caller_options(headers, loosen=True)
         if options.doubt is None and self._doubt is not Doubt.FAITHFUL:
             options = msgspec.structs.replace(options, doubt=self._doubt)
-        return SdkExchange(Exchange(ask, Route((route.first,)), context, options, self._redaction), self._memory)
+        return SdkExchange(Exchange(ask, TargetRoute((route.first,)), context, options, self._redaction), self._memory)
 
     def _count(self, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:
         asking = self._exchange(ask, AnswerContext(model=ask.model or "", id=id), headers)

@@ -42,16 +42,16 @@ def empty_content(conversation: Conversation, context: Context) -> Rewrite:
 
 def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
     def cleaned(message: Message) -> Edit | None:
-        if message.role is Role.TOOL or not any(_says_nothing(part) for part in message.parts):
+        if message.role is Role.TOOL or not any(_is_empty(part) for part in message.parts):
             return None
-        if not all(_says_nothing(part) for part in message.parts):
+        if not all(_is_empty(part) for part in message.parts):
             return _beside(message, context.facts)
         return _alone(message, context)
 
     return rewrite_messages(conversation, cleaned)
 
 
-def _says_nothing(part: Part) -> bool:
+def _is_empty(part: Part) -> bool:
     return type(part) is Text and part.blank
 
 

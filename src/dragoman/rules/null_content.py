@@ -37,7 +37,7 @@ def null_content(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
 
     def filled(message: Message) -> Edit | None:
-        if _says_something(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
+        if _has_content(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
             return None
         if message.role is not Role.USER and facts.no_parts is not Stance.REFUSES:
             return None
@@ -56,7 +56,7 @@ def null_content(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, filled)
 
 
-def _says_something(message: Message, facts: Facts) -> bool:
+def _has_content(message: Message, facts: Facts) -> bool:
     """Thinking that goes into a field of its own is no content."""
     if not facts.reasoning_field:
         return bool(message.parts)

@@ -11,7 +11,7 @@ from dragoman.config.schema import Auth, Growth, Jitter, Provider, Synthetic, Us
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.engine.attempts import Policy
-from dragoman.engine.destination import Destination, Route
+from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.profiles.profile import Layer, Profile, Profiles, patched
 from dragoman.upstream.transport import Timeouts
 
@@ -62,10 +62,10 @@ class Routes:
         self.config = config
         self.profiles = profiles
         self._policy = policy
-        self._known: dict[str, Route[HttpDestination]] = {}
+        self._known: dict[str, TargetRoute[HttpDestination]] = {}
         self._destinations: dict[tuple[str, int], HttpDestination] = {}
 
-    def find(self, name: str) -> Route[HttpDestination] | None:
+    def find(self, name: str) -> TargetRoute[HttpDestination] | None:
         """Where a name leads; None where it leads nowhere."""
         found = self._known.get(name)
         if found is None:
@@ -74,13 +74,13 @@ class Routes:
                 self._remember(name, found)
         return found
 
-    def _route(self, name: str) -> Route[HttpDestination] | None:
+    def _route(self, name: str) -> TargetRoute[HttpDestination] | None:
         first = find_target(self.config, name)
         if first is None or not _clean(first.model):
             return None
         destinations = tuple(map(self._destination, (first, *find_fallbacks(self.config, name))))
         reserved = {kind: self._reserved(name, reason) for reason, kind in _REASONS.items()}
-        return Route(destinations, {kind: others for kind, others in reserved.items() if others})
+        return TargetRoute(destinations, {kind: others for kind, others in reserved.items() if others})
 
     def _reserved(self, name: str, reason: FallbackReason) -> tuple[HttpDestination, ...]:
         """The destinations that the file names for one reason of failure."""
@@ -91,7 +91,7 @@ class Routes:
         places = [find_target(self.config, other) for other in named]
         return tuple(self._destination(one) for one in places if one is not None and one.target != entry.target)
 
-    def _remember(self, name: str, found: Route[HttpDestination]) -> None:
+    def _remember(self, name: str, found: TargetRoute[HttpDestination]) -> None:
         """Names of the file for good; what clients make up, only so many."""
         if len(self._known) > _MOST:
             self._known.clear()

@@ -331,11 +331,11 @@ def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
     if stop is None:
         return {"stop_reason": b'"end_turn"', "stop_sequence": b"null"}
     fields = {
-        "stop_reason": quote(render_stop(stop.reason, stop.said)),
+        "stop_reason": quote(render_stop(stop.reason, stop.word)),
         "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
         **own_fields(stop.extras, NAME),
     }
-    details = render_stop_details(stop.reason, stop.said)
+    details = render_stop_details(stop.reason, stop.word)
     if details is not None:
         fields["stop_details"] = details
     return fields

@@ -218,12 +218,12 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
             done.append(Message(TOOL, tuple(results), index, listed=True))
             codes.append("t")
         if parts:
-            said = Message(role, tuple(parts) if not is_foreign else reattached(parts), index, listed=True)
+            turn = Message(role, tuple(parts) if not is_foreign else reattached(parts), index, listed=True)
             if is_foreign:
-                seen = observe_message(said)
+                seen = observe_message(turn)
             elif len(parts) == 1 and type(parts[0]) is Reasoning:
                 seen |= NO_PARTS
-            done.append(said)
+            done.append(turn)
             if calls:
                 asked = calls
                 ids += calls

@@ -303,7 +303,7 @@ class PartBuilder:
             candidate = self._candidates[choice]
             fields = {"index": b"%d" % choice}
             if candidate.stop is not None:
-                fields["finishReason"] = quote(render_stop(candidate.stop.reason, candidate.stop.said))
+                fields["finishReason"] = quote(render_stop(candidate.stop.reason, candidate.stop.word))
                 fields.update(own_fields(candidate.stop.extras, NAME))
             if candidate.citations:
                 fields["citationMetadata"] = b'{"citations":[' + b",".join(candidate.citations) + b"]}"

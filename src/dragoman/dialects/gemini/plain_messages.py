@@ -129,8 +129,8 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
     names: set[str] = set()
     asked: list[str] = []
     answered: list[str] = []
-    results: list[Part] = []  # the tool turn that is being parsed, and what the user says after it
-    said: list[Part] = []
+    results: list[Part] = []  # the tool turn that is being parsed, and what the user writes after it
+    afterwards: list[Part] = []
     since = count = 0
     waiting: dict[str, deque[str]] = {}  # calls without an id, by name
     has_ids = has_no_ids = False
@@ -138,15 +138,15 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
         is_model = content.role == "model"
         if not content.parts and content is not _END:
             return None
-        if results and (is_model or said or content.parts[0].functionResponse is None):
+        if results and (is_model or afterwards or content.parts[0].functionResponse is None):
             if answered != asked:
                 traits |= UNPAIRED
             done.append(Message(TOOL, tuple(results), since, index - since))
             codes.append("t")
-            if said:
-                done.append(Message(USER, tuple(said), since, index - since))
+            if afterwards:
+                done.append(Message(USER, tuple(afterwards), since, index - since))
                 codes.append("u")
-            results, said, answered = [], [], []
+            results, afterwards, answered = [], [], []
         if content is _END:
             break
         if is_model and waiting and done[-1].role is not ASSISTANT:
@@ -239,7 +239,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
             else:
                 codes.append("a")
         elif results:
-            said = parts
+            afterwards = parts
         else:
             done.append(Message(USER, tuple(parts), index))
             codes.append("u")

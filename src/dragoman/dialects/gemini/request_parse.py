@@ -28,9 +28,9 @@ def parse_request(
     raw = found.get("contents")
     if raw is None:
         raise MalformedRequest("there are no contents", at="/contents", hint='a Gemini request has "contents"')
-    contents, mended = _listed(bytes(raw))
+    contents, was_text = _listed(bytes(raw))
     found["contents"] = Raw(contents)
-    if mended:
+    if was_text:
         source, repairs = render_object(found), (*repairs, "made a content of a text")
     top = parse_top_level(found)
     opening = parse_opening(bytes(found.get("systemInstruction", b"")))

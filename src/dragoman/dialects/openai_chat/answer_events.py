@@ -92,13 +92,13 @@ class ChatAnswerParser:
         try:
             chunk = decode_chunk(frame)
         except UNREADABLE:
-            frame, mended = self._salvage(frame)
-            if mended is None and frame[:1] == b"[" and b'"error"' in frame:
+            frame, salvaged = self._salvage(frame)
+            if salvaged is None and frame[:1] == b"[" and b'"error"' in frame:
                 self.fail(frame, out)
                 return True
-            if mended is None:
+            if salvaged is None:
                 return False
-            chunk = mended
+            chunk = salvaged
         if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
             self.fail(frame, out)
             return True

@@ -93,17 +93,17 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
     for index, message in enumerate(wire):
         role = message.role
         content = bytes(message.content)
-        spoken = content[0] == QUOTE
+        has_text = content[0] == QUOTE
         calls = message.tool_calls
-        if spoken:
+        if has_text:
             second = content[1]
             if (second <= QUOTE or second == BACKSLASH) and blank(content):
                 if content != EMPTY or not calls:
                     return None
-                spoken, content = False, b"null"
+                has_text, content = False, b"null"
         identity = message.tool_call_id
         if role is TOOL:
-            if not spoken or not identity or calls is not UNSET:
+            if not has_text or not identity or calls is not UNSET:
                 return None
             answered.append(identity)
             results.append(Result(identity, (Text(content),)))
@@ -117,7 +117,7 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
         if calls is UNSET:
             if identity is not UNSET:
                 return None
-            if spoken:
+            if has_text:
                 done.append(Message(role, (Text(content),), index))
             else:
                 found = _parse_parts(message.content) if content[0] == LIST else None
@@ -127,9 +127,9 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
                 done.append(Message(role, found.parts, index, listed=True))
             codes.append(CODES[role])
             continue
-        if not calls or role is not ASSISTANT or not (spoken or content == b"null"):
+        if not calls or role is not ASSISTANT or not (has_text or content == b"null"):
             return None
-        parts: list[Part] = [Text(content)] if spoken else []
+        parts: list[Part] = [Text(content)] if has_text else []
         asked = []
         for call in calls:
             function = call.function

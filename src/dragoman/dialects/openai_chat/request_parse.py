@@ -51,15 +51,15 @@ def locate_parts(message: Message) -> list[str]:
         return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
     at = f"/messages/{message.at}"
     pointers: list[str] = []
-    calls = said = 0
+    calls = others = 0
     for part in message.parts:
-        pointers.append(at + _locate_part(part, message.listed, calls, said))
+        pointers.append(at + _locate_part(part, message.listed, calls, others))
         calls += type(part) is Call
-        said += not isinstance(part, (Reasoning, Call))
+        others += not isinstance(part, (Reasoning, Call))
     return pointers
 
 
-def _locate_part(part: Part, listed: bool, calls: int, said: int) -> str:
+def _locate_part(part: Part, listed: bool, calls: int, others: int) -> str:
     match part:
         case Call():
             return "/function_call" if part.spelled else f"/tool_calls/{calls}"
@@ -69,4 +69,4 @@ def _locate_part(part: Part, listed: bool, calls: int, said: int) -> str:
             return "/refusal"
         case Opaque(kind="audio"):
             return "/audio"
-    return f"/content/{said}" if listed else "/content"
+    return f"/content/{others}" if listed else "/content"

@@ -260,21 +260,21 @@ def parse_reasoning(summary: bytes, content: bytes, encrypted: bytes, beside: Ma
 
     Several texts are one to us, so the lists that held them are kept beside it.
     """
-    said, thought = _texts(summary, _summaries), _texts(content, _thoughts)
-    if said is None or thought is None:
+    summarised, thought = _texts(summary, _summaries), _texts(content, _thoughts)
+    if summarised is None or thought is None:
         return None
     held = parse_state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
     more = dict(beside)
-    if len(said) > 1 or (said and thought):
+    if len(summarised) > 1 or (summarised and thought):
         more["summary"] = summary
-    if thought and (len(thought) > 1 or said):
+    if thought and (len(thought) > 1 or summarised):
         more["content"] = content
-    texts = said or thought
+    texts = summarised or thought
     return Reasoning(
         text=Text(joined("\n\n", texts)) if texts else None,
         state=held,
         redacted=held is not None and held.kind == reasoning_states.REDACTED,
-        field="content" if thought and not said else "summary",
+        field="content" if thought and not summarised else "summary",
         extras=extras_of(NAME, more),
     )
 

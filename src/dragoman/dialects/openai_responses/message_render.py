@@ -211,8 +211,10 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
     out.append(b',{"type":"reasoning"')
     text = part.text.literal if part.text is not None else None
     if "summary" not in own:
-        said = text is not None and part.field != "content"
-        out.append(b',"summary":[{"type":"summary_text","text":%b}]' % text if said and text else b',"summary":[]')
+        is_summary = text is not None and part.field != "content"
+        out.append(
+            b',"summary":[{"type":"summary_text","text":%b}]' % text if is_summary and text else b',"summary":[]'
+        )
     if text is not None and part.field == "content" and "content" not in own:
         out.append(b',"content":[{"type":"reasoning_text","text":%b}]' % text)
     held = part.state

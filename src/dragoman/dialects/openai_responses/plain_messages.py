@@ -112,7 +112,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
     calls: list[str] = []
     answered: list[str] = []
     turn: list[Part] = []  # the parts of the turn that is being parsed
-    turn_role, since, spoken = ASSISTANT, 0, False
+    turn_role, since, has_text = ASSISTANT, 0, False
     wire.append(_END)
     for index, item in enumerate(wire):
         kind = item.type
@@ -122,7 +122,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
             role = item.role
         else:
             role = TOOL if kind == "function_call_output" else ASSISTANT
-        if turn and (role is not turn_role or (spoken and not calls and kind == "message")):
+        if turn and (role is not turn_role or (has_text and not calls and kind == "message")):
             done.append(Message(turn_role, tuple(turn), since, index - since))
             if turn_role is TOOL:
                 if answered != asked:
@@ -137,7 +137,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
                 codes.append("a")
                 if len(turn) == 1 and type(turn[0]) is Reasoning:
                     traits |= NO_PARTS
-            turn, spoken = [], False
+            turn, has_text = [], False
         if not turn:
             turn_role, since = role, index
         extras = None
@@ -201,7 +201,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
             if role is ASSISTANT:
                 if calls:
                     traits |= MIXED_PARTS
-                spoken = True
+                has_text = True
                 turn += parts if extras is None else (with_item_fields(parts[0], extras), *parts[1:])
                 continue
             if extras is not None:

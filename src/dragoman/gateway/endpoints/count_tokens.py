@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile_options import caller_options
-from dragoman.engine.destination import Route
+from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
@@ -35,7 +35,7 @@ async def count(
         if known.limits is not None:
             await admit(services, known, known.limits, 0)
         options = caller_options(inbound.headers, loosen=known.admin)
-        exchange = Exchange(ask, Route((first,)), AnswerContext(model=name, id=outbound.id), options)
+        exchange = Exchange(ask, TargetRoute((first,)), AnswerContext(model=name, id=outbound.id), options)
         named = header(b"x-dragoman-model", first.name)
         counted = await _counted(services, exchange, known, first)
         if counted is not None:

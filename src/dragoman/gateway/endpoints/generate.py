@@ -13,7 +13,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.compile_options import caller_options
-from dragoman.engine.destination import Route
+from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import Answered, Streaming
 from dragoman.engine.summary import summary
@@ -91,7 +91,7 @@ async def _generate(
 
 
 def _exchange(
-    services: Services, inbound: Inbound, record: RequestRecord, ask: Ask, route: Route[HttpDestination]
+    services: Services, inbound: Inbound, record: RequestRecord, ask: Ask, route: TargetRoute[HttpDestination]
 ) -> Exchange[HttpDestination]:
     """The request on its way, now that it may go."""
     record.context = AnswerContext(
@@ -106,7 +106,7 @@ def _exchange(
     return Exchange(ask, route, record.context, options, services.redaction)
 
 
-def find_route(services: Services, known: Known, name: str) -> Route[HttpDestination]:
+def find_route(services: Services, known: Known, name: str) -> TargetRoute[HttpDestination]:
     """Where a model's name leads, for a caller who may ask for it. Raises Refused."""
     if not name:
         message = "the request names no model, and there is no default; GET /v1/models lists what there is"

@@ -9,7 +9,7 @@ optional fields and nullable ones.
 """
 
 from .arguments import renamed_arguments
-from .compiled import Compiled, Loses, Note
+from .compiled import Compiled, Loses, SchemaNote
 from .compiler import compile_schema
 from .form import Nullable, SchemaForm, Strictness, Typing
 from .forms import FORMS
@@ -19,9 +19,9 @@ __all__ = [
     "FORMS",
     "Compiled",
     "Loses",
-    "Note",
     "Nullable",
     "SchemaForm",
+    "SchemaNote",
     "Strictness",
     "Typing",
     "compile_schema",

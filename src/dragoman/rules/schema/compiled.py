@@ -10,7 +10,7 @@ Loses = Literal["nothing", "order", "metadata", "content"]
 WEIGHT: dict[Loses, int] = {"nothing": 0, "order": 1, "metadata": 2, "content": 3}
 
 
-class Note(msgspec.Struct, frozen=True):
+class SchemaNote(msgspec.Struct, frozen=True):
     """One change: where (a JSON pointer inside the schema), what was done, what it costs.
 
     `nothing`: means the same, spelled otherwise. `order`: the order of things. `metadata`: a constraint became words
@@ -29,7 +29,7 @@ class Compiled(msgspec.Struct, frozen=True):
     """
 
     json: bytes
-    notes: tuple[Note, ...] = ()
+    notes: tuple[SchemaNote, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -16,7 +16,7 @@ import msgspec
 from dragoman.conversation.bounded_cache import remembered
 
 from .choices import chosen
-from .compiled import Compiled, Note
+from .compiled import Compiled, SchemaNote
 from .conjunction import merged
 from .contents import const_as_enum, filled, plain_enum, plain_format
 from .form import SchemaForm, Typing
@@ -27,7 +27,7 @@ from .place import Place, Walk
 from .references import References
 from .root import rooted
 from .spelling import WRONG, checked, is_proto, spelled, type_name
-from .types import nullable, one_type, typed
+from .type_keyword import nullable, one_type, typed
 from .vocabulary import LISTS, MAPS, OPEN_OR_CLOSED, SINGLES, SUBSCHEMAS, Schema, child
 from .words import described
 
@@ -87,12 +87,12 @@ _remembered = remembered(_compiled)
 
 def _unreadable(why: str, form: SchemaForm) -> Compiled:
     empty = _settled(EMPTY, msgspec.json.decode(EMPTY), form)
-    note = Note("", f"put an object without properties in place of the schema, which {why}", "content")
+    note = SchemaNote("", f"put an object without properties in place of the schema, which {why}", "content")
     return Compiled(empty.json, (note, *empty.notes))
 
 
 def _settled(schema: bytes, value: Any, form: SchemaForm) -> Compiled:
-    notes: list[Note] = []
+    notes: list[SchemaNote] = []
     names: dict[str, str] = {}
     for _ in range(MAX_PASSES):
         walk = _walk(value, form)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .place import Place
-from .types import type_of
+from .type_keyword import type_of
 from .vocabulary import Schema, kinds, listing, renamed, without
 from .words import described, sentence
 

@@ -8,7 +8,7 @@ from typing import Any
 from .form import Strictness
 from .place import Place
 from .references import values
-from .types import allows_null, with_null
+from .type_keyword import allows_null, with_null
 from .vocabulary import Schema, is_object, kinds, mapping, names, without
 
 LONGEST_NAME = 60

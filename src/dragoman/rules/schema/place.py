@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .compiled import WEIGHT, Loses, Note
+from .compiled import WEIGHT, Loses, SchemaNote
 from .form import SchemaForm
 from .references import References
 from .vocabulary import Schema
@@ -23,7 +23,7 @@ class Walk:
     references: References
     inline: bool = False
     proto: bool = False
-    notes: list[Note] = field(default_factory=list)
+    notes: list[SchemaNote] = field(default_factory=list)
     unlisted: list[Loses] = field(default_factory=list)
     growth: int = MAX_GROWTH
     names: dict[str, str] = field(default_factory=dict)
@@ -32,16 +32,16 @@ class Walk:
     def note(self, at: str, did: str, loses: Loses) -> None:
         """Remember a change; past the limit only that it happened, so that a bomb cannot fill the report."""
         if len(self.notes) < MAX_NOTES:
-            self.notes.append(Note(at, did, loses))
+            self.notes.append(SchemaNote(at, did, loses))
         else:
             self.unlisted.append(loses)
 
-    def report(self) -> tuple[Note, ...]:
+    def report(self) -> tuple[SchemaNote, ...]:
         """All notes, the unlisted ones as one."""
         if not self.unlisted:
             return tuple(self.notes)
         heaviest = max(self.unlisted, key=WEIGHT.__getitem__)
-        return (*self.notes, Note("", f"and {len(self.unlisted)} changes more", heaviest))
+        return (*self.notes, SchemaNote("", f"and {len(self.unlisted)} changes more", heaviest))
 
     def pay(self, size: int) -> bool:
         """Whether so many more bytes may be copied."""

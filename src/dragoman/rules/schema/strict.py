@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from .compiled import Compiled, Note
+from .compiled import Compiled, SchemaNote
 from .compiler import MAX_NESTING, compile_schema, nesting
 from .forms import OPENAI_STRICT
-from .types import OUTSIDE, allows_null
+from .type_keyword import OUTSIDE, allows_null
 from .vocabulary import LISTS, MAPS, SINGLES, Schema, child, is_null, kinds, listing, mapping, names, without
 
 
@@ -29,12 +29,12 @@ def from_strict(schema: bytes) -> Compiled:
         value = msgspec.json.decode(schema) if nesting(schema) <= MAX_NESTING else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Compiled(schema)
-    notes: list[Note] = []
+    notes: list[SchemaNote] = []
     relaxed = _relaxed(value, "", notes)
     return Compiled(msgspec.json.encode(relaxed), tuple(notes)) if notes else Compiled(schema)
 
 
-def _relaxed(node: Any, at: str, notes: list[Note]) -> Any:
+def _relaxed(node: Any, at: str, notes: list[SchemaNote]) -> Any:
     if not isinstance(node, dict):
         return node
     if isinstance(node.get("properties"), dict) and node.get("additionalProperties") is False:
@@ -42,7 +42,7 @@ def _relaxed(node: Any, at: str, notes: list[Note]) -> Any:
     return {key: _inside(key, value, child(at, key), notes) for key, value in node.items()}
 
 
-def _inside(key: str, value: Any, at: str, notes: list[Note]) -> Any:
+def _inside(key: str, value: Any, at: str, notes: list[SchemaNote]) -> Any:
     if key in MAPS and isinstance(value, dict):
         return {name: _relaxed(each, child(at, name), notes) for name, each in value.items()}
     if key in LISTS and isinstance(value, list):
@@ -50,7 +50,7 @@ def _inside(key: str, value: Any, at: str, notes: list[Note]) -> Any:
     return _relaxed(value, at, notes) if key in SINGLES else value
 
 
-def _reopened(node: Schema, at: str, notes: list[Note]) -> Schema:
+def _reopened(node: Schema, at: str, notes: list[SchemaNote]) -> Schema:
     fields, listed = mapping(node, "properties"), names(node)
     optional = {name for name, value in fields.items() if name in listed and allows_null(value) and not is_null(value)}
     out = without(node, "additionalProperties", "required")
@@ -59,7 +59,7 @@ def _reopened(node: Schema, at: str, notes: list[Note]) -> Schema:
     if needed:
         out["required"] = needed
     made = f", made {', '.join(sorted(optional))} optional" if optional else ""
-    notes.append(Note(at, f"opened the object to other properties{made}"))
+    notes.append(SchemaNote(at, f"opened the object to other properties{made}"))
     return out
 
 
