@@ -94,6 +94,13 @@ def test_A12_transcript_policies_are_profiles() -> None:
     ]
 
 
+def test_A12_lm_studio_takes_one_system_message_and_merged_turns() -> None:
+    request = ask(says("system", "1"), says("system", "2"), says("user", "a"), says("user", "b"))
+    adapted = sent(request, "lmstudio/local")
+    assert adapted.json["messages"] == [says("system", "1\n\n2"), says("user", "a\n\nb")]
+    assert rules(adapted) == ["many-systems", "repeated-role"]
+
+
 def test_A13_passes_leave_pairs_whole() -> None:
     assert roles(sent(AUTONOMOUS, STRICT))[-2:] == ["assistant", "tool"]
 
@@ -163,3 +170,23 @@ def test_A21_a_strict_schema_requires_every_field() -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": schema, "strict": True}}
     made = sent(ask(says("user", "a"), tools=[tool]), OPENAI).json["tools"][0]["function"]["parameters"]
     assert made["required"] == ["x"]
+
+
+def test_A21_gemini_behind_openrouter_gets_optional_fields_without_strict() -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}, "required": ["x"]}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema, "strict": True}}
+    adapted = sent(ask(says("user", "a"), tools=[tool]), GEMINI)
+    assert adapted.json["tools"][0]["function"] == {"name": "f", "parameters": schema}
+    assert rules(adapted) == ["schema-keyword"]
+    whole = {**tool["function"], "parameters": {**schema, "required": ["x", "y"]}}
+    kept = sent(ask(says("user", "a"), tools=[{"type": "function", "function": whole}]), GEMINI)
+    assert kept.json["tools"][0]["function"] == whole
+
+
+def test_A21_an_empty_list_of_required_fields_is_left_out_of_what_is_written_anew() -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "string"}}, "required": []}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    adapted = sent(ask(says("user", "a"), tools=[tool]), NATIVE)
+    declared = adapted.json["tools"][0]["functionDeclarations"][0]
+    assert declared["parametersJsonSchema"] == {"type": "object", "properties": {"x": {"type": "string"}}}
+    assert rules(adapted) == ["schema-keyword"]

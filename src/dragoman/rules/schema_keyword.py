@@ -30,9 +30,12 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, kept, rewrite_parts
 from dragoman.rules.rule import rule
-from dragoman.rules.schema import FORMS, Compiled, compile_schema, renamed_arguments
+from dragoman.rules.schema import FORMS, Compiled, SchemaForm, compile_schema, renamed_arguments
+from dragoman.rules.schema.weight import weight
 
 _STRICT = "-strict"
+_SPARE = {name: but(form, empty_required=False) for name, form in FORMS.items()}
+"""The forms for a target that may refuse `required: []`."""
 _LOSSES = {"nothing": Loss.NOTHING, "order": Loss.ORDER, "metadata": Loss.METADATA, "content": Loss.CONTENT}
 
 
@@ -69,12 +72,14 @@ def _compiled(
         return tool
     if tool.strict is not None and facts.strict_tools is Stance.REFUSES:
         tool = _unmarked(tool, notes, "the target has no strict mode")
-    compiled = _compile(tool.schema, facts.schema_form, bool(tool.strict))
+    if tool.strict and facts.strict_optional is Stance.REFUSES and tool.schema and weight(tool.schema).optional:
+        tool = _unmarked(tool, notes, "the target's strict mode has no optional fields")
+    compiled = _compile(tool.schema, facts, facts.schema_form, bool(tool.strict))
     if compiled is None:
         return tool
     if tool.strict and compiled.loses == "content":
         tool = _unmarked(tool, notes, "its schema cannot be made strict")
-        compiled = _compile(tool.schema, facts.schema_form, False)
+        compiled = _compile(tool.schema, facts, facts.schema_form, False)
     if compiled is None or compiled.json == tool.schema:
         return tool
     for note in compiled.notes:
@@ -85,13 +90,18 @@ def _compiled(
     return but(tool, schema=compiled.json)
 
 
-def _compile(schema: bytes | None, form: str, strict: bool) -> Compiled | None:
+def _compile(schema: bytes | None, facts: Facts, form: str, strict: bool) -> Compiled | None:
     """The compiled schema, or None where nothing had to change."""
-    name = form + _STRICT if strict and form + _STRICT in FORMS else form
     if schema is None:
         return None
-    compiled = compile_schema(schema, FORMS[name])
+    compiled = compile_schema(schema, _form(facts, form, strict))
     return compiled if compiled.notes else None
+
+
+def _form(facts: Facts, name: str, strict: bool) -> SchemaForm:
+    if strict and name + _STRICT in FORMS:
+        return FORMS[name + _STRICT]
+    return (_SPARE if facts.empty_required is Stance.REFUSES else FORMS)[name]
 
 
 def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
@@ -106,13 +116,13 @@ def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
 def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> ResponseFormat | None:
     if form is None or form.schema is None:
         return form
-    compiled = _compile(form.schema, facts.format_schema_form, bool(form.strict))
+    compiled = _compile(form.schema, facts, facts.format_schema_form, bool(form.strict))
     if compiled is None:
         return form
     if form.strict and compiled.loses == "content":
         notes.append(Note("sent the answer's schema without `strict`", key="response_format", loses=Loss.METADATA))
         form = but(form, strict=None)
-        compiled = _compile(form.schema, facts.format_schema_form, False)
+        compiled = _compile(form.schema, facts, facts.format_schema_form, False)
         if compiled is None:
             return form
     notes += [

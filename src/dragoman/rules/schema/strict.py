@@ -77,7 +77,7 @@ def _not_null(node: Any) -> Any:
     if not options:
         return out
     if len(options) == 1 and isinstance(options[0], dict):
-        return _unwrapped(_merged(options[0], out))
+        return _unwrapped(_merged(_not_null(options[0]), out))
     return {**out, "anyOf": options}
 
 

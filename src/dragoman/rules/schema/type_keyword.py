@@ -92,7 +92,7 @@ def allows_null(node: Any) -> bool:
         return node is True
     if node.get("nullable") is True or is_null(node):
         return True
-    if "null" in kinds(node):
+    if "null" in kinds(node) or ("type" not in node and None in listing(node, "enum")):
         return "enum" not in node or None in listing(node, "enum")
     return any(allows_null(option) for option in listing(node, "anyOf") + listing(node, "oneOf"))
 
@@ -104,7 +104,8 @@ def with_null(node: Schema) -> Schema:
     if "type" in node and "const" not in node:
         named = list(kinds(node))
         out = {**node, "type": named if "null" in named else [*named, "null"]}
-        return {**out, "enum": [*node["enum"], None]} if isinstance(node.get("enum"), list) else out
+        values = listing(node, "enum")
+        return {**out, "enum": [*values, None]} if "enum" in node and None not in values else out
     if isinstance(node.get("anyOf"), list):
         return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
     if not node.keys() & {"$ref", "const", "oneOf", "allOf", "enum", "not"}:
@@ -124,7 +125,9 @@ def typed(node: Schema, place: Place) -> Schema:
         return node
     kind = _guess(node)
     if kind is not None:
-        return place.changed({"type": kind, **node}, f"added the type {kind}, which the schema implies")
+        or_null = place.form.type_lists and kind != "null" and None in listing(node, "enum")
+        declared = [kind, "null"] if or_null else kind
+        return place.changed({"type": declared, **node}, f"added the type {kind}, which the schema implies")
     worded = described({"type": "string", **node}, "Any JSON value, written as JSON.")
     return place.changed(worded, "added the type string: a value of any type cannot be declared", "content")
 
@@ -135,6 +138,9 @@ def _guess(node: Schema) -> str | None:
         return "object"
     values = [node["const"]] if "const" in node else listing(node, "enum")
     found = {type_of(value) for value in values}
+    if found == {"null"}:
+        return "null"
+    found.discard("null")
     if found == {"integer", "number"}:
         return "number"
     if len(found) == 1:
