@@ -203,16 +203,14 @@ def _one_line(text: str) -> str:
 
 
 def _keep_running(out: Console, url: str) -> None:
-    from dragoman.cli.stop_signals import raise_on_stop_signals
+    from dragoman.cli.stop_signals import stop_signals
     from dragoman.gateway.banner import show_clients
 
-    raise_on_stop_signals()
-    try:
+    with stop_signals() as wait_for_stop:
         show_clients(out, url, "claude-sonnet-4-5")
         out.print(f"\nServing at {url} until Ctrl-C. Reports: {url}/dragoman/requests/ID; metrics: {url}/metrics")
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        out.print("stopped")
+        wait_for_stop()
+    out.print("stopped")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 def raise_on_stop_signals() -> None:
@@ -10,5 +15,25 @@ def raise_on_stop_signals() -> None:
 
     A shell starts background jobs with SIGINT ignored, and Python keeps that. Without this they could not be stopped.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _NUMBERS:
         signal.signal(number, signal.default_int_handler)
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], object]]:
+    """A function that waits until a stop signal arrives. One that arrived since the beginning counts.
+
+    The interpreter writes a byte for each signal, in whatever thread it arrives. An exception instead is lost where it
+    is raised in a destructor, and the command would go on for ever.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    for number in _NUMBERS:
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    try:
+        yield lambda: reader.recv(1)
+    finally:
+        signal.set_wakeup_fd(-1)
+        reader.close()
+        writer.close()
