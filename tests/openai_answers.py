@@ -63,7 +63,7 @@ def meaning(reply: Reply) -> Any:
     """What two replies must agree in. The word for a stop may be corrected on the way, the stop may not."""
     plain = canonical(reply)
     for choice in plain.get("choices", []):
-        choice.pop("said", None)
+        choice.pop("word", None)
     return plain
 
 

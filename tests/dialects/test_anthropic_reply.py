@@ -66,7 +66,7 @@ def meaning(reply: object) -> object:
     """A reply without the provider's own word for the stop, which a computed stop does not have."""
     plain = canonical(reply)
     for choice in plain.get("choices", []):
-        choice.pop("said", None)
+        choice.pop("word", None)
     return plain
 
 
