@@ -29,6 +29,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import Json, MediaKind, Opaque
 from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import NAME, output_items
 from dragoman.dialects.openai_responses.errors import error_event, response_error
@@ -46,8 +47,8 @@ _STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an 
 class ResponsesStreamRenderer:
     """Every item is added, grows and is done. The last event repeats the whole answer.
 
-    One message or reasoning item is open at a time, and calls may be open beside it. A call waits for one event: that
-    may be its signature, which has no place in it and stands before it.
+    One item is open at a time: clients keep a current item, and give it every piece that comes. A call waits for one
+    event: that may be its signature, which has no place in it and stands before it.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class ResponsesStreamRenderer:
         "_items",
         "_number",
         "_open",
+        "_order",
         "_out",
         "_over",
         "_refused",
@@ -77,6 +79,7 @@ class ResponsesStreamRenderer:
         self._open: OpenMessage | OpenReasoning | None = None
         self._calls: dict[int, OpenFunctionCall] = {}
         self._waiting: CallStarted | None = None
+        self._order = CallOrder()
         self._text_part = -1
         self._refused = False
         self._stop: Stop | None = None
@@ -87,12 +90,21 @@ class ResponsesStreamRenderer:
 
     def render(self, events: Sequence[Event]) -> bytes:
         for event in events:
-            if self._waiting is not None and type(event) is not Signed:
-                self._render_call()
-            if not self._over and self._shows(event):
-                _RENDER[type(event)](self, event)
+            if self._over or not self._shows(event):
+                continue
+            if self._order.is_open or type(event) is CallStarted:
+                for ordered in self._order.take(event):
+                    self._render_event(ordered)
+            else:
+                self._render_event(event)
         out, self._out = self._out, []
         return b"".join(out)
+
+    def _render_event(self, event: Event) -> None:
+        if self._waiting is not None and type(event) is not Signed:
+            self._render_call()
+        if not self._over:
+            _RENDER[type(event)](self, event)
 
     def _shows(self, event: Event) -> bool:
         """Whether the event is shown. This dialect has one choice: the first one to come."""
