@@ -95,16 +95,7 @@ def test_law_7_state_reaches_the_client_or_the_store(upstream: str, client: str,
     stored = {state.json for parts in translation.kept.values() for state in (*states_of(parts), *opaque(parts))}
     assert made <= shown | stored
     if upstream != client:
-        assert stored == made - unclaimed(reply)
-
-
-def unclaimed(reply: Reply) -> set[bytes]:
-    """State of words beside calls: a turn that called is found by its calls, and these have no place for it."""
-    parts = reply.choices[0].parts
-    if not any(isinstance(part, Call) for part in parts):
-        return set()
-    claimed = {state.json for state in states_of(tuple(part for part in parts if not isinstance(part, Text)))}
-    return {state.json for state in states_of(parts)} - claimed
+        assert stored == made
 
 
 def opaque(parts: tuple[Part, ...]) -> list[Opaque]:

@@ -1,7 +1,7 @@
 """Calls one after another, for dialects whose clients keep one current item.
 
-An upstream may send pieces of several calls in turn. A client that keeps one current item would give the arguments of one
-call to another. So while a call is open, the events of all other parts wait, and follow part by part once it has ended.
+An upstream may send pieces of several calls in turn. A client that keeps one current item would give the arguments of
+one call to another. So while a call is open, the events of all other parts wait, and follow part by part once it ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TOO_MUCH = Failure(FailureKind.BROKEN_STREAM, "Too much of the answer waited fo
 
 
 class CallOrder:
-    """Puts the events of one choice in order. `is_open` says whether a call is open, so that others may have to wait."""
+    """Puts the events of one choice in order. While a call `is_open`, those of others wait."""
 
     __slots__ = ("_choice", "_held", "_part", "is_open")
 

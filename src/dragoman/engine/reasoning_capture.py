@@ -1,7 +1,8 @@
 """Opaque state of an answer, gathered for the next turn: a client of another dialect cannot send it back.
 
-State is found again by the call that follows it, or by the assistant's words where it called nothing. Thinking before a
-call is kept even without state: some providers want it back with the results.
+State is found again by the call that follows it, or by the assistant's words where it called nothing. The state of the
+words themselves is always found by the words. Thinking before a call is kept even without state: some providers want it
+back with the results.
 """
 
 from __future__ import annotations
@@ -55,13 +56,16 @@ class ReasoningCapture:
 
     def close(self) -> dict[str, tuple[Part, ...]]:
         """What each call claimed, by its id. Where nothing was called, all of it belongs to the words."""
+        of_words = self._of_words
         if self._calls:
             *_, (_, last) = self._calls.values()
             last += self._pending
-            return {key: tuple(parts) for key, parts in self._calls.values() if parts}
-        if self._pending or self._of_words:
-            return {text_key(unquote(joined("", self._texts))): (*self._pending, *self._of_words)}
-        return {}
+        else:
+            of_words = [*self._pending, *of_words]
+        kept = {key: tuple(parts) for key, parts in self._calls.values() if parts}
+        if of_words:
+            kept[text_key(unquote(joined("", self._texts)))] = tuple(of_words)
+        return kept
 
     def _sign(self, event: Signed) -> None:
         call = self._calls.get(event.part)

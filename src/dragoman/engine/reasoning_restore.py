@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.engine.reasoning_capture import text_key
@@ -47,8 +49,10 @@ def keys(conversation: Conversation) -> Iterator[str]:
 
 
 def _keys_of(message: Message) -> list[str]:
+    """The ids of its calls, and last the key of its words, where it has any or calls nothing."""
     calls = [part.id for part in message.parts if type(part) is Call]
-    return calls or [text_key("".join(part.text for part in message.parts if type(part) is Text))]
+    texts = [part.text for part in message.parts if type(part) is Text]
+    return [*calls, text_key("".join(texts))] if texts or not calls else calls
 
 
 def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts) -> Conversation:
@@ -61,16 +65,42 @@ def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts)
 def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Message:
     if message.role is not Role.ASSISTANT:
         return message
-    found = [kept[key] for key in _keys_of(message) if key in kept]
+    wanted = _keys_of(message)
+    found = [kept[key] for key in wanted if key in kept]
     if not found:
         return message
-    parts = tuple([_signed(part, kept, found, facts) for part in _completed(message.parts, found)])
-    if not any(type(part) is Reasoning for part in parts):
-        parts = (*_thinking(found, facts), *parts)
+    of_words = kept.get(wanted[-1], ())
+    parts = tuple([_signed(part, kept, of_words, facts) for part in _completed(message.parts, found)])
+    parts = _with_thinking(parts, _thinking(found, facts))
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
     )
     return message if same else message.but(parts=parts)
+
+
+def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part, ...]:
+    """The turn with the thinking that was kept, in place of what the client returned of it.
+
+    A client may return the visible words, some of them, or nothing. Its own copy has no proof, and costs the turn its
+    thinking where the target demands one.
+    """
+    if not kept:
+        return parts
+    words = "".join(part.text.text for part in kept if part.text is not None)
+    proofs = {part.state.json for part in parts if isinstance(part, Reasoning) and part.state is not None}
+    missing = [part for part in kept if part.state is None or part.state.json not in proofs]
+    if not missing:
+        return parts
+    others = [part for part in parts if not _is_copy(part, words)]
+    return (*missing, *others)
+
+
+def _is_copy(part: Part, words: str) -> bool:
+    """Whether these are kept words that came back without the proof, or with one that means nothing."""
+    if not isinstance(part, Reasoning) or part.text is None:
+        return False
+    unproven = part.state is None or part.state.kind == reasoning_states.UNSIGNED or part.state.json == EMPTY
+    return unproven and part.text.text.strip() in words
 
 
 def _completed(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
@@ -115,10 +145,10 @@ def _thinking(found: list[Kept], facts: Facts) -> list[Reasoning]:
     ]
 
 
-def _signed(part: Part, kept: Mapping[str, Kept], found: list[Kept], facts: Facts) -> Part:
+def _signed(part: Part, kept: Mapping[str, Kept], of_words: Kept, facts: Facts) -> Part:
     if not isinstance(part, (Call, Text)) or part.signature is not None:
         return part
-    held = kept.get(part.id, ()) if isinstance(part, Call) else found[0]
+    held = kept.get(part.id, ()) if isinstance(part, Call) else of_words
     states = [state for state in held if isinstance(state, Opaque) and fits(state, facts)]
     return msgspec.structs.replace(part, signature=states[0]) if states else part
 

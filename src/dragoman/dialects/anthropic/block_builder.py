@@ -1,7 +1,8 @@
 """Events to Anthropic's content blocks, which come one after the other and never overlap.
 
 While a call is open, events of other parts are held until the call is complete. The signature that another provider put
-on a call goes into a thinking block of its own before the call; one on a text goes into a block after the text.
+on a call goes into a thinking block of its own before the call. One on a text is not shown: it comes after the text,
+and many agents take the last block for the result. The store keeps it for the next turn.
 `docs/theory/anthropic-blocks.md` explains the order with examples.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import merged
+from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -32,7 +34,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
-from dragoman.conversation.parts import Json
+from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects import held_events
 from dragoman.dialects.anthropic import NAME
@@ -48,6 +50,8 @@ TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_
 _NO_PART = -1
 _TEXT_BLOCK = b'{"type":"text","text":""}'
 _THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
+_UNSIGNED = quote(seal(Opaque(reasoning_states.UNSIGNED, EMPTY, Origin(""))))
+"""The signature of thinking that nobody signed. Some clients turn thinking with an empty one into visible text."""
 
 
 class BlockBuilder:
@@ -64,6 +68,7 @@ class BlockBuilder:
         "_shown",
         "_signed",
         "_suffix",
+        "_text_part",
         "_transcripts",
         "over",
         "stop",
@@ -75,6 +80,7 @@ class BlockBuilder:
         self._kind = NO_BLOCK
         self._signed = False
         self._suffix = b""
+        self._text_part = _NO_PART
         self._opening: bytes | None = None
         self._linked = False
         self._transcripts: list[bytes] = []
@@ -125,6 +131,7 @@ class BlockBuilder:
             return
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, _TEXT_BLOCK)
+            self._text_part = event.part
         self.append(TEXT, event.literal)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
@@ -145,11 +152,14 @@ class BlockBuilder:
         if self._kind is THINKING and self._part == event.part and not self._signed:
             self._signed = True
             self.sign(literal)
+        elif event.part == self._text_part:
+            return
         elif self._kind is TOOL:
             # The call is open already, so its signature follows it.
             self._hold(Signed(event.choice, _NO_PART, state), _NO_PART)
         else:
             self._open(_NO_PART, THINKING, _THINKING_BLOCK)
+            self._signed = True
             self.sign(literal)
             self._close()
 
@@ -316,6 +326,8 @@ class BlockBuilder:
             return
         if self._opening is not None:
             self._end_arguments()
+        if self._kind is THINKING and not self._signed:
+            self.sign(_UNSIGNED)
         if self._linked or self._transcripts:
             self._end_media()
         if self._suffix:

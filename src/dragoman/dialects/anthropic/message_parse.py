@@ -140,24 +140,34 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
 def reattached(parts: list[Part]) -> tuple[Part, ...]:
     """Another provider's signature of a call or a text, put back where it belongs.
 
-    The blocks of this dialect have no place for it, so that it was handed out as a thinking block without text: before
-    its call, or after its text.
+    The blocks of this dialect have no place for it, so that it was handed out as a thinking block without text, before
+    its call or its text. One with neither after it belongs to the text before.
     """
     if not any(_is_carrier(part) for part in parts):
         return tuple(parts)
     attached: list[Part] = []
-    for index, part in enumerate(parts):
-        if not _is_carrier(part):
-            before = parts[index - 1] if index else None
-            signs = type(part) is Call and before is not None and _is_carrier(before)
-            attached.append(msgspec.structs.replace(part, signature=before.state) if signs else part)  # type: ignore[union-attr]
-        elif index + 1 < len(parts) and type(parts[index + 1]) is Call:
-            continue
-        elif attached and type(attached[-1]) is Text:
-            attached[-1] = msgspec.structs.replace(attached[-1], signature=part.state)  # type: ignore[attr-defined]
+    carried: Part | None = None
+    for part in parts:
+        if carried is not None and isinstance(part, (Call, Text)):
+            part, carried = msgspec.structs.replace(part, signature=carried.state), None  # type: ignore[attr-defined]
+        if carried is not None:
+            _attach_late(carried, attached)
+            carried = None
+        if _is_carrier(part):
+            carried = part
         else:
             attached.append(part)
+    if carried is not None:
+        _attach_late(carried, attached)
     return tuple(attached)
+
+
+def _attach_late(carrier: Any, attached: list[Part]) -> None:
+    last = attached[-1] if attached else None
+    if isinstance(last, Text) and last.signature is None:
+        attached[-1] = msgspec.structs.replace(last, signature=carrier.state)
+    else:
+        attached.append(carrier)
 
 
 def _is_carrier(part: Part) -> bool:

@@ -1,0 +1,118 @@
+"""Calls of a stream come one after another, whatever order their pieces have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.conversation.changes import NOTHING_TO_UNDO
+from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped, TextDelta
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import quote
+from dragoman.conversation.replies import Stop
+from dragoman.dialects import held_events
+from dragoman.dialects.call_order import CallOrder
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.translation import Translation
+
+
+def call(part: int, *pieces: str, ended: bool = True) -> list[Event]:
+    events: list[Event] = [CallStarted(0, part, f"c{part}", "f")]
+    events += [CallDelta(0, part, quote(piece)) for piece in pieces]
+    return [*events, CallEnded(0, part)] if ended else events
+
+
+def text(part: int, *pieces: str) -> list[Event]:
+    return [TextDelta(0, part, quote(piece)) for piece in pieces]
+
+
+@st.composite
+def interleaved(draw: st.DrawFn) -> list[Event]:
+    """Texts and calls, their pieces in any order, some calls without an end."""
+    parts = draw(
+        st.lists(st.tuples(st.booleans(), st.lists(st.text(max_size=3), max_size=4), st.booleans()), max_size=6)
+    )
+    queues = [
+        call(number, *pieces, ended=ended) if is_call else text(number, *pieces)
+        for number, (is_call, pieces, ended) in enumerate(parts)
+    ]
+    mixed: list[Event] = []
+    while any(queues):
+        mixed.append(draw(st.sampled_from([queue for queue in queues if queue])).pop(0))
+    return [*mixed, Stopped(0, Stop.END), Ended()]
+
+
+def by_part(events: list[Event]) -> dict[int, list[Event]]:
+    found: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        if hasattr(event, "part") and not isinstance(event, CallEnded):
+            found[event.part].append(event)
+    return found
+
+
+@given(interleaved())
+def test_K23_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> None:
+    order = CallOrder()
+    ordered = [one for event in events for one in order.take(event)]
+    assert by_part(ordered) == by_part(events)
+    current: int | None = None
+    for event in ordered:
+        if isinstance(event, CallStarted):
+            assert current is None
+            current = event.part
+        elif current is not None:
+            assert getattr(event, "part", None) == current, "another part came while a call was open"
+            current = None if isinstance(event, CallEnded) else current
+    assert current is None, "a call was never ended"
+    assert ordered[-2:] == events[-2:]
+
+
+def test_K23_too_much_that_waits_is_a_broken_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_events, "LIMIT", 1000)
+    order = CallOrder()
+    list(order.take(CallStarted(0, 0, "c", "f")))
+    found = [one for number in range(20) for one in order.take(TextDelta(0, 1, quote("x" * 90)))]
+    assert [type(one) for one in found][:1] == [Failed]
+    assert list(order.take(Failed(Failure(FailureKind.SERVER, "no")))) != []
+
+
+def chat_stream(*deltas: dict[str, Any]) -> bytes:
+    chunks = [{"id": "x", "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    return b"".join(b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
+
+
+def piece(index: int, arguments: str, name: str = "") -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments} if name else {"arguments": arguments}
+    return {"tool_calls": [{"index": index, **({"id": f"c{index}"} if name else {}), "function": function}]}
+
+
+PARALLEL = {
+    "one after another": (piece(0, '{"a"', "f"), piece(0, ":1}"), piece(1, '{"b"', "g"), piece(1, ":2}")),
+    "in turn": (piece(0, '{"a"', "f"), piece(1, '{"b"', "g"), piece(0, ":1}"), piece(1, ":2}")),
+}
+
+
+@pytest.mark.parametrize("deltas", PARALLEL.values(), ids=PARALLEL)
+def test_K23_a_client_with_one_current_item_gets_the_right_arguments(deltas: tuple[dict[str, Any], ...]) -> None:
+    translation = Translation("openai-chat", "openai-responses", NOTHING_TO_UNDO, AnswerContext(model="m"))
+    wire = translation.feed(chat_stream(*deltas)) + translation.close()
+    got: dict[str, str] = {}
+    current = ""
+    for line in wire.splitlines():
+        if not line.startswith(b"data: {"):
+            continue
+        event = orjson.loads(line[6:])
+        if event["type"] == "response.output_item.added":
+            assert not current, "a second item was opened before the first was done"
+            current = event["item"]["name"]
+        elif event["type"] == "response.function_call_arguments.delta":
+            got[current] = got.get(current, "") + event["delta"]
+        elif event["type"] == "response.output_item.done":
+            current = ""
+    assert got == {"f": '{"a":1}', "g": '{"b":2}'}
