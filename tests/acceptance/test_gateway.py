@@ -3,51 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import openai
 import pytest
+from tests.acceptance.through_gateway import DONE, PATH, SAYS, STOP, ask, frame, served, streamed
 from tests.gateway.asking import PLAIN, body, path
-from tests.gateway.running import Running, gateway, provider
-from tests.gateway.upstream import GOOD, Answer, Seen, refusal, upstream
+from tests.gateway.running import gateway, provider
+from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 
 from dragoman.testing import emulator
-
-PATH = "/v1/chat/completions"
-LENIENT = "openai-compatible-lenient"
-
-
-@contextmanager
-def served(folder: Path, answer: Any = lambda seen: None, profile: str = LENIENT, **more: Any) -> Iterator[Any]:
-    """A gateway with the model `m` on a server of our own."""
-    top = {name: more.pop(name) for name in ("models", "store", "rules") if name in more}
-    with upstream(answer) as behind:
-        config = {"providers": {"p": provider(profile, behind.url, **more)}, "models": {"m": {"target": "p/x"}}, **top}
-        with gateway(config, folder) as running:
-            yield running, behind
-
-
-def ask(running: Running, **fields: Any) -> Any:
-    return running.post(PATH, {"model": "m", "messages": PLAIN, **fields})
-
-
-def frame(**choice: Any) -> bytes:
-    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "x"}
-    return (
-        b"data: " + json.dumps({**chunk, "choices": [{"index": 0, "finish_reason": None, **choice}]}).encode() + b"\n\n"
-    )
-
-
-SAYS = frame(delta={"role": "assistant", "content": "Hello"})
-STOP = frame(delta={}, finish_reason="stop")
-DONE = b"data: [DONE]\n\n"
-
-
-def streamed(*frames: bytes) -> Any:
-    return lambda seen: (200, b"".join(frames))
 
 
 def test_A23_roles_are_models_that_fall_back_on_each_other(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context) -> None:
     """Any conversation works on any model, and nothing is changed behind your back."""
     if ctx.invoked_subcommand in NEEDS_NAMES:
-        from dragoman.cli.known_names import known_names
+        from dragoman.gateway.known_names import known_names
 
         ctx.obj = known_names()
 

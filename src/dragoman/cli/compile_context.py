@@ -127,8 +127,8 @@ def compile_context(
 
 
 def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
-    from dragoman.cli.known_names import known_names
     from dragoman.config import load
+    from dragoman.gateway.known_names import known_names
     from dragoman.upstream.destinations import Routes
 
     loaded = load(config, known=known_names())

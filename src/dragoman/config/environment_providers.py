@@ -32,12 +32,18 @@ def complete(config: Config, known: KnownNames, variables: Environment) -> Compl
     origins: dict[str, str] = {}
     providers = dict(config.providers)
     for name, provider in config.providers.items():
-        providers[name] = _with_key(name, provider, known, variables, origins)
+        providers[name] = _completed(name, provider, known, variables, origins)
     for name in _implied(config, known, variables):
-        providers[name] = _with_key(name, Provider(profile=name), known, variables, origins)
+        providers[name] = _completed(name, Provider(profile=name), known, variables, origins)
     _gateway(providers, known, variables, origins)
     default = config.default_model or _default_model(config, providers, variables, origins)
-    return Completed(msgspec.structs.replace(config, providers=providers, default_model=default), origins)
+    models = config.models
+    if "default_model" in origins and default is not None and default.startswith(f"{GATEWAY}/"):
+        # Clients may also ask for it by its own name, and find it in the list of models.
+        models = {**models, default.removeprefix(f"{GATEWAY}/"): Model(target=default)}
+    return Completed(
+        msgspec.structs.replace(config, providers=providers, models=models, default_model=default), origins
+    )
 
 
 def _implied(config: Config, known: KnownNames, variables: Environment) -> Iterator[str]:
@@ -48,7 +54,15 @@ def _implied(config: Config, known: KnownNames, variables: Environment) -> Itera
         if slash and first not in config.providers and first in profiles:
             yield first
     if not config.providers and not config.models:
-        yield from (name for name in known.variables if _key_variable(name, known, variables))
+        yield from (name for name in known.variables if _is_offered(name, known, variables))
+
+
+def _is_offered(profile: str, known: KnownNames, variables: Environment) -> bool:
+    """Whether the environment has its key and address. Those of `LLM_GATEWAY_URL` are offered as one provider."""
+    address = known.addresses.get(profile)
+    if address == GATEWAY_URL or (address and not variables.values.get(address)):
+        return False
+    return _key_variable(profile, known, variables) is not None
 
 
 def _targets(model: Model) -> tuple[str, ...]:
@@ -58,6 +72,19 @@ def _targets(model: Model) -> tuple[str, ...]:
 
 def _key_variable(profile: str, known: KnownNames, variables: Environment) -> str | None:
     return next((name for name in known.variables.get(profile, ()) if variables.values.get(name)), None)
+
+
+def _completed(
+    name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
+) -> Provider:
+    """The provider with the key and the address that the environment has for its profile."""
+    keyed = _with_key(name, provider, known, variables, origins)
+    address = known.addresses.get(provider.profile or name, "")
+    url = variables.values.get(address)
+    if not url or provider.base_url is not None:
+        return keyed
+    origins[f"providers.{name}.base_url"] = variables.origin(address)
+    return msgspec.structs.replace(keyed, base_url=url.rstrip("/"))
 
 
 def _with_key(
@@ -96,7 +123,9 @@ def _default_model(
     name = variables.values.get(GATEWAY_MODEL)
     if not name:
         return None
-    named = name in config.models or name.partition("/")[0] in providers
+    # Beside `LLM_GATEWAY_URL` the model is that gateway's: a vendor's key in the environment does not take it away.
+    known = config.providers if GATEWAY in providers else providers
+    named = name in config.models or name.partition("/")[0] in known
     if not named and GATEWAY not in providers:
         return None
     origins["default_model"] = variables.origin(GATEWAY_MODEL)

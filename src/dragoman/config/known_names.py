@@ -5,7 +5,8 @@ This package does not import profiles and rules; the caller passes their names. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,7 +18,10 @@ class KnownNames(Struct, frozen=True, kw_only=True):
     """Built-in profiles. A target may begin with one of them."""
 
     rules: Mapping[str, tuple[str, ...]] | None = None
-    """Rule → all its options. Empty: the rule takes any value."""
+    """Rule → all its options. Empty: the rule takes free text, which `choice_refusal` checks."""
+
+    choice_refusal: Callable[[str, Any], str | None] | None = None
+    """Rule and choice → why the rule does not take it."""
 
     facts: Mapping[str, tuple[str, ...]] | None = None
     """Fact → its values. Empty: any value."""
@@ -27,6 +31,9 @@ class KnownNames(Struct, frozen=True, kw_only=True):
 
     variables: Mapping[str, tuple[str, ...]] = {}
     """Profile → the environment variables for its key. The first that is set wins."""
+
+    addresses: Mapping[str, str] = {}
+    """Profile → the environment variable for its address."""
 
     gateway_profile: str = "openai-compatible"
     """The profile for `LLM_GATEWAY_URL`."""

@@ -126,6 +126,8 @@ def _rules(path: str, rules: Mapping[str, RuleChoice], known: KnownNames) -> Ite
             yield here, f"{here} is not a rule; {near_match(name, known.rules)}"
         elif options := known.rules[name]:
             yield from _rule_choice(here, choice, options)
+        elif known.choice_refusal is not None and (refusal := known.choice_refusal(name, choice)):
+            yield here, f"{here} is not valid: {refusal}"
 
 
 def _rule_choice(path: str, choice: RuleChoice, options: tuple[str, ...]) -> Iterator[LocatedMessage]:

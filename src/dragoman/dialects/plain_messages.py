@@ -55,7 +55,7 @@ class PlainParts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Opening(msgspec.Struct, frozen=True, gc=False):
-    """The system text that stands in a field of its own: at most one message, and what is to be seen in it."""
+    """The system texts that stand in a field of their own, mostly one message, and what is to be seen in them."""
 
     messages: tuple[Message, ...] = ()
     traits: int = 0
@@ -66,8 +66,10 @@ def opening_of(messages: tuple[Message, ...]) -> Opening:
     """The opening with its traits. The order of the roles is observed when the other messages are known."""
     if not messages:
         return Opening()
-    (message,) = messages
-    return Opening(messages, observe_message(message), "s")
+    traits = 0
+    for message in messages:
+        traits |= observe_message(message)
+    return Opening(messages, traits, "s" * len(messages))
 
 
 def finished(done: list[Message], traits: int, codes: list[str], ids: list[str], names: set[str]) -> PlainMessages:

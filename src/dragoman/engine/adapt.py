@@ -191,6 +191,9 @@ def check_choice(name: str, choice: Any) -> None:
     if name not in BY_NAME:
         raise OptionError(f'no rule is called "{name}"; {near_match(name, BY_NAME)}', hint="see `dragoman rules`")
     rule = BY_NAME[name]
+    if rule.parse is not None:
+        rule.parse(choice)
+        return
     options = (*rule.options, KEEP, FAIL)
     if choice not in options and not rule.free:
         raise OptionError(f'{name} cannot be "{choice}"; {near_match(str(choice), options)}')

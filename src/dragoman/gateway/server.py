@@ -25,9 +25,10 @@ from dragoman.errors import DragomanError
 from dragoman.gateway import banner, open_files
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http_protocol import bounded_protocol, close_overdue
+from dragoman.gateway.known_names import known_names
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import NewestConfig
-from dragoman.gateway.services import Services, known_names
+from dragoman.gateway.services import Services
 from dragoman.gateway.store_alerts import StoreAlerts
 from dragoman.profiles.profile import Profiles
 from dragoman.store import file_refusal, memory_refusal, store_file

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from dragoman.config import Clients, Config, ConfigFile, KnownNames, Loaded
+from dragoman.config import Clients, Config, ConfigFile, Loaded
 from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.exchange import Exchange
@@ -21,17 +21,14 @@ from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway.coarse_timer import CoarseTimer
+from dragoman.gateway.known_names import known_names
 from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.memory import StoredMemory
 from dragoman.gateway.metrics import Metrics
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.tracing import open_spans
-from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles
-from dragoman.rules import ORDER
-from dragoman.rules.context import TEXTS
-from dragoman.rules.rule import FAIL, KEEP
 from dragoman.store import (
     Redactor,
     RefusalLine,
@@ -45,19 +42,6 @@ from dragoman.store import (
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Tls, Transport, TransportLimits
-
-
-def known_names(profiles: Profiles) -> KnownNames:
-    """What a configuration may name."""
-    names = profiles.names()
-    variables = {name: profiles.profile(name).key.names for name in names}
-    return KnownNames(
-        profiles=frozenset(names),
-        rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
-        facts=dict.fromkeys(Facts.__struct_fields__, ()),
-        texts=frozenset(TEXTS),
-        variables={name: found for name, found in variables.items() if found},
-    )
 
 
 class Services:

@@ -1,8 +1,9 @@
 r"""Several system messages at the opening, for a target that takes one.
 
 `auto` joins them where the target takes one: into one text with a blank line between, or into one message of several
-parts where a part carries a cache hint. `separate` leaves them as they are. `join` joins them for every target, with
-the separator `\n\n---\n\n`, or with one of your own: `{"join": "…"}`.
+parts where a part carries a cache hint. `separate` (or `false`) leaves them as they are. `join` (or `true`) joins them
+for every target, with the separator `\n\n---\n\n`. For a separator of your own write `{"join": "…"}`, or `join:…` where
+only text can stand; `\n` in the latter is a line break. A text that is no word, such as `" | "`, is a separator too.
 
 Loses nothing.
 
@@ -25,6 +26,7 @@ becomes
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -33,13 +35,42 @@ from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
+from dragoman.errors import OptionError, near_match
 from dragoman.profiles.facts import Facts, Stance, SystemCount
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import plain_text
-from dragoman.rules.rule import FAIL, rule
+from dragoman.rules.rule import FAIL, KEEP, rule
 
 AUTO_SEPARATOR = "\n\n"
 JOIN_SEPARATOR = "\n\n---\n\n"
+
+OPTIONS = ("auto", "separate", "join")
+_KEYWORDS: dict[object, str] = {
+    **{name: name for name in (*OPTIONS, KEEP, FAIL)},
+    True: "join",
+    "true": "join",
+    False: "separate",
+    "false": "separate",
+}
+_WORD = re.compile(r"[A-Za-z][A-Za-z-]*")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def parse_choice(choice: Any) -> str | dict[str, str]:
+    """One of the options, or `{"join": SEPARATOR}`. A word that is no option is a mistake and no separator."""
+    if isinstance(choice, bool | str) and choice in _KEYWORDS:
+        return _KEYWORDS[choice]
+    if isinstance(choice, dict) and choice.keys() == {"join"} and isinstance(choice["join"], str):
+        return {"join": choice["join"]}
+    if isinstance(choice, str) and choice.startswith("join:"):
+        return {"join": _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), choice.removeprefix("join:"))}
+    if isinstance(choice, str) and not _WORD.fullmatch(choice):
+        return {"join": choice}
+    raise OptionError(
+        f'many-systems cannot be "{choice}"; {near_match(str(choice), (*OPTIONS, KEEP, FAIL))}',
+        hint='write {"join": "…"} for a separator',
+    )
 
 
 @rule(
@@ -47,10 +78,11 @@ JOIN_SEPARATOR = "\n\n---\n\n"
     when=lambda facts: facts.system_count is SystemCount.ONE,
     looks_for=Trait.MANY_SYSTEMS,
     loses=Loss.NOTHING,
-    options=("auto", "separate", "join"),
+    options=OPTIONS,
     idle=("separate",),
     demands=lambda choice: choice not in ("auto", FAIL),
     free=True,
+    parse=parse_choice,
 )
 def many_systems(conversation: Conversation, context: Context) -> Rewrite:
     opening = conversation.opening
@@ -65,12 +97,11 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def separator(choice: Any) -> str:
-    """`join` has its own separator; any other text is a separator itself."""
-    if choice in (None, "auto", FAIL):
-        return AUTO_SEPARATOR
-    if choice == "join":
-        return JOIN_SEPARATOR
-    return str(choice["join"] if isinstance(choice, dict) else choice)
+    """What stands between two texts."""
+    chosen = "auto" if choice is None else parse_choice(choice)
+    if isinstance(chosen, dict):
+        return chosen["join"]
+    return JOIN_SEPARATOR if chosen == "join" else AUTO_SEPARATOR
 
 
 def _joined(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:

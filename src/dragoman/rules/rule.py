@@ -42,6 +42,7 @@ class Rule(msgspec.Struct, frozen=True):
     spelling: bool = False
     narrows: Callable[[Facts], int | None] | None = None
     top_level: bool = False
+    parse: Callable[[Any], Any] | None = None
 
     @property
     def default(self) -> str:
@@ -60,7 +61,9 @@ class Rule(msgspec.Struct, frozen=True):
     def chosen(self, choices: Mapping[str, Any]) -> Any:
         """The choice for this rule, or its default."""
         choice = choices.get(self.name)
-        return self.default if choice is None else choice
+        if choice is None:
+            return self.default
+        return self.parse(choice) if self.parse is not None else choice
 
     def called_for(self, context: Context) -> bool:
         """Do the target's facts, or somebody's choice, call for this rule?"""
@@ -83,6 +86,7 @@ def rule(
     spelling: bool = False,
     narrows: Callable[[Facts], int | None] | None = None,
     top_level: bool = False,
+    parse: Callable[[Any], Any] | None = None,
 ) -> Callable[[Repair], Rule]:
     """Make a function a rule. The docstring of its module is the rule's page in the docs.
 
@@ -91,6 +95,7 @@ def rule(
     option. `spelling`: the repair may change how something is written and not what it says; for a client of another
     dialect that is translation and no change. `narrows`: rarer traits to look for, where the facts allow it.
     `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
+    `parse`: turns a choice as people write it into one of the options; raises OptionError.
     """
 
     def make(repair: Repair) -> Rule:
@@ -110,6 +115,7 @@ def rule(
             spelling=spelling,
             narrows=narrows,
             top_level=top_level,
+            parse=parse,
         )
 
     return make

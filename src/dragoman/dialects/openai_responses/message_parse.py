@@ -96,8 +96,23 @@ def parse_messages(raw: bytes) -> list[Message]:
 
 
 def parse_instructions(raw: bytes) -> list[Message]:
-    """The `instructions`: one system message."""
-    return [Message(SYSTEM, (Text(raw),), FIELD)] if raw[:1] == b'"' else []
+    """The `instructions`: a text, or a list of texts and items, each of them a system message of its own."""
+    if raw[:1] != b"[":
+        return [Message(SYSTEM, (Text(raw),), FIELD)] if raw[:1] == b'"' else []
+    found: list[Message] = []
+    for item in split_items(raw, "/instructions"):
+        if bytes(item)[:1] == b'"':
+            found.append(Message(SYSTEM, (Text(bytes(item)),), FIELD))
+        else:
+            found += [message.but(role=SYSTEM, at=FIELD) for message in parse_messages(_instruction(bytes(item)))]
+    return found
+
+
+def _instruction(raw: bytes) -> bytes:
+    """An item of `instructions` as a list of items: a message, or a bare text part, which needs one around it."""
+    if b'"role"' in raw:
+        return b"[" + raw + b"]"
+    return b'[{"role":"system","content":[' + raw + b"]}]"
 
 
 class ResponsesItemParser:

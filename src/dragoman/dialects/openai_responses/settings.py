@@ -161,8 +161,8 @@ def _parse_include(raw: bytes) -> ParsedMember:
 
 
 def _parse_instructions(raw: bytes) -> ParsedMember:
-    """A text is parsed as a message; anything else is an extra field."""
-    return {}, {} if raw[:1] == b'"' else {"": raw}
+    """A text or a list is parsed as messages; anything else is an extra field."""
+    return {}, {} if raw[:1] in (b'"', b"[") else {"": raw}
 
 
 PARSERS: SpecialMembers = {

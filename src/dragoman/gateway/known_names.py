@@ -1,0 +1,49 @@
+"""The names that a configuration may use: rules, facts and profiles of this version, and the user's own profiles."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, get_args
+
+import msgspec
+
+from dragoman.config import KnownNames
+from dragoman.engine.adapt import check_choice
+from dragoman.errors import OptionError
+from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import Profiles
+from dragoman.rules import ORDER
+from dragoman.rules.context import TEXTS
+from dragoman.rules.rule import FAIL, KEEP
+
+
+def known_names(profiles: Profiles | None = None) -> KnownNames:
+    """All known names, to check a configuration against."""
+    known = profiles or Profiles()
+    names = known.names()
+    variables = {name: known.profile(name).key.names for name in names}
+    addresses = {name: known.profile(name).url_env for name in names}
+    return KnownNames(
+        profiles=frozenset(names),
+        rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
+        facts={field.name: _enum_values(field.type) for field in msgspec.structs.fields(Facts)},
+        texts=frozenset(TEXTS),
+        variables={name: found for name, found in variables.items() if found},
+        addresses={name: found for name, found in addresses.items() if found},
+        choice_refusal=choice_refusal,
+    )
+
+
+def choice_refusal(rule: str, choice: Any) -> str | None:
+    """Why a rule that takes free text does not take this one; None where it does."""
+    try:
+        check_choice(rule, choice)
+    except OptionError as fault:
+        return fault.message if not fault.hint else f"{fault.message} ({fault.hint})"
+    return None
+
+
+def _enum_values(annotation: Any) -> tuple[str, ...]:
+    """The values of a fact that is an enum; empty if any value is possible."""
+    plain = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+    return tuple(plain) if isinstance(plain, type) and issubclass(plain, Enum) else ()
