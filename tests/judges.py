@@ -21,6 +21,7 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "anthropic-compatible": ("anthropic", {}),
     "gemini": ("gemini", {}),
     "gemini-compatible": ("gemini-openai", {}),
+    "gemini-native-compatible": ("gemini", {}),
     "vertex": ("vertex", {}),
     "gemini-openai": ("gemini-openai", {}),
     "openrouter": ("openrouter", {}),

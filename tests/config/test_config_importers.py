@@ -88,6 +88,7 @@ PROFILES = frozenset(
         "anthropic-compatible",
         "gemini",
         "gemini-compatible",
+        "gemini-native-compatible",
         "azure-openai",
         "openrouter",
     ]
@@ -168,17 +169,17 @@ def test_C25_to_C34_lazyrouter_is_carried_over_and_the_rest_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "profile", "base_url", "auth"),
+    ("name", "profile", "base_url"),
     [
-        ("openai", "openai", "https://api.openai.com/v1", None),
-        ("proxy", "openai-compatible", "https://proxy.example/v1", None),
-        ("claude", "anthropic", "https://api.anthropic.com", None),
-        ("gem", "gemini-compatible", "https://proxy.example", "bearer"),
+        ("openai", "openai", "https://api.openai.com/v1"),
+        ("proxy", "openai-compatible", "https://proxy.example/v1"),
+        ("claude", "anthropic", "https://api.anthropic.com"),
+        ("gem", "gemini-native-compatible", "https://proxy.example/v1beta"),
     ],
 )
-def test_C43_api_styles_become_profiles_and_base_urls(name: str, profile: str, base_url: str, auth: str | None) -> None:
+def test_C43_api_styles_become_profiles_and_base_urls(name: str, profile: str, base_url: str) -> None:
     provider = good(import_lazyrouter(yaml.safe_load(LAZYROUTER), {})).providers[name]
-    assert (provider.profile, provider.base_url, provider.auth) == (profile, base_url, auth)
+    assert (provider.profile, provider.base_url, provider.auth) == (profile, base_url, None)
 
 
 def test_C30_closeness_of_elo_becomes_fallbacks() -> None:
@@ -214,9 +215,10 @@ def test_E8_E9_E15_nnp_is_carried_over() -> None:
     assert [name for name in ("sanitize_messages", "colour", "user_keys.carl") if name not in said] == []
 
 
-def test_E15_a_part_that_is_missing_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match="no file contains models"):
-        import_nnp(documents("providers.yaml", "user_keys.yaml"), {})
+def test_E15_a_part_that_is_missing_is_refused_or_named() -> None:
+    with pytest.raises(InvalidConfig, match="no file contains providers"):
+        import_nnp(documents("models.yaml", "user_keys.yaml"), {})
+    assert "clients ask for PROVIDER/MODEL" in noted(import_nnp(documents("providers.yaml", "user_keys.yaml"), {}))
     with pytest.raises(InvalidConfig, match="another file also contains"):
         import_nnp({"a": {"models": {}}, "b": {"models": {}}}, {})
     with pytest.raises(InvalidConfig, match="contains none of"):

@@ -83,7 +83,7 @@ THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVk"
 CASES: dict[str, Case] = {
     "tool-wrapper": Case(
         (TOOL_TYPE, "tools[0]: tool_type is a oneof field that was not set"),
-        {"tool_wrapper": "function_declarations"},
+        {"tool_wrapper": "function_declarations", "tool_wrappers": []},
         {**PLAIN, "tools": TOOLS},
         lambda body: sorted(body["tools"][0]),
         ["function", "type"],
@@ -91,11 +91,11 @@ CASES: dict[str, Case] = {
     ),
     "tools-dropped": Case(
         (TOOL_TYPE,),
-        {"tools": "refuses"},
+        {"tools": "refuses", "choice_without_tools": "accepts"},
         ANSWERED,
-        lambda body: "tools" in body,
-        True,
-        False,
+        lambda body: ("tools" in body, body.get("tool_choice")),
+        (True, None),
+        (False, "none"),
         target="gemini-compatible/gemini-3-pro",
         knows={"tool_wrapper": "functionDeclarations"},
         lasting=False,
@@ -169,7 +169,7 @@ CASES: dict[str, Case] = {
         target="anthropic/claude-opus-4-8",
         source="anthropic",
     ),
-    "system-unknown": Case(
+    "role-unknown": Case(
         ("Please use a valid role: user, model",),
         {"system_place": "opening"},
         {"messages": [HI, LATE]},
@@ -596,7 +596,8 @@ def test_X10_tools_are_never_dropped_where_they_may_be_needed() -> None:
     target = patched(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
     assert refused(TOOL_TYPE, target, {**PLAIN, "tools": TOOLS}) is None
     assert refused(TOOL_TYPE, target, {**ANSWERED, "tool_choice": "auto"}) is None
-    assert refused(TOOL_TYPE, PROFILES.target("gemini/gemini-3-pro"), ANSWERED) is None
+    for name in ("gemini/gemini-3-pro", "openai/gpt-4o", "openai-compatible/x"):  # no profile of theirs says so
+        assert refused(TOOL_TYPE, patched(PROFILES.target(name), Layer("test", shaped)), ANSWERED) is None
 
 
 UNTAUGHT = [

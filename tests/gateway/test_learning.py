@@ -23,6 +23,7 @@ CONTINUED = [
     {"role": "tool", "tool_call_id": "c1", "content": "ok"},
 ]
 PATH = "/v1/chat/completions"
+LEARNT = {"p/some-model": {"tool_wrapper": "functionDeclarations", "tool_wrappers": []}}
 
 
 def config(profile: str, behind: Upstream, **more: Any) -> dict[str, Any]:
@@ -99,9 +100,7 @@ def test_a_lesson_is_remembered_shown_and_applied_at_once(tmp_path: Path) -> Non
             second = ask(running, tools=TOOLS)
             assert len(behind.seen) == 4
             assert running.entry(second).lessons == ()
-            assert running.get("/health").json()["lessons"] == {
-                "p/some-model": {"tool_wrapper": "functionDeclarations"}
-            }
+            assert running.get("/health").json()["lessons"] == LEARNT
         with gateway(config("gemini-compatible", behind, store=where), tmp_path) as running:
             ask(running, tools=TOOLS)
             assert len(behind.seen) == 5
@@ -110,7 +109,7 @@ def test_a_lesson_is_remembered_shown_and_applied_at_once(tmp_path: Path) -> Non
 def test_what_is_not_lasting_is_not_remembered(tmp_path: Path) -> None:
     with upstream(wants(None)) as behind, gateway(config("gemini-compatible", behind), tmp_path) as running:
         ask(running, messages=CONTINUED, tools=TOOLS)
-        assert running.get("/health").json()["lessons"] == {"p/some-model": {"tool_wrapper": "functionDeclarations"}}
+        assert running.get("/health").json()["lessons"] == LEARNT
         before = len(behind.seen)
         ask(running, messages=CONTINUED, tools=TOOLS)
         assert [shape_of(body) for body in behind.bodies()[before:]] == ["functionDeclarations", None]

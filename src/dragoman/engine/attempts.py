@@ -18,7 +18,7 @@ PASSING = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.TIMEOUT, Kind.NETWOR
 KEY_BOUND = frozenset({Kind.AUTH, Kind.RATE_LIMIT, Kind.QUOTA, Kind.PERMISSION})
 """Failures that another key may not have."""
 FINAL = frozenset({Kind.BAD_REQUEST, Kind.TOO_LARGE})
-"""Failures that lie in the request: another target would refuse it too."""
+"""Failures that lie in the request: another target would refuse it too, unless a lesson knows it as this one's."""
 
 MODEL_AT_FAULT = "tool_use_failed"
 """Groq answers 400 with this code to a call that its own model got wrong: the request is good."""
@@ -122,7 +122,7 @@ def next_step(
         return TakeBack()
     if not history.cared and not recognised and _leaves_doubt(failure, policy):
         return TakeCare()
-    if history.targets_left and failure.kind not in FINAL:
+    if history.targets_left and (failure.kind not in FINAL or recognised):
         return FallBack()
     return GiveUp()
 

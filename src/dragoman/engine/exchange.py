@@ -62,7 +62,7 @@ __all__ = ["Exchange", "compile_offline"]
 class _Visit(msgspec.Struct, Generic[D]):
     """One destination being asked: what it is taken to accept, and what was tried on it.
 
-    `tries` counts sends of the same body. `refused` is the refusal over which care is taken, while the careful body is
+    `tries` counts sends of the same body, `bodies` are those that were corrected. `refused` is the refusal over which care is taken, while the careful body is
     under way; `cared`: care was taken, or would change nothing.
     """
 
@@ -78,6 +78,7 @@ class _Visit(msgspec.Struct, Generic[D]):
     urls: tuple[str, ...] = ()
     refused: AttemptFailed[D] | None = None
     cared: bool = False
+    bodies: tuple[bytes, ...] = ()
 
 
 class Exchange(Generic[D]):
@@ -274,6 +275,8 @@ class Exchange(Generic[D]):
 
     def _correct(self, learnt: Learnt) -> Step[D]:
         visit = self._visit
+        if self.destination is visit.destination and self.request is not None:
+            visit.bodies = (*visit.bodies, self.request.body)
         visit.tries = 0
         visit.corrections += 1
         visit.learnt = (*visit.learnt, learnt)
@@ -336,7 +339,7 @@ class Exchange(Generic[D]):
         if missing:
             visit.urls += missing
             return FetchMedia(missing)
-        if self.destination is visit.destination and self.request is not None and request.body == self.request.body:
+        if self._was_refused(request.body):
             return self._same_again()
         if visit.refused is not None:
             self._cared = True
@@ -352,6 +355,12 @@ class Exchange(Generic[D]):
         if destination.options or destination.omit:
             return configured(request, destination.options, destination.omit)
         return request
+
+    def _was_refused(self, body: bytes) -> bool:
+        visit = self._visit
+        if self.destination is not visit.destination or self.request is None:
+            return False
+        return body == self.request.body or body in visit.bodies
 
     def _same_again(self) -> Step[D]:
         """What was corrected changes nothing here: it is not sent, and proves nothing."""

@@ -98,7 +98,8 @@ def _next_wrapper(refusal: Recognised) -> Patch | None:
     """The next shape of the target's ladder."""
     ladder = refusal.facts.tool_ladder
     here = ladder.index(refusal.facts.tool_wrapper) if refusal.facts.tool_wrapper in ladder else -1
-    return {"tool_wrapper": ladder[here + 1]} if here + 1 < len(ladder) else None
+    # The shape is the only one then: what the client itself wrote in another is written in this one.
+    return {"tool_wrapper": ladder[here + 1], "tool_wrappers": []} if here + 1 < len(ladder) else None
 
 
 def _last_resort(refusal: Recognised) -> Patch | None:
@@ -106,7 +107,10 @@ def _last_resort(refusal: Recognised) -> Patch | None:
     conversation = refusal.conversation
     last = conversation.messages[-1].role if conversation.messages else None
     open_choice = conversation.settings.tool_choice is None
-    return _without_tools(refusal) if refusal.facts.tools_last_resort and last is Role.TOOL and open_choice else None
+    if not (refusal.facts.tools_last_resort and last is Role.TOOL and open_choice):
+        return None
+    patch = _without_tools(refusal)
+    return patch and {**patch, "choice_without_tools": "accepts"}
 
 
 def _without_tools(refusal: Recognised) -> Patch | None:
@@ -154,6 +158,18 @@ def _system_refused(refusal: Recognised) -> Patch | None:
     if refusal.facts.system_count.value == "none":
         return None
     return {"system_count": "none"}
+
+
+def _next_role(refusal: Recognised) -> Patch | None:
+    """Gemini's two roles: the system text to the opening, then roles that nobody knows, then the turns of tools."""
+    facts = refusal.facts
+    if facts.system_place not in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
+        return {"system_place": "opening"}
+    if facts.unknown_role is not Stance.REFUSES:
+        return {"unknown_role": _REFUSES}
+    if not facts.flat_tools and any(message.role is Role.TOOL for message in refusal.conversation.messages):
+        return {"flat_tools": True}
+    return _system_refused(refusal)
 
 
 def _next_system(refusal: Recognised) -> Patch | None:
@@ -214,7 +230,7 @@ LESSONS: tuple[Lesson, ...] = (
         _fixed(system_place="opening"),
     ),
     _lesson("system-top-level", r"role 'system' is not supported on this model", _fixed(system_place="top-level")),
-    _lesson("system-unknown", r"please use a valid role: user, model", _next_system),
+    _lesson("role-unknown", r"please use a valid role: user, model", _next_role),
     _lesson(
         "system-refused",
         r"system role not supported|does not support 'system' with this model|unexpected role .?system",

@@ -62,7 +62,7 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
-    whose facts come first."""
+    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from."""
 
     dialect: str = ""
     title: str = ""
@@ -71,6 +71,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: Key = Key()
     path: str = ""
     like: str = ""
+    hosts: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     facts: dict[str, Any] = {}
     rules: dict[str, Any] = {}

@@ -1,6 +1,7 @@
 """Tools, for a model that takes none.
 
-Some small models refuse a request that declares tools. The tools are left out; the history keeps its calls.
+Some small models refuse a request that declares tools. The tools are left out; the history keeps its calls. As a last
+resort for a proxy that refuses every shape of a tool, the tool choice becomes `none` besides.
 
 Loses content: the model can call nothing.
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -27,6 +29,9 @@ from dragoman.rules.rule import rule
     loses=Loss.CONTENT,
 )
 def refused_tools(conversation: Conversation, context: Context) -> Rewrite:
-    settings = conversation.settings.but(tool_choice=None, parallel_tool_calls=None)
+    facts = context.facts
+    none = facts.tools_last_resort and facts.choice_without_tools is Stance.ACCEPTS
+    choice = ToolChoice(ChoiceMode.NONE) if none else None
+    settings = conversation.settings.but(tool_choice=choice, parallel_tool_calls=None)
     note = Note("left out all tools", key="tools", before=conversation.tools)
     return Rewrite(conversation.but(tools=(), settings=settings), (note,))

@@ -10,9 +10,11 @@ from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallb
 from dragoman.config.schema import Auth, Growth, Jitter, Provider, Synthetic, UsageCounting
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.registry import dialect
 from dragoman.engine.attempts import Policy
 from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.profiles.profile import Layer, Profile, Profiles, patched
+from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
 from dragoman.upstream.transport import Timeouts
 
 _AUTH = {
@@ -138,7 +140,7 @@ def destination(
         name=found.target,
         provider=found.provider_name,
         target=target,
-        base_url=(provider.base_url or profile.url).rstrip("/"),
+        base_url=_base_url(provider.base_url or profile.url, target),
         headers=tuple((name, value) for name, value in {**profile.headers, **provider.fixed_headers()}.items()),
         keys=keys,
         key_count=max(len(keys), 1),
@@ -156,6 +158,15 @@ def destination(
         connections=provider.max_connections,
         ca_file=provider.ca_file,
     )
+
+
+def _base_url(url: str, target: Target) -> str:
+    """The address without what the path of a request repeats: some people write `/v1beta`, `/v1` or the whole path."""
+    url = url.rstrip("/")
+    path = dialect(target.dialect).request_path(RenderOptions(target.model, False), target.profile.path)
+    steps = path.partition("?")[0].split("/")
+    heads = ["/".join(steps[:count]) for count in range(len(steps), 1, -1)]
+    return next((url.removesuffix(head) for head in heads if url.endswith(head)), url)
 
 
 def _auth(provider: Provider, profile: Profile) -> tuple[str, str] | None:

@@ -13,16 +13,16 @@ from dragoman.config.importers.foreign_config import (
     hash_client_key,
     without_empty,
 )
+from dragoman.config.importers.vendor_hosts import profile_at
 
-# api_style → the profile at the vendor's own address, and elsewhere.
+# api_style → the dialect, the profile without an address, and the one at an address that no vendor owns.
 STYLES = {
-    "openai": ("openai", "openai-compatible"),
-    "openai-completions": ("openai", "openai-compatible"),
-    "openai-responses": ("openai-responses", "openai-responses"),
-    "anthropic": ("anthropic", "anthropic-compatible"),
-    "gemini": ("gemini", "gemini-compatible"),
+    "openai": ("openai-chat", "openai", "openai-compatible"),
+    "openai-completions": ("openai-chat", "openai", "openai-compatible"),
+    "openai-responses": ("openai-responses", "openai-responses", "openai-responses"),
+    "anthropic": ("anthropic", "anthropic", "anthropic-compatible"),
+    "gemini": ("gemini", "gemini", "gemini-native-compatible"),
 }
-VENDOR_HOSTS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
 MODELS_PER_REQUEST = 3
 
 
@@ -49,16 +49,14 @@ def _provider(entry: ForeignSection) -> dict[str, Any]:
     if style not in STYLES:
         entry.note("api_style", f'"{style}" is not known; imported as openai')
         style = "openai"
-    own, elsewhere = STYLES[style]
-    profile = own if not base or urlsplit(str(base)).hostname in VENDOR_HOSTS else elsewhere
+    dialect, own, elsewhere = STYLES[style]
+    profile = (profile_at(str(base), dialect) or elsewhere) if base else own
     fields = without_empty(
         {
             "profile": profile,
             "base_url": _sdk_base(style, base),
             "api_key": entry.take("api_key"),
             "headers": entry.take("headers"),
-            # A Gemini proxy takes a bearer token; Google's own endpoint has its own header.
-            "auth": "bearer" if profile == "gemini-compatible" else None,
         }
     )
     entry.note_rest()
@@ -73,7 +71,7 @@ def _sdk_base(style: str, base: Any) -> str | None:
     if style == "anthropic":
         return url.removesuffix("/v1")
     if style == "gemini":
-        return url.removesuffix("/v1beta").removesuffix("/v1")
+        return url  # a version at its end is not repeated when a request is sent
     return url if urlsplit(url).path.strip("/") else f"{url}/v1"
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from dragoman.config.importers.foreign_config import (
     ForeignSection,
@@ -17,6 +16,7 @@ from dragoman.config.importers.foreign_config import (
     whole_number,
     without_empty,
 )
+from dragoman.config.importers.vendor_hosts import profile_at
 
 # LiteLLM's prefix → the profile, if they differ.
 PROFILES = {
@@ -42,8 +42,12 @@ GUESSES = (
     (re.compile(r"gemini-"), "vertex_ai"),
     (re.compile(r"command-"), "cohere"),
 )
-# A vendor's prefix with another host means a compatible server of somebody else.
-OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com", "gemini": "googleapis.com"}
+# A vendor's prefix with an address of its own: the dialect, and the profile where no vendor owns the address.
+ELSEWHERE = {
+    "openai": ("openai-chat", "openai-compatible"),
+    "anthropic": ("anthropic", "anthropic-compatible"),
+    "gemini": ("gemini", "gemini-native-compatible"),
+}
 FALLBACKS = {
     "fallbacks": None,
     "context_window_fallbacks": "context_length",
@@ -170,10 +174,11 @@ def _provider_fields(prefix: str, params: ForeignSection) -> dict[str, Any]:
 
 
 def _profile(prefix: str, base: str | None) -> str:
-    host = urlsplit(base).hostname or "" if base else ""
-    if host and prefix in OWN_HOSTS and not host.endswith(OWN_HOSTS[prefix]):
-        return f"{prefix}-compatible"
-    return PROFILES.get(prefix, prefix)
+    named = PROFILES.get(prefix, prefix)
+    dialect, elsewhere = ELSEWHERE.get("openai" if named == "openai-compatible" else prefix, ("", ""))
+    if not base or not dialect:
+        return named
+    return profile_at(base, dialect) or elsewhere
 
 
 def _sdk_base(prefix: str, base: str | None) -> str | None:

@@ -14,27 +14,37 @@ from dragoman.config.importers.foreign_config import (
     variable_reference,
     without_empty,
 )
+from dragoman.config.importers.vendor_hosts import profile_at
 
 SECTIONS = {"providers": "providers", "models": "models", "user_keys": "user_keys", "keys": "user_keys"}
-TYPES = {
-    "openai": "openai-compatible",
-    "openai_compatible": "openai-compatible",
-    "openai-compatible": "openai-compatible",
-    "z.ai": "zai",
-    "zhipu": "zai",
-    "google": "gemini",
+# A file may also begin with the entries themselves. Each kind of entry has keys that no other kind has.
+ENTRY_KEYS = {
+    "providers": {"type", "base_url", "api_key_env", "stream_format"},
+    "models": {"provider", "provider_name", "provider_model_name"},
+    "user_keys": {"api_key", "key", "allowed_models", "allowed_endpoints"},
 }
+# type → the profile, if they differ. These types mean any server that speaks the dialect.
+TYPES = {"z.ai": "zai", "zhipu": "zai", "google": "gemini"}
+COMPATIBLE = {
+    "openai": ("openai-chat", "openai-compatible"),
+    "openai_compatible": ("openai-chat", "openai-compatible"),
+    "openai-compatible": ("openai-chat", "openai-compatible"),
+    "anthropic": ("anthropic", "anthropic-compatible"),
+}
+# Options of Ollama's own API → those of the Chat dialect.
+OLLAMA = {"num_predict": "max_tokens"}
 
 
 def import_nnp(documents: Mapping[str, object], process: Mapping[str, str]) -> Imported:
-    """Translate the files, recognised by their content. A missing part is an error, as it is for NNP."""
+    """Translate the files, recognised by their content. Models and user keys may be missing."""
     notes: list[ImportNote] = []
     parts = _parts(documents, notes)
-    config: dict[str, Any] = {
-        "providers": {name: _provider(name, entry) for name, entry in parts["providers"].entries("providers")},
-        "models": {name: _model(entry) for name, entry in parts["models"].entries("models")},
-        "keys": {},
-    }
+    providers = {name: _provider(name, entry) for name, entry in parts["providers"].entries("providers")}
+    config: dict[str, Any] = {"providers": providers, "models": {}, "keys": {}}
+    if "models" in parts:
+        config["models"] = {name: _model(entry, providers) for name, entry in parts["models"].entries("models")}
+    else:
+        notes.append(ImportNote("models", "no such file was given; clients ask for PROVIDER/MODEL"))
     if "user_keys" in parts:
         config["keys"] = _keys(parts["user_keys"], process)
     else:
@@ -49,22 +59,36 @@ def import_nnp(documents: Mapping[str, object], process: Mapping[str, str]) -> I
 def _parts(documents: Mapping[str, object], notes: list[ImportNote]) -> dict[str, ForeignSection]:
     parts: dict[str, ForeignSection] = {}
     for file, document in documents.items():
-        source = ForeignSection(document, "", notes)
-        sections = [name for name in SECTIONS if isinstance(document, Mapping) and name in document]
+        rooted = _rooted(document)
+        source = ForeignSection(rooted, "", notes)
+        sections = [name for name in SECTIONS if isinstance(rooted, Mapping) and name in rooted]
         if not sections:
             raise InvalidConfig([Problem(f"contains none of {', '.join(SECTIONS)}", file)])
         for name in sections:
             if SECTIONS[name] in parts:
                 raise InvalidConfig([Problem(f"contains {name}, which another file also contains", file)])
             parts[SECTIONS[name]] = source
-    missing = [name for name in ("providers", "models") if name not in parts]
-    if missing:
-        raise InvalidConfig([Problem(f"no file contains {' and '.join(missing)}; give all files of the configuration")])
+    if "providers" not in parts:
+        raise InvalidConfig([Problem("no file contains providers; give all files of the configuration")])
     return parts
+
+
+def _rooted(document: object) -> object:
+    """The document, with its root where it begins with the entries themselves."""
+    if not isinstance(document, Mapping) or any(name in document for name in SECTIONS):
+        return document
+    entries = list(document.values())
+    if not entries or not all(isinstance(entry, Mapping) for entry in entries):
+        return document
+    for section, keys in ENTRY_KEYS.items():
+        if all(keys & {str(key) for key in entry} for entry in entries):
+            return {section: document}
+    return document
 
 
 def _provider(name: str, entry: ForeignSection) -> dict[str, Any]:
     kind = str(entry.take("type", default=name)).lower()
+    base = entry.take("base_url")
     key = entry.take("api_key_env")
     facts = {"unknown_fields": "refuses"} if entry.take("strict_validation") else {}
     if entry.take("stream_format", default="sse") != "sse":
@@ -75,8 +99,8 @@ def _provider(name: str, entry: ForeignSection) -> dict[str, Any]:
     timeout, retries = entry.take("timeout"), entry.take("max_retries", "retries")
     fields = without_empty(
         {
-            "profile": TYPES.get(kind, kind),
-            "base_url": entry.take("base_url"),
+            "profile": _profile(kind, base),
+            "base_url": base,
             "api_key": variable_reference(str(key)) if key else entry.take("api_key"),
             "headers": entry.take("headers"),
             "facts": facts,
@@ -88,13 +112,23 @@ def _provider(name: str, entry: ForeignSection) -> dict[str, Any]:
     return fields
 
 
-def _model(entry: ForeignSection) -> dict[str, Any]:
+def _profile(kind: str, base: Any) -> str:
+    """The profile of the vendor at this address; else the one that the type names."""
+    dialect, elsewhere = COMPATIBLE.get(kind, ("", ""))
+    found = profile_at(str(base), dialect) if base and dialect else None
+    return found or (elsewhere if base else "") or TYPES.get(kind, kind)
+
+
+def _model(entry: ForeignSection, providers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     provider = entry.take("provider", "provider_name")
     model = entry.take("provider_model_name", "model", "model_name")
+    options = entry.take("options")
+    if isinstance(options, Mapping) and str(providers.get(str(provider), {}).get("profile", "")).startswith("ollama"):
+        options = {OLLAMA.get(str(name), name): value for name, value in options.items()}
     fields = without_empty(
         {
             "target": f"{provider}/{model}",
-            "options": entry.take("options"),
+            "options": options,
             "hidden": bool(entry.take("is_hidden", default=False)),
             "description": entry.take("description"),
             "context_window": entry.take("context_window", "context_length"),

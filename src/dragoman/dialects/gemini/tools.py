@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -23,6 +24,8 @@ from dragoman.wire.json_reader import render_object, split_items, split_members
 PROTO = "parameters"
 """The `schema_as` of a tool whose schema came in Gemini's own schema language."""
 DECLARATIONS = "functionDeclarations"
+SNAKE = "function_declarations"
+"""The `wrapper` of a tool in an object that is spelled like this."""
 VALIDATED = "VALIDATED"
 
 _MODES = {"AUTO": ChoiceMode.AUTO, "ANY": ChoiceMode.REQUIRED, "NONE": ChoiceMode.NONE}
@@ -53,14 +56,15 @@ def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
                 continue
             if camel(key) == DECLARATIONS:
                 at_key = f"{at}/{key}"
+                wrapper = SNAKE if key == SNAKE else ""
                 for place, item in enumerate(several(text, at_key)):
-                    found.append(_parse_declaration(bytes(item), index, f"{at_key}/{place}"))
+                    found.append(_parse_declaration(bytes(item), index, f"{at_key}/{place}", wrapper))
             else:
                 found.append(NativeTool(camel(key), render_object({key: text}), ORIGIN, index))
     return tuple(found), raw not in (b"", b"null") and not found
 
 
-def _parse_declaration(raw: bytes, index: int, at: str) -> Tool:
+def _parse_declaration(raw: bytes, index: int, at: str, wrapper: str) -> Tool:
     wire = named(raw, at)
     name = wire.pop("name", b"")
     if name[:1] != b'"':
@@ -73,6 +77,7 @@ def _parse_declaration(raw: bytes, index: int, at: str) -> Tool:
         unquote(name),
         description if description[:1] == b'"' else None,
         schema,
+        wrapper=wrapper,
         schema_as=spelled,
         extras=extras_of(NAME, wire),
         at=index,
@@ -82,24 +87,23 @@ def _parse_declaration(raw: bytes, index: int, at: str) -> Tool:
 def _render_tools(tools: tuple[Tool | NativeTool, ...]) -> Json:
     """The list of tools. Declarations that follow each other share one object."""
     entries: list[bytes] = []
-    run: list[bytes] = []
-    for tool in tools:
-        if isinstance(tool, Tool):
-            run.append(render_tool(tool))
-            continue
-        _close(run, entries)
-        entries.append(own_tool(tool, NAME))
-    _close(run, entries)
+    for wrapper, run in groupby(tools, _wrapper_of):
+        if wrapper is None:
+            entries += [own_tool(tool, NAME) for tool in run if isinstance(tool, NativeTool)]
+        else:
+            declared = b",".join([render_tool(tool) for tool in run if isinstance(tool, Tool)])
+            entries.append(b'{"%b":[%b]}' % (wrapper.encode(), declared))
     return b"[" + b",".join(entries) + b"]"
 
 
 render_tools = IdentityCache(_render_tools)
 
 
-def _close(run: list[bytes], entries: list[bytes]) -> None:
-    if run:
-        entries.append(b'{"functionDeclarations":[' + b",".join(run) + b"]}")
-        run.clear()
+def _wrapper_of(tool: Tool | NativeTool) -> str | None:
+    """The name of the object that holds a declaration; None for a provider's own tool."""
+    if isinstance(tool, NativeTool):
+        return None
+    return SNAKE if tool.wrapper == SNAKE else DECLARATIONS
 
 
 def render_tool(tool: Tool) -> Json:

@@ -1,0 +1,172 @@
+"""Gemini proxies that refuse tools, signatures or roles: one cure after the other, in both dialects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.through_gateway import DONE, SAYS, STOP
+from tests.gateway.running import Running, gateway, provider
+from tests.gateway.upstream import Answer, Seen, refusal, upstream
+
+TOOL_TYPE = "GenerateContentRequest.tools[0].tool_type: required one_of 'tool_type' must have one initialized field"
+SIGNATURE = "Unable to submit request because Thought signature is not valid"
+ROLE = "Please use a valid role: user, model"
+
+CHAT, NATIVE = "gemini-compatible", "gemini-native-compatible"
+MODEL = "gemini-2.5-pro"
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"q":"a"}'}}
+CONTINUED = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+]
+GEMINI_ANSWER = {
+    "candidates": [{"content": {"role": "model", "parts": [{"text": "Good."}]}, "finishReason": "STOP", "index": 0}],
+    "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5},
+}
+
+
+def good(seen: Seen) -> Answer | None:
+    """A good answer in the dialect and framing that was asked for."""
+    if "streamGenerateContent" in seen.path:
+        return 200, b"data: " + json.dumps(GEMINI_ANSWER).encode() + b"\r\n\r\n"
+    if "generateContent" in seen.path:
+        return 200, GEMINI_ANSWER
+    return (200, SAYS + STOP + DONE) if seen.body.get("stream") else None
+
+
+def refused(seen: Seen, message: str) -> Answer:
+    if "enerateContent" in seen.path:
+        return 400, {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+    return 400, refusal(message)
+
+
+def judged(ok: Callable[[Any], bool], message: str) -> Callable[[Seen], Answer | None]:
+    return lambda seen: good(seen) if ok(seen.body) else refused(seen, message)
+
+
+def run(folder: Path, profile: str, judge: Callable[[Seen], Answer | None], **more: Any) -> tuple[Any, list[Any]]:
+    with upstream(judge) as behind:
+        url = behind.url.removesuffix("/v1") if profile == NATIVE else behind.url
+        models = {"m": {"target": f"p/{MODEL}"}}
+        with gateway({"providers": {"p": provider(profile, url)}, "models": models}, folder) as running:
+            answered = running.post("/v1/chat/completions", {"model": "m", "messages": CONTINUED, **more})
+            return answered, behind.bodies()
+
+
+def shape(body: Any) -> str | None:
+    return next(name for name in body["tools"][0] if name != "type") if "tools" in body else None
+
+
+LADDERS = {
+    CHAT: ["function", "function_declarations", "functionDeclarations", None],
+    NATIVE: ["functionDeclarations", "function_declarations", None],
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("profile", [CHAT, NATIVE])
+@pytest.mark.parametrize("taken", [0, 1, -1])
+def test_C1_C14_C15_C16_C48_the_wrapper_ladder(tmp_path: Path, profile: str, taken: int, stream: bool) -> None:
+    ladder = LADDERS[profile]
+    answered, sent = run(
+        tmp_path, profile, judged(lambda body: shape(body) == ladder[taken], TOOL_TYPE), tools=TOOLS, stream=stream
+    )
+    assert answered.status_code == 200, answered.text
+    assert [shape(body) for body in sent] == ladder[: ladder.index(ladder[taken]) + 1]
+    if ladder[taken] is None:
+        choice = sent[-1].get("tool_choice") or sent[-1]["toolConfig"]["functionCallingConfig"]["mode"]
+        assert choice in ("none", "NONE")
+
+
+def test_C48_a_native_client_may_spell_it_either_way(tmp_path: Path) -> None:
+    """The shape that is refused is the client's own: it is not sent a second time."""
+    asked = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "tools": [{"function_declarations": [{"name": "look", "parameters": SCHEMA}]}],
+    }
+    with upstream(judged(lambda body: shape(body) == "functionDeclarations", TOOL_TYPE)) as behind:
+        config = {"providers": {"p": provider(NATIVE, behind.url.removesuffix("/v1"))}}
+        with gateway({**config, "models": {"m": {"target": f"p/{MODEL}"}}}, tmp_path) as running:
+            answered = running.post("/v1beta/models/m:generateContent", asked)
+        assert answered.status_code == 200, answered.text
+        assert [shape(body) for body in behind.bodies()] == ["function_declarations", "functionDeclarations"]
+
+
+@pytest.mark.parametrize("profile", ["gemini", "openai-compatible", "openrouter"])
+def test_X10_tools_are_kept_where_no_profile_gives_them_up(tmp_path: Path, profile: str) -> None:
+    with upstream(judged(lambda body: "tools" not in body, TOOL_TYPE)) as behind:
+        url = behind.url.removesuffix("/v1") if profile == "gemini" else behind.url
+        config = {"providers": {"p": provider(profile, url)}, "models": {"m": {"target": f"p/{MODEL}"}}}
+        with gateway(config, tmp_path) as running:
+            asked = {"model": "m", "messages": CONTINUED, "tools": TOOLS}
+            assert running.post("/v1/chat/completions", asked).status_code == 400
+        assert all("tools" in body for body in behind.bodies())
+
+
+SIGNED = {**CALL, "extra_content": {"google": {"thought_signature": "c2lnbmF0dXJlLXNpZ25hdHVyZQ=="}}}
+
+
+@pytest.mark.parametrize("profile", [NATIVE, "gemini", "gemini-openai", "openrouter", "openai-compatible-lenient"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_C2_C48_refused_signatures_are_left_out(tmp_path: Path, profile: str, stream: bool) -> None:
+    asked = [CONTINUED[0], {**CONTINUED[1], "tool_calls": [SIGNED]}, CONTINUED[2]]
+    with upstream(judged(lambda body: "c2lnbmF0dXJl" not in json.dumps(body), SIGNATURE)) as behind:
+        url = behind.url.removesuffix("/v1") if profile in (NATIVE, "gemini") else behind.url
+        config = {"providers": {"p": provider(profile, url)}, "models": {"m": {"target": f"p/google/{MODEL}"}}}
+        with gateway(config, tmp_path) as running:
+            sent = {"model": "m", "messages": asked, "tools": TOOLS, "stream": stream}
+            answered = running.post("/v1/chat/completions", sent)
+        assert answered.status_code == 200, (answered.text, behind.bodies()[-1])
+
+
+def only_two_roles(body: Any) -> bool:
+    turns = body.get("contents") or body["messages"]
+    return all(turn.get("role") in ("user", "model", "assistant") for turn in turns)
+
+
+LATE = [
+    {"role": "user", "content": "Hi"},
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "So?"},
+]
+
+
+@pytest.mark.parametrize("profile", [CHAT, "openai-compatible", "openai-compatible-lenient", "openrouter"])
+@pytest.mark.parametrize("asked", [LATE, CONTINUED])
+def test_C3_C48_roles_are_put_right_wherever_the_refusal_arrives(
+    tmp_path: Path, profile: str, asked: list[Any]
+) -> None:
+    answered, sent = run(tmp_path, profile, judged(only_two_roles, ROLE), messages=asked)
+    assert answered.status_code == 200, (answered.text, sent)
+    text = json.dumps(sent[-1])
+    assert "Be brief." in text or "ok" in text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_C49_a_fallback_follows_an_exhausted_ladder(tmp_path: Path, stream: bool) -> None:
+    def judge(seen: Seen) -> Answer | None:
+        return good(seen) if seen.body["model"] == "clean" else refused(seen, TOOL_TYPE)
+
+    with upstream(judge) as behind:
+        providers = {"p": provider(CHAT, behind.url), "q": provider("openai-compatible", behind.url)}
+        models = {"m": {"target": f"p/{MODEL}", "fallbacks": ["q/clean"]}}
+        running: Running
+        with gateway({"providers": providers, "models": models}, tmp_path) as running:
+            asked = {"model": "m", "messages": CONTINUED, "tools": TOOLS, "stream": stream}
+            answered = running.post("/v1/chat/completions", asked)
+            assert answered.status_code == 200, answered.text
+            assert answered.headers["x-dragoman-model"] == "q/clean"
+        assert behind.bodies()[-1]["messages"] == CONTINUED, "compiled for the fallback from the client's original"
+
+
+def test_C49_without_a_fallback_the_provider_keeps_the_word(tmp_path: Path) -> None:
+    answered, _ = run(tmp_path, CHAT, judged(lambda body: False, TOOL_TYPE), tools=TOOLS)
+    assert answered.status_code == 400
+    assert TOOL_TYPE in answered.json()["error"]["message"]
