@@ -292,7 +292,7 @@ def test_tools_in_several_objects() -> None:
     assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [
         {"functionDeclarations": [tools[0]["functionDeclarations"][0]]},
         {"google_search": {}},
-        {"functionDeclarations": [{"name": "g", "parametersJsonSchema": {"type": "object"}}]},
+        {"function_declarations": [{"name": "g", "parametersJsonSchema": {"type": "object"}}]},
     ]
 
 
