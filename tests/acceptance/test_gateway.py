@@ -13,6 +13,7 @@ from tests.gateway.asking import PLAIN, body, path
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 
+from dragoman.engine.adapt import adapt
 from dragoman.testing import emulator
 
 
@@ -183,6 +184,41 @@ def test_E4_comments_and_garbage_are_skipped(tmp_path: Path, dialect: str) -> No
         assert told.status_code == 200
         assert "Hello" in told.text
         assert "error" not in told.text
+        assert "not json" not in told.text
+
+
+CONTAMINATED = frame(delta={"content": "Hello", "__internal__": {"x": 1}}, done=True)
+END_OBJECT = frame(delta={}, finish_reason="stop", stream_end=True, __stream_end__=True)
+MARKS = ("done", "__internal__", "__stream_end__", "stream_end")
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic", "openai-responses"])
+def test_E3_E11_marks_of_a_stream_never_reach_the_client(tmp_path: Path, dialect: str) -> None:
+    frames = (SAYS, CONTAMINATED, END_OBJECT, DONE)
+    with served(tmp_path, streamed(*frames)) as (running, _):
+        told = running.post(path(dialect, "m"), body(dialect, "m", stream=True)).text
+        assert told.count("Hello") >= 2
+        assert [mark for mark in MARKS if f'"{mark}"' in told] == []
+    relayed = adapt({"model": "m", "messages": PLAIN, "stream": True}, target="openai-compatible/x").stream()
+    out = b"".join(relayed.feed(one) for one in frames) + relayed.finish()
+    assert [mark for mark in MARKS if f'"{mark}"'.encode() in out] == []
+    assert out.endswith(DONE)
+
+
+def test_E12_a_clean_stream_is_relayed_byte_for_byte(tmp_path: Path) -> None:
+    frames = (NOISE[0], SAYS, STOP.replace(b"\n\n", b"\r\n\r\n"), DONE)
+    with served(tmp_path, streamed(*frames)) as (running, _):
+        assert ask(running, stream=True).content == b"".join(frames)
+
+
+def test_E13_a_relayed_error_frame_is_followed_by_done(tmp_path: Path) -> None:
+    error = b'data: {"error":{"message":"it broke","code":502}}\n\n'
+    with served(tmp_path, lambda seen: (200, (SAYS, error))) as (running, _):
+        told = ask(running, stream=True).text
+        assert told.endswith('it broke","code":502}}\n\ndata: [DONE]\n\n')
+        assert told.count("[DONE]") == 1
+    with served(tmp_path, lambda seen: (200, (SAYS, error, DONE))) as (running, _):
+        assert ask(running, stream=True).text.count("[DONE]") == 1
 
 
 def test_E5_the_body_of_a_refusal_is_read_on_streams_too(tmp_path: Path) -> None:

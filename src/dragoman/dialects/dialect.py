@@ -284,7 +284,9 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
     is that of the provider's stream. `usage_on_request`: a stream reports its usage only where the request asks.
 
-    `model_in_path`: the path, and not the body, names the model and asks for a stream.
+    `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
+    also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
+    wants to store.
     """
 
     name: DialectName
@@ -303,6 +305,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     framing: Framing = Framing.SSE
     client_framing: Callable[[Mapping[str, str]], Framing] = _server_sent_events
     usage_on_request: bool = False
+    stream_end: bytes = b""
+    chunk_leftovers: frozenset[str] = frozenset()
     token_count: TokenCount | None = None
     model_listing: ModelListing | None = None
 

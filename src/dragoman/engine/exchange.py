@@ -62,8 +62,8 @@ __all__ = ["Exchange", "compile_offline"]
 class _Visit(msgspec.Struct, Generic[D]):
     """One destination being asked: what it is taken to accept, and what was tried on it.
 
-    `tries` counts sends of the same body, `bodies` are those that were corrected. `refused` is the refusal over which care is taken, while the careful body is
-    under way; `cared`: care was taken, or would change nothing.
+    `tries` counts sends of the same body, `bodies` are those that were corrected. `refused` is the refusal over which
+    care is taken, while the careful body is under way; `cared`: care was taken, or would change nothing.
     """
 
     destination: D

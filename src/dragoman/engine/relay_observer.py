@@ -26,7 +26,8 @@ _OPENING = 4096
 class RelayObserver:
     """Holds the first and the last of a stream's bytes.
 
-    After the end, `framed` says whether it was an event stream at all, `cut_short` whether it ends within a frame.
+    After the end, `framed` says whether it was an event stream at all, `cut_short` whether it ends within a frame,
+    `marked_end` whether it has the end marker of the OpenAI family.
     """
 
     __slots__ = (
@@ -41,6 +42,7 @@ class RelayObserver:
         "ended",
         "failure",
         "framed",
+        "marked_end",
         "stop",
         "usage",
     )
@@ -59,6 +61,7 @@ class RelayObserver:
         self.ended = False
         self.cut_short = False
         self.framed = False
+        self.marked_end = False
 
     def see(self, data: bytes) -> None:
         """Called with every chunk: holds it, and now and then lets go of what lies too far back."""
@@ -79,6 +82,7 @@ class RelayObserver:
         else:
             self._note(_read(self._parser(), self._head + rest))
         self.framed = b"data:" in self._head + rest
+        self.marked_end = b"data: [DONE]" in (self._head + rest)[-64:]
         self.cut_short = bool(rest) and not rest.endswith((b"\n\n", b"\n\r\n", b"\r\r", b"]"))
         return self.ended and self.failure is None
 

@@ -18,12 +18,13 @@ from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Stop
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import AnswerContext, StreamParser, StreamRenderer
+from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.engine.argument_names import Renaming
 from dragoman.engine.reasoning_capture import ReasoningCapture
+from dragoman.engine.relay_frames import RelayFrames
 from dragoman.engine.relay_observer import RelayObserver
-from dragoman.engine.stream_redaction import Redaction, StreamRedactor
+from dragoman.engine.stream_redaction import Redaction
 
 __all__ = ["Translation"]
 
@@ -43,11 +44,11 @@ class Translation:
         "_capture",
         "_client",
         "_context",
+        "_frames",
         "_observer",
         "_origin",
         "_parser",
         "_redaction",
-        "_redactor",
         "_renaming",
         "_renderer",
         "_stop_word",
@@ -87,7 +88,7 @@ class Translation:
         self.relays = same and not undo and not think_tags
         self._observer: RelayObserver | None = None
         self._redaction = redaction
-        self._redactor: StreamRedactor | None = None
+        self._frames: RelayFrames | None = None
         self._stop_word = ""
         self.usage: Usage | None = None
         self.stop: Stop | None = None
@@ -98,7 +99,8 @@ class Translation:
     @property
     def skipped(self) -> int:
         """Frames that could not be read."""
-        return self._parser.skipped if self._parser is not None else 0
+        skipped = self._parser.skipped if self._parser is not None else 0
+        return skipped + (self._frames.skipped if self._frames is not None else 0)
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
@@ -111,7 +113,7 @@ class Translation:
                 self._capture.add(event)
         self.failure = observer.failure
         self.started = True
-        return data if self._redactor is None else self._redactor.feed(data)
+        return data if self._frames is None else self._frames.feed(data)
 
     def close(self) -> bytes:
         """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
@@ -128,7 +130,7 @@ class Translation:
         if not self.relays:
             return self._write([Failed(failure)])
         self.failure = failure
-        half = self._redactor.drop() if self._redactor is not None else b""
+        half = self._frames.drop() if self._frames is not None else b""
         return half + self._writer().render([Failed(failure)])
 
     def whole(self, body: bytes) -> bytes:
@@ -166,7 +168,9 @@ class Translation:
 
     def _observe(self) -> RelayObserver:
         """Made when a stream begins: most whole answers go through as they are."""
-        self._redactor = StreamRedactor(self._redaction.data) if self._redaction is not None else None
+        redact = self._redaction.data if self._redaction is not None else None
+        if self._upstream.framing is Framing.SSE:
+            self._frames = RelayFrames(redact, self._upstream.chunk_leftovers)
         self._observer = RelayObserver(self._new_parser)
         return self._observer
 
@@ -256,15 +260,16 @@ class Translation:
         if proper:
             self._finish_capture()
         if proper or _tells_its_failure(observer):
-            return self._redactor.close() if self._redactor is not None else b""
+            rest = self._frames.close() if self._frames is not None else b""
+            return rest if proper or observer.marked_end else rest + self._client.stream_end
         return self._end_of_frame(observer) + self._writer().close()
 
     def _end_of_frame(self, observer: RelayObserver) -> bytes:
         """What ends a relayed frame that is half out, so that an event of ours can follow."""
         if not self.started:
             return b""
-        if self._redactor is not None:
-            return self._redactor.drop()
+        if self._frames is not None:
+            return self._frames.drop()
         return b"\n\n" if observer.cut_short else b""
 
 

@@ -18,6 +18,7 @@ from dragoman.dialects.dialect import (
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.request_schema import TEXT, turns
+from dragoman.wire.sse import DONE_FRAME
 
 
 def _recognise(body: Mapping[str, Any]) -> Likeness:
@@ -57,6 +58,8 @@ DIALECT = Dialect(
     passed_headers=("openai-beta",),
     recognise=_recognise,
     usage_on_request=True,
+    stream_end=DONE_FRAME,
+    chunk_leftovers=frozenset({"done", "__stream_end__", "__internal__", "stream_end"}),
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

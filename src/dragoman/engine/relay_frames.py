@@ -1,0 +1,114 @@
+"""The frames of a relayed stream: whole, readable, without leftovers of somebody's stream and without our secrets.
+
+A client can do nothing with a part of a frame, so frames go out whole: no cut of the bytes hides a secret, and a stream
+that breaks off leaves no half frame before our own last event. A frame whose data is no JSON would break a client that
+parses it; it is left out and counted. Some servers leave marks of their own in chunks (`done`, `__stream_end__`);
+clients store them with the message and send them to providers that refuse them. They are taken out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
+_MOST = 64 * 1024
+"""A longer frame holds a picture rather than an error, and is passed on as it comes."""
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
+_DONE = b"[DONE]"
+_check: Callable[[bytes], object] = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+class RelayFrames:
+    """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
+    chunks. `skipped` counts frames that could not be read."""
+
+    __slots__ = ("_held", "_leftovers", "_marks", "_open", "_redact", "skipped")
+
+    def __init__(self, redact: Callable[[bytes], bytes] | None, leftovers: frozenset[str] = frozenset()) -> None:
+        self._redact = redact
+        self._leftovers = leftovers
+        self._marks = tuple(f'"{name}"'.encode() for name in sorted(leftovers))
+        self._held = b""
+        self._open = False
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """The frames that are complete."""
+        if not self._held and data.endswith(_ENDS):
+            was_open, self._open = self._open, False
+            return self._redacted(data) if was_open else self._clean(data)
+        data = self._held + data
+        at = max(data.rfind(end) + len(end) if end in data else 0 for end in _ENDS)
+        was_open, self._open = self._open, self._open and not at
+        if len(data) - at > _MOST:
+            at, self._open = len(data), True
+        self._held = data[at:]
+        return self._redacted(data[:at]) if was_open or self._open else self._clean(data[:at])
+
+    def close(self) -> bytes:
+        """The rest of a stream that ended properly, if without its last line break."""
+        held, self._held = self._held, b""
+        return self._clean(held)
+
+    def drop(self) -> bytes:
+        """The stream broke off: forget the half frame that is held, and end the one that is half out."""
+        self._held = b""
+        return b"\n\n" if self._open else b""
+
+    def _clean(self, data: bytes) -> bytes:
+        """Whole frames as the client may see them. A single clean one, the usual case, goes through as it is."""
+        data = self._redacted(data)
+        if data[:6] == b"data: " and data.find(b"\n") == len(data) - 2 and self._is_clean(data[6:-2]):
+            return data
+        return b"".join([self._frame(frame) for frame in _split(data)])
+
+    def _redacted(self, data: bytes) -> bytes:
+        return self._redact(data) if self._redact is not None and b"error" in data else data
+
+    def _is_clean(self, payload: bytes) -> bool:
+        try:
+            _check(payload)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        for mark in self._marks:  # noqa: SIM110 - a generator would cost more than the search
+            if mark in payload:
+                return False
+        return True
+
+    def _frame(self, frame: bytes) -> bytes:
+        lines = frame.splitlines()
+        payload = b"\n".join([line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]).strip()
+        if not payload or payload == _DONE:
+            return frame
+        if self._is_clean(payload):
+            return frame
+        try:
+            chunk = msgspec.json.decode(payload)
+        except (msgspec.DecodeError, RecursionError):
+            self.skipped += 1
+            return b""
+        head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])
+        return head + b"data: " + msgspec.json.encode(without_keys(chunk, self._leftovers)) + b"\n\n"
+
+
+def _split(data: bytes) -> Iterator[bytes]:
+    """The frames, each with its blank line."""
+    start = 0
+    for end in _BLANK_LINE.finditer(data):
+        yield data[start : end.end()]
+        start = end.end()
+    if start < len(data):
+        yield data[start:]
+
+
+def without_keys(value: Any, names: frozenset[str]) -> Any:
+    """A JSON value without the members of these names, at any depth."""
+    if isinstance(value, dict):
+        return {key: without_keys(item, names) for key, item in value.items() if key not in names}
+    if isinstance(value, list):
+        return [without_keys(item, names) for item in value]
+    return value

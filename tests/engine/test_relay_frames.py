@@ -1,0 +1,76 @@
+"""Frames of a relayed stream, however its bytes are cut: secrets, leftovers, and what cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.engine.relay_frames import RelayFrames
+
+SECRET = b"sk-0123456789abcdef"
+FRAMES = b'data: {"text":"fine"}\n\ndata: {"error":"' + SECRET + b' is bad"}\r\n\r\n: still here\n\ndata: [DONE]\r\r'
+
+
+def clean(data: bytes) -> bytes:
+    return data.replace(SECRET, b"[REDACTED]")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 33, 4096])
+def test_any_cut_gives_the_same_bytes(size: int) -> None:
+    redactor = RelayFrames(clean)
+    fed = [redactor.feed(FRAMES[at : at + size]) for at in range(0, len(FRAMES), size)]
+    assert b"".join(fed) + redactor.close() == clean(FRAMES)
+
+
+def test_whole_frames_go_out_at_once() -> None:
+    redactor = RelayFrames(clean)
+    assert redactor.feed(b"data: 1\n\nda") == b"data: 1\n\n"
+    assert redactor.feed(b"ta: 2\n") == b""
+    assert redactor.feed(b"\n") == b"data: 2\n\n"
+
+
+def test_the_last_frame_may_lack_its_end() -> None:
+    redactor = RelayFrames(clean)
+    assert redactor.feed(b"data: [DONE]") == b""
+    assert redactor.close() == b"data: [DONE]"
+
+
+def test_half_a_frame_is_dropped_where_the_stream_breaks() -> None:
+    redactor = RelayFrames(clean)
+    assert redactor.feed(b'data: 1\n\ndata: {"a') == b"data: 1\n\n"
+    assert redactor.drop() == b""
+    assert redactor.close() == b""
+
+
+def test_a_very_long_frame_passes_and_is_ended_where_it_breaks() -> None:
+    redactor, long = RelayFrames(clean), b"x" * 100_000
+    assert redactor.feed(b"data: " + long) == b"data: " + long
+    assert redactor.drop() == b"\n\n"
+    assert redactor.feed(b"tail\n\n") == b"tail\n\n"
+    assert redactor.drop() == b""
+
+
+LEFTOVERS = frozenset({"done", "__stream_end__"})
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n"])
+def test_E4_E11_unreadable_frames_and_leftovers_stay_here(size: int, end: bytes) -> None:
+    kept = [b'data: {"a":"\\"done\\": 1"}', b": comment", b'event: x\ndata: {"b":1}', b"data: [DONE]"]
+    wire = end.join([kept[0], b"data: {not json", b'data: {"c": }', *kept[1:], b""])
+    frames = RelayFrames(None, LEFTOVERS)
+    out = b"".join(frames.feed(wire[at : at + size]) for at in range(0, len(wire), size)) + frames.close()
+    assert out == end.join([*kept, b""])
+    assert frames.skipped == 2
+
+
+def test_E11_leftovers_are_taken_out_at_any_depth() -> None:
+    frames = RelayFrames(None, LEFTOVERS)
+    wire = b'event: x\ndata: {"done":true,"choices":[{"delta":{"content":"a","__stream_end__":1}}]}\n\n'
+    assert frames.feed(wire) == b'event: x\ndata: {"choices":[{"delta":{"content":"a"}}]}\n\n'
+    assert RelayFrames(None).feed(wire) == wire
+
+
+def test_a_frame_of_many_lines_takes_linear_time() -> None:
+    frames = RelayFrames(None, LEFTOVERS)
+    wire = b"a\n" * 30_000
+    assert frames.feed(wire) + frames.close() == wire
