@@ -253,8 +253,69 @@ def test_E14_the_providers_name_and_words_are_kept(tmp_path: Path) -> None:
             "metadata": {"provider_name": "X", "raw": json.dumps(refusal("inner words"))},
         }
     }
-    with served(tmp_path, lambda seen: (400, raw), profile="openrouter") as (running, _):
-        assert ask(running).json()["error"]["message"] == "inner words"
+    for stream in (False, True):
+        with served(tmp_path, lambda seen: (400, raw), profile="openrouter") as (running, _):
+            error = ask(running, stream=stream).json()["error"]
+            assert error["message"] == "inner words"
+            assert error["metadata"]["provider_name"] == "X"
+            assert json.loads(error["metadata"]["raw"]) == raw
+    answer = adapt({"model": "m", "messages": PLAIN}, target="openrouter/x").answer(json.dumps(raw).encode(), 400)
+    assert answer.json["error"]["metadata"] == {"provider_name": "X", "raw": json.dumps(raw)}
+
+
+def test_E14_a_key_of_ours_is_in_no_part_of_an_error(tmp_path: Path) -> None:
+    def judge(seen: Seen) -> Answer:
+        return 400, refusal(f"bad key {seen.headers['authorization']}")
+
+    with served(tmp_path, judge) as (running, _):
+        told = ask(running).json()["error"]
+        assert "bad key" in told["message"]
+        assert "bad key" in told["metadata"]["raw"]
+        assert told["metadata"]["provider_name"] == "p"
+        assert "pk-openai" not in json.dumps(told)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_E5_the_error_object_of_the_provider_is_logged(tmp_path: Path, stream: bool) -> None:
+    with served(tmp_path, lambda seen: (400, refusal("I am a teapot", code="teapot"))) as (running, _):
+        answered = ask(running, stream=stream)
+        running.services.failures.flush()
+        running.services.lines.flush()
+        lines = [json.loads(line) for line in running.log.getvalue().splitlines()]
+        logged = next(line for line in lines if line["event"] == "provider-error")
+        assert logged["id"] == answered.headers["x-dragoman-request-id"]
+        assert (logged["error"]["message"], logged["error"]["code"]) == ("I am a teapot", "teapot")
+        assert json.loads(running.errors.read_text())["error_object"] == logged["error"]
+
+
+def test_C39_the_settings_that_were_sent(tmp_path: Path) -> None:
+    with served(tmp_path, lambda seen: (400, refusal("no"))) as (running, _):
+        ask(running, temperature=0.5, max_tokens=7)
+        running.services.failures.flush()
+        assert json.loads(running.errors.read_text())["params"] == {"model": "x", "temperature": 0.5, "max_tokens": 7}
+
+
+UNTIDY = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "x", "done": True},
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "So?"},
+]
+
+
+@pytest.mark.parametrize("profile", ["openrouter", "strict-template", "openai-compatible"])
+def test_E18_streamed_and_whole_requests_are_repaired_alike(tmp_path: Path, profile: str) -> None:
+    both = []
+    with served(tmp_path, lambda seen: None, profile=profile) as (running, behind):
+        for stream in (False, True):
+            changes = ask(running, messages=UNTIDY, stream=stream).headers["x-dragoman-changes"]
+            both.append((changes, behind.seen[-1].body["messages"]))
+        bad = [ask(running, messages=[{"role": "user", "content": 5}], stream=stream) for stream in (False, True)]
+        assert [one.status_code for one in bad] == [400, 400]
+    assert both[0] == both[1]
+    for stream in (False, True):
+        adapted = adapt({"model": "m", "messages": UNTIDY, "stream": stream}, target=f"{profile}/x")
+        assert adapted.json["messages"] == both[0][1]
 
 
 def test_a_json_error_in_place_of_a_stream_is_an_error(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
@@ -49,7 +50,7 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
     return headers
 
 
-def error_object(failure: Failure, message: str) -> dict[str, str | None]:
+def error_object(failure: Failure, message: str) -> dict[str, Any]:
     """The `error` object of a body, with this message."""
     _, kind, code = KINDS[failure.kind]
     if failure.kind in _OWN_CODES or failure.code in _NO_MODEL:

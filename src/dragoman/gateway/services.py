@@ -42,6 +42,7 @@ from dragoman.store import (
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Tls, Transport, TransportLimits
+from dragoman.wire.error_bodies import provider_error
 
 
 class Services:
@@ -186,8 +187,13 @@ class Services:
 
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""
-        self.metrics.failed(failed.destination.name, failed.failure.kind.value)
+        failure = failed.failure
+        self.metrics.failed(failed.destination.name, failure.kind.value)
         self.failures.write(_refusal_line(exchange.context.id, exchange.ask, failed))
+        if self.lines.takes(LogLevel.WARNING):
+            told = self.redactor.value(provider_error(failure.raw)) if failure.raw else failure.message
+            line = {"event": "provider-error", "id": exchange.context.id, "target": failed.destination.name}
+            self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": told})
 
     def _note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:
         line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
@@ -203,6 +209,7 @@ def _refusal_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestinati
         status_code=failure.status or None,
         error_type=failure.kind.value,
         error=failure.message,
+        error_object=provider_error(failure.raw) if failure.raw else None,
         request_id=request_id,
         target=destination.name,
         client_dialect=ask.dialect,

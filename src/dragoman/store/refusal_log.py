@@ -35,6 +35,8 @@ else:
 
 QUEUE = 1000
 FIELDS_IN_FULL = ("input_request", "sent_request")
+CONVERSATION = frozenset({"messages", "input", "contents", "system", "systemInstruction", "instructions", "tools"})
+"""Members of a request that are no settings, in any dialect."""
 
 
 class RefusalLine(Struct, frozen=True, kw_only=True):
@@ -46,6 +48,7 @@ class RefusalLine(Struct, frozen=True, kw_only=True):
     status_code: int | None = None
     error_type: str = ""
     error: str = ""
+    error_object: Any = None
     request_id: str = ""
     target: str = ""
     client_dialect: str = ""
@@ -91,6 +94,7 @@ class RefusalLog:
         fields = {name: getattr(refusal, name) for name in refusal.__struct_fields__}
         for name in FIELDS_IN_FULL:
             fields[name] = self._request(fields[name])
+        fields["params"] = fields["params"] or _params(fields["sent_request"])
         line = msgspec.json.encode(self._redactor.value(fields))
         if len(line) > self.config.max_bytes:
             fields |= {name: f"[LEFT OUT: the line had {len(line)} bytes]" for name in FIELDS_IN_FULL}
@@ -144,6 +148,13 @@ class RefusalLog:
             if older.exists():
                 older.replace(self.path.with_name(f"{self.path.name}.{number + 1}"))
         self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+
+def _params(sent: Any) -> dict[str, Any] | None:
+    """The settings of the request that was sent: all of it but the conversation."""
+    if not isinstance(sent, dict):
+        return None
+    return {name: value for name, value in sent.items() if name not in CONVERSATION}
 
 
 def _weight(refusal: RefusalLine) -> int:

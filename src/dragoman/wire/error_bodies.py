@@ -20,6 +20,7 @@ from dragoman.wire.error_wording import AUTH_SENTENCE, CODES, CONTEXT, RETRY, SE
 UNREADABLE = "Unable to read error response from provider"
 
 _MAX_RAW = 64 * 1024
+_MAX_LOGGED = 4096
 _MAX_DEPTH = 6
 _FLAT_KEYS = ("message", "Message", "msg", "detail", "error_message", "errorMessage", "title")
 _CLASSIFYING = ("code", "type", "status", "error_type", "reason", "__type")
@@ -49,9 +50,23 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
         retry_after=_retry_after(lowered, parser, message),
         tokens=parser.tokens or tokens,
         limit=parser.limit or limit,
-        provider=provider or parser.provider,
+        provider=parser.provider or provider,
         raw=body[:_MAX_RAW],
     )
+
+
+def provider_error(raw: bytes) -> Any:
+    """The provider's own `error` object, for the log; of any other body the text, cut."""
+    text = _event_data(raw.decode("utf-8", "replace").strip()) if raw[:1] in b"de:" else raw.decode("utf-8", "replace")
+    try:
+        found = _decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return text[:_MAX_LOGGED]
+    if isinstance(found, list) and found:
+        found = found[0]
+    if isinstance(found, dict) and isinstance(found.get("error"), dict | str):
+        found = found["error"]
+    return found if len(raw) <= _MAX_LOGGED else text[:_MAX_LOGGED]
 
 
 def classify(status: int, names: tuple[str, ...], message: str) -> tuple[FailureKind, int | None, int | None]:

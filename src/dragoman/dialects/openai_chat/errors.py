@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
@@ -10,6 +11,7 @@ from dragoman.dialects.openai_errors import error_object, headers_of, status_of
 from dragoman.dialects.raw_json import encode
 from dragoman.wire.error_bodies import parse_failure
 
+_MAX_RAW = 8192
 _TOO_LONG = "maximum context length"
 
 
@@ -24,8 +26,13 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
 
 
 def error_body(failure: Failure) -> bytes:
-    """The body alone, which is also the last chunk of a stream that failed."""
-    return encode({"error": error_object(failure, message_of(failure))})
+    """The body alone, which is also the last chunk of a stream that failed. `metadata`, as OpenRouter has it, names the
+    provider and holds its own words in full."""
+    error: dict[str, Any] = error_object(failure, message_of(failure))
+    if failure.raw:
+        raw = failure.raw[:_MAX_RAW].decode("utf-8", "replace")
+        error["metadata"] = {"provider_name": failure.provider, "raw": raw}
+    return encode({"error": error})
 
 
 def message_of(failure: Failure) -> str:
