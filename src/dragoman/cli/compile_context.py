@@ -128,13 +128,15 @@ def compile_context(
 
 def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
     from dragoman.config import load
-    from dragoman.gateway.known_names import known_names
+    from dragoman.config.load import profile_files
+    from dragoman.gateway.known_names import known_names, own_profiles
     from dragoman.upstream.destinations import Routes
 
-    loaded = load(config, known=known_names())
+    loaded = load(config, known=known_names(choices.profiles))
     for warning in loaded.warnings:
         print_error(f"warning: {warning}")
-    route = Routes(loaded.config, choices.profiles).find(name)
+    profiles = own_profiles(profile_files(loaded.config, config.parent), choices.profiles)
+    route = Routes(loaded.config, profiles).find(name)
     if route is None:
         known = [*loaded.config.models, *(f"{provider}/MODEL" for provider in loaded.config.providers)]
         raise TargetError(f'{config} has no model "{name}"; {near_match(name, known)}')

@@ -110,7 +110,7 @@ def _load(ctx: click.Context, text: str, path: Path) -> Loaded:
     """Parse the text as the gateway does."""
     beside = path.parent / ".env"
     variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
-    return parse(text, file=path.name, known=known_names(ctx), variables=variables)
+    return parse(text, file=path.name, known=known_names(ctx), variables=variables, folder=path.parent)
 
 
 def _limits(key: ClientKey) -> str:

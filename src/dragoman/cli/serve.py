@@ -22,6 +22,13 @@ from dragoman.cli.config import chosen_file, config_option, env_option
     show_default=True,
     help="Load a changed configuration at once. SIGHUP always does.",
 )
+@click.option(
+    "--profiles",
+    "profiles",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    help="A TOML file with your own profiles, besides those of the configuration; repeatable.",
+)
 def serve(
     path: Path | None,
     env_files: tuple[Path, ...],
@@ -29,6 +36,7 @@ def serve(
     port: int | None,
     workers: int | None,
     reload: bool,
+    profiles: tuple[Path, ...],
 ) -> None:
     """Serve every client dialect on one port, for models of any provider.
 
@@ -39,7 +47,7 @@ def serve(
     from dragoman.gateway.server import ServeOptions, run
 
     try:
-        code = run(ServeOptions(chosen_file(path), env_files, host, port, workers, reload))
+        code = run(ServeOptions(chosen_file(path), env_files, host, port, workers, reload, profiles))
     except InvalidConfig as error:
         click.echo(str(error), err=True)
         code = 1

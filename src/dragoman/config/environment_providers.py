@@ -48,7 +48,8 @@ def complete(config: Config, known: KnownNames, variables: Environment) -> Compl
 
 def _implied(config: Config, known: KnownNames, variables: Environment) -> Iterator[str]:
     """Profiles that a target names; if the file has no providers and models, those with a key."""
-    for target in sorted({target for model in config.models.values() for target in _targets(model)}):
+    defaults = {name for name in (config.default_model, config.default_audio_model) if name}
+    for target in sorted({target for model in config.models.values() for target in _targets(model)} | defaults):
         first, slash, _ = target.partition("/")
         profiles = known.profiles if known.profiles is not None else {first}
         if slash and first not in config.providers and first in profiles:

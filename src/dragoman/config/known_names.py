@@ -6,6 +6,7 @@ This package does not import profiles and rules; the caller passes their names. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -31,6 +32,9 @@ class KnownNames(Struct, frozen=True, kw_only=True):
 
     variables: Mapping[str, tuple[str, ...]] = {}
     """Profile → the environment variables for its key. The first that is set wins."""
+
+    with_profiles: Callable[[tuple[Path, ...]], KnownNames] | None = None
+    """Files with the user's profiles → the names with theirs added."""
 
     addresses: Mapping[str, str] = {}
     """Profile → the environment variable for its address."""

@@ -19,6 +19,7 @@ from dragoman.config.schema import Config, Provider
 from dragoman.config.validation import validate
 from dragoman.config.variables import Environment, load_environment, substitute
 from dragoman.config.yaml_tree import Node, parse_tree
+from dragoman.errors import ProfileError
 
 DEFAULT_FILE = "dragoman.yaml"
 _KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
@@ -47,19 +48,23 @@ def load(
     variables, warnings = read_environment(os.environ if process is None else process, files)
     text = read_text(path) if path is not None else ""
     name = path.name if path is not None else None
-    loaded = parse(text, file=name or "environment", known=known, variables=variables)
+    folder = path.parent if path is not None else Path()
+    loaded = parse(text, file=name or "environment", known=known, variables=variables, folder=folder)
     if missing := list(_missing(loaded)):
         raise InvalidConfig(missing)
     exposed = _exposed(path, files, loaded)
     return msgspec.structs.replace(loaded, file=name, warnings=(*warnings, *loaded.warnings, *exposed))
 
 
-def parse(text: str, *, file: str = DEFAULT_FILE, known: KnownNames, variables: Environment) -> Loaded:
-    """A configuration from its text, without files."""
+def parse(
+    text: str, *, file: str = DEFAULT_FILE, known: KnownNames, variables: Environment, folder: Path | None = None
+) -> Loaded:
+    """A configuration from its text. `folder` is where the profiles are that it names."""
     without_empty = substitute(parse_tree(text, file), variables, file)
     config, builder = build_config(without_empty.node, file)
     if config is None:
         raise InvalidConfig(builder.problems)
+    known = _with_own_profiles(config, known, folder or Path(), file)
     verdict = validate(config, known, builder.origins, file)
     if verdict.problems:
         raise InvalidConfig(verdict.problems)
@@ -67,6 +72,20 @@ def parse(text: str, *, file: str = DEFAULT_FILE, known: KnownNames, variables: 
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
     warnings = (*without_empty.warnings, *verdict.warnings)
     return Loaded(config=completed.config, origins=origins | completed.origins, warnings=warnings, file=file)
+
+
+def profile_files(config: Config, folder: Path) -> tuple[Path, ...]:
+    """The files with the user's own profiles."""
+    return tuple(folder / name for name in config.profiles)
+
+
+def _with_own_profiles(config: Config, known: KnownNames, folder: Path, file: str) -> KnownNames:
+    if not config.profiles or known.with_profiles is None:
+        return known
+    try:
+        return known.with_profiles(profile_files(config, folder))
+    except ProfileError as fault:
+        raise InvalidConfig([Problem(f"profiles: {fault}", file)]) from None
 
 
 def _missing(loaded: Loaded) -> Iterator[Problem]:

@@ -408,8 +408,19 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     models: Annotated[dict[str, Model], Meta(description="Public model names and their targets.")] = field(
         default_factory=dict
     )
+    profiles: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="TOML files with your own profiles, relative to this file's folder. Read at the start.",
+            examples=[["profiles.toml"]],
+        ),
+    ] = ()
     default_model: Annotated[
         str | None, Meta(description="Used if a request names no model; by default `LLM_MODEL`.", examples=["smart"])
+    ] = None
+    default_audio_model: Annotated[
+        str | None,
+        Meta(description="Used if a transcription names no model; by default `default_model`.", examples=["whisper"]),
     ] = None
     keys: Annotated[
         dict[str, ClientKey],

@@ -51,7 +51,8 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
         yield from _model(join_path("models", name), model, config, known)
     yield from _rules("rules", config.rules, known)
     yield from _keys(config.keys)
-    yield from _default_model(config, known)
+    yield from _default_model("default_model", config.default_model, config, known)
+    yield from _default_model("default_audio_model", config.default_audio_model, config, known)
     yield from _texts(config.texts, known)
     yield from _media(config.media.allow)
 
@@ -180,17 +181,13 @@ def _keys(keys: Mapping[str, ClientKey]) -> Iterator[LocatedMessage]:
             yield path, f'{path} is the same as that of "{first}"; each client needs its own key'
 
 
-def _default_model(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
-    name = config.default_model
+def _default_model(key: str, name: str | None, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     if name is None or name in config.models:
         return
     if "/" in name:
-        yield from _target("default_model", name, config, known)
+        yield from _target(key, name, config, known)
     else:
-        yield (
-            "default_model",
-            f"default_model is {quote(name)}, which is not a model of this file; {near_match(name, config.models)}",
-        )
+        yield key, f"{key} is {quote(name)}, which is not a model of this file; {near_match(name, config.models)}"
 
 
 def _texts(texts: Mapping[str, str], known: KnownNames) -> Iterator[LocatedMessage]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -11,7 +13,7 @@ from dragoman.config import KnownNames
 from dragoman.engine.adapt import check_choice
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Facts
-from dragoman.profiles.profile import Profiles
+from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
@@ -31,7 +33,16 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
         variables={name: found for name, found in variables.items() if found},
         addresses={name: found for name, found in addresses.items() if found},
         choice_refusal=choice_refusal,
+        with_profiles=lambda files: known_names(own_profiles(files, known)),
     )
+
+
+def own_profiles(files: Iterable[Path], profiles: Profiles | None = None) -> Profiles:
+    """The profiles with those of the user's files. Raises ProfileError."""
+    found = profiles or Profiles()
+    for file in files:
+        found = found.extended(read_profiles_file(file))
+    return found
 
 
 def choice_refusal(rule: str, choice: Any) -> str | None:

@@ -10,6 +10,7 @@ import msgspec
 from dragoman.config import Config, ConfigFile, Loaded
 
 RESTART_KEYS = (
+    "profiles",
     "server.host",
     "server.port",
     "server.workers",

@@ -25,7 +25,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway import banner, open_files
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http_protocol import bounded_protocol, close_overdue
-from dragoman.gateway.known_names import known_names
+from dragoman.gateway.known_names import known_names, own_profiles
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import NewestConfig
 from dragoman.gateway.services import Services
@@ -55,6 +55,7 @@ class ServeOptions(msgspec.Struct, frozen=True):
     port: int | None = None
     workers: int | None = None
     watch: bool = True
+    profiles: tuple[Path, ...] = ()
 
 
 class ServedFile(ConfigFile):
@@ -72,7 +73,7 @@ class ServedFile(ConfigFile):
 
 def run(options: ServeOptions) -> int:
     """Serve until a signal. Raises InvalidConfig or ServeError before it listens."""
-    profiles = Profiles()
+    profiles = own_profiles(options.profiles)
     file = ServedFile(options, profiles)
     loaded = file.load()
     notice = ""

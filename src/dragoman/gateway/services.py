@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from dragoman.config import Clients, Config, ConfigFile, Loaded
+from dragoman.config.load import profile_files
 from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.exchange import Exchange
@@ -21,7 +22,7 @@ from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway.coarse_timer import CoarseTimer
-from dragoman.gateway.known_names import known_names
+from dragoman.gateway.known_names import known_names, own_profiles
 from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.memory import StoredMemory
 from dragoman.gateway.metrics import Metrics
@@ -60,7 +61,8 @@ class Services:
 
         `alone`: no other process is expected to use the same store.
         """
-        self.profiles = profiles or Profiles()
+        folder = file.path.parent if file is not None and file.path is not None else Path()
+        self.profiles = own_profiles(profile_files(loaded.config, folder), profiles)
         self.file = file
         self._check = check
         self.config: Config = loaded.config

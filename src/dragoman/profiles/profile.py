@@ -121,6 +121,10 @@ class Profiles:
         self._layers = tuple(layers)
         self._targets: dict[tuple[str, str], Target] = {}
 
+    def extended(self, extra: Mapping[str, Profile]) -> Profiles:
+        """These profiles and more, which win over those of the same name."""
+        return Profiles({**self._extra, **extra}, self._layers) if extra else self
+
     def names(self) -> list[str]:
         return sorted({*builtin_names(), *self._extra})
 

@@ -7,7 +7,7 @@ import time
 
 import msgspec
 
-from dragoman.config.schema import LogLevel
+from dragoman.config.schema import Config, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import quote
@@ -38,7 +38,7 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         body = await inbound.body(services.config.server.max_body)
         content_type = inbound.headers.get("content-type", "application/json")
         form = content_type.startswith("multipart/")
-        name = (_form_model(body) if form else _json_model(body)) or services.config.default_model or ""
+        name = (_form_model(body) if form else _json_model(body)) or _default_model(services.config, path)
         may_ask(known, name)
         route = services.routes.find(name)
         if route is None:
@@ -50,6 +50,12 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         sent = _named_form(body, model) if form else _named(body, model)
         failure = await _passed(services, outbound, destination, path, (content_type, sent))
     _write_down(services, outbound, known, (name, destination), started, failure)
+
+
+def _default_model(config: Config, path: str) -> str:
+    """The model for a request that names none. A model that chats can rarely listen."""
+    audio = config.default_audio_model if path.startswith("/audio/") else None
+    return audio or config.default_model or ""
 
 
 async def _passed(
@@ -123,4 +129,9 @@ def _form_model(body: bytes) -> str:
 
 
 def _named_form(body: bytes, model: str) -> bytes:
+    """The form with the provider's name for the model; a form without one gets it as its first field."""
+    if not _FIELD.search(body):
+        boundary, _, _ = body.partition(b"\r\n")
+        head = b'\r\ncontent-disposition: form-data; name="model"\r\n\r\n'
+        return boundary + head + model.encode() + b"\r\n" + body
     return _FIELD.sub(lambda match: match[1] + model.encode(), body, count=1)
