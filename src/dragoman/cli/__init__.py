@@ -30,10 +30,11 @@ COMMANDS = {
     "import": "Translate another gateway's configuration.",
     "emulate": "Serve strict imitations of providers.",
     "replay": "Send a recorded failure again.",
+    "lessons": "Show or forget what refusals have taught.",
 }
 """All subcommands, in the order in which a newcomer needs them. Each is in the module of its name."""
 
-NEEDS_NAMES = frozenset({"config", "import", "init", "keys", "serve"})
+NEEDS_NAMES = frozenset({"config", "import", "init", "keys", "lessons", "serve"})
 """Commands that check the names of rules, facts and profiles in a configuration."""
 
 USAGE_ERRORS = (TargetError, OptionError)

@@ -23,6 +23,37 @@ class FailureKind(StrEnum):
     BROKEN_STREAM = "broken-stream"
     SERVER = "server"
 
+    @property
+    def reduced(self) -> str:
+        """One of four words: `auth`, `rate_limit`, `timeout`, `api_error`."""
+        return _REDUCED.get(self, "api_error")
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed a little later."""
+        return self in PASSING
+
+
+PASSING = frozenset(
+    {
+        FailureKind.RATE_LIMIT,
+        FailureKind.OVERLOADED,
+        FailureKind.TIMEOUT,
+        FailureKind.NETWORK,
+        FailureKind.SERVER,
+        FailureKind.BROKEN_STREAM,
+    }
+)
+"""Failures that may be gone on the next try."""
+_REDUCED = {
+    FailureKind.AUTH: "auth",
+    FailureKind.PERMISSION: "auth",
+    FailureKind.RATE_LIMIT: "rate_limit",
+    FailureKind.QUOTA: "rate_limit",
+    FailureKind.OVERLOADED: "rate_limit",
+    FailureKind.TIMEOUT: "timeout",
+}
+
 
 class Failure(msgspec.Struct, frozen=True):
     """`message` is the innermost one, verbatim. `status` is 0 where no answer came. `limit` and `tokens` are the
@@ -39,3 +70,8 @@ class Failure(msgspec.Struct, frozen=True):
     limit: int | None = None
     provider: str = ""
     raw: bytes = b""
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed a little later."""
+        return self.kind.retryable

@@ -23,6 +23,20 @@ class Stop(StrEnum):
     PAUSE = "pause"
     ERROR = "error"
 
+    @property
+    def reduced(self) -> str:
+        """One of four words: `end_turn`, `tool_use`, `max_tokens`, `stop_sequence`."""
+        return _REDUCED.get(self, "end_turn")
+
+
+_REDUCED = {
+    Stop.CALLS: "tool_use",
+    Stop.BROKEN_CALL: "tool_use",
+    Stop.LENGTH: "max_tokens",
+    Stop.CONTEXT: "max_tokens",
+    Stop.STOP_SEQUENCE: "stop_sequence",
+}
+
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens. `input` holds all of them, cached and newly cached included; `output` all, reasoning included."""

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import PASSING, Failure, FailureKind
 from dragoman.engine.lessons import Learnt
 
 Kind = FailureKind
 
-PASSING = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.TIMEOUT, Kind.NETWORK, Kind.SERVER, Kind.BROKEN_STREAM})
-"""Failures that may be gone on the next try."""
 KEY_BOUND = frozenset({Kind.AUTH, Kind.RATE_LIMIT, Kind.QUOTA, Kind.PERMISSION})
 """Failures that another key may not have."""
 FINAL = frozenset({Kind.BAD_REQUEST, Kind.TOO_LARGE})

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from dragoman.conversation.changes import Loss
-from dragoman.engine.adapt import PLAIN, Options, doubt_of, loss_of
+from dragoman.engine.adapt import PLAIN, Options, check_choice, doubt_of, loss_of
 from dragoman.engine.destination import Destination
 from dragoman.engine.reasoning_restore import Kept
+from dragoman.errors import OptionError
 from dragoman.profiles.facts import Doubt
+from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.rules.rule import FAIL
+from dragoman.wire.structured_fields import parse_dictionary
 
 
 class CallerOptions(msgspec.Struct, frozen=True):
     """What the caller sets for one request.
 
-    `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `stream`
-    and `stop_after` are those of `adapt`.
+    `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `rules`
+    are choices for rules, on top of the destination's. `stream` and `stop_after` are those of `adapt`.
     """
 
     max_loss: Loss | None = None
@@ -25,23 +30,44 @@ class CallerOptions(msgspec.Struct, frozen=True):
     loosen: bool = False
     stream: bool | None = None
     stop_after: str = ""
+    rules: Mapping[str, Any] = {}
 
 
 NOTHING_SET = CallerOptions()
 MAX_LOSS = "x-dragoman-max-loss"
 DOUBT = "x-dragoman-doubt"
+RULES = "x-dragoman-rules"
 
 
 def caller_options(headers: Mapping[str, str], loosen: bool) -> CallerOptions:
     """What a request's headers set. Raises OptionError."""
-    max_loss, doubt = headers.get(MAX_LOSS), headers.get(DOUBT)
-    if max_loss is None and doubt is None:
+    max_loss, doubt, rules = headers.get(MAX_LOSS), headers.get(DOUBT), headers.get(RULES)
+    if max_loss is None and doubt is None and rules is None:
         return NOTHING_SET
     return CallerOptions(
         None if max_loss is None else loss_of(max_loss),
         None if doubt is None else doubt_of(doubt),
         loosen,
+        rules={} if rules is None else _chosen_rules(rules, loosen),
     )
+
+
+def _chosen_rules(header: str, loosen: bool) -> dict[str, str | bool]:
+    """The choices of a header. Who may only tighten may only refuse repairs."""
+    try:
+        chosen = parse_dictionary(header)
+    except ValueError as fault:
+        raise OptionError(str(fault), at=RULES, hint='write late-system=fail, many-systems="join:, "') from None
+    for name, choice in chosen.items():
+        check_choice(name, choice)
+        if choice != FAIL and not loosen:
+            raise OptionError(f"{name}={choice} is for admin keys; with this key a rule can be set to fail", at=RULES)
+    return chosen
+
+
+def with_choices(target: Target, caller: CallerOptions) -> Target:
+    """The target with the caller's own choices for rules."""
+    return patched(target, Layer("request", {}, caller.rules)) if caller.rules else target
 
 
 def compile_options(

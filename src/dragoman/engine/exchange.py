@@ -30,7 +30,7 @@ from dragoman.engine.adapt import Adapted, compile_ask
 from dragoman.engine.answer import translation_of
 from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey, Retry, TakeBack, TakeCare, next_step
 from dragoman.engine.client_failures import failure_of, with_numbers
-from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options
+from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
 from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D, TargetRoute
 from dragoman.engine.lessons import Learnt, is_recognised, learn
@@ -57,6 +57,8 @@ from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.wire.error_bodies import parse_failure
 
 __all__ = ["Exchange", "compile_offline"]
+
+_MOST_COST = 1e9
 
 
 class _Visit(msgspec.Struct, Generic[D]):
@@ -101,6 +103,7 @@ class Exchange(Generic[D]):
     _headers: Iterable[tuple[str, str]] = ()
     _opening = b""
     _chance = 0.0
+    _cost: float | None = None
     _cared = False
     _earlier: Failure | None = None
     _fault: RequestError | None = None
@@ -131,6 +134,13 @@ class Exchange(Generic[D]):
         return self._translation.usage if self._translation is not None else None
 
     @property
+    def cost(self) -> float | None:
+        """What the provider says that the answer cost, in its own currency: in a header, or beside the tokens."""
+        extras = self.usage.extras if self.usage is not None else None
+        said = extras.fields.get("cost") if extras is not None else None
+        return self._cost if said is None else _amount(said.decode())
+
+    @property
     def stop(self) -> Stop | None:
         return self._translation.stop if self._translation is not None else None
 
@@ -151,7 +161,7 @@ class Exchange(Generic[D]):
         """Ask this one. `target` is its own with what has been learnt about it, `key` the key to begin with."""
         left = self._left
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
-        found = destination.target if target is None else target
+        found = with_choices(destination.target if target is None else target, self._options)
         self._visit = _Visit(destination, found, key, destination.key_count - 1)
         if keeps(found.facts, self.ask.dialect) and has_keys(self.ask.conversation):
             return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation))
@@ -178,6 +188,8 @@ class Exchange(Generic[D]):
             self._translation, self._status, self._headers = None, status, headers
             return Reading.ERROR
         self._translation, self._opening = translation_of(self.request, self.context, self._redaction), b""
+        if self.request.facts.cost_header:
+            self._cost = _amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
 
     def body(self, data: bytes) -> Step[D]:
@@ -414,6 +426,15 @@ class Exchange(Generic[D]):
             options = compile_options(visit.destination, self._options, visit.kept, visit.media, careful=True)
             proven = care.proven_by_care(self.ask, visit.target, options)
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
+
+
+def _amount(text: str | None) -> float | None:
+    """A cost that can be one; a provider may say anything."""
+    try:
+        amount = float(text) if text else None
+    except ValueError:
+        return None
+    return amount if amount is not None and 0 <= amount < _MOST_COST else None
 
 
 def compile_offline(exchange: Exchange[D]) -> Adapted:

@@ -54,8 +54,10 @@ OPEN = {
 _OPEN = frozenset(OPEN.values())
 GETS: dict[str, Endpoint] = {
     "/metrics": introspection.metrics,
+    "/dragoman/lessons": introspection.lessons,
     **{served.path: models.models for served in served_paths(Job.LIST_MODELS)},
 }
+DELETES: dict[str, Endpoint] = {"/dragoman/lessons": introspection.forget}
 _REPORTS = "/dragoman/requests/"
 _WATCH_SECONDS = 1.0
 
@@ -156,6 +158,8 @@ def _find(inbound: Inbound) -> tuple[Endpoint, str]:
     dialect = POSTS[path][1] if path in POSTS else caller_dialect(inbound.path, inbound.headers)
     if method in ("GET", "HEAD"):
         return _look(path, inbound), dialect
+    if method == "DELETE" and path in DELETES:
+        return DELETES[path], dialect
     if method == "POST":
         if path in POSTS:
             return POSTS[path]

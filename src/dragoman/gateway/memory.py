@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from dragoman.engine.lesson_book import CorrectedTargets, remember
+from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
 from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.steps import Recall, ToKeep
@@ -34,6 +34,13 @@ class StoredMemory:
             return destination.target
         return self._targets.correct(destination.name, destination.target, records, caller, time.time())
 
+    def known_lessons(self, destination: HttpDestination, caller: str) -> tuple[str, ...]:
+        records = self._lessons.find(destination.name)
+        if not records:
+            return ()
+        now = time.time()
+        return tuple([record.name for record in records if record.holds(caller, now)])
+
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
         name, known = destination.name, self._lessons.find(destination.name)
         for record in remember(known, name, learnt, caller, request_id, time.time()):
@@ -47,6 +54,21 @@ class StoredMemory:
     def keep(self, caller: str, state: ToKeep) -> Coroutine[Any, Any, None]:
         """Keep state for this caller's next turn."""
         return self._vault.put(StateOwner(caller, state.provider, state.scope), state.states)
+
+    async def records(self) -> tuple[LessonRecord, ...]:
+        """All that is known, in order of target and name."""
+        return await self._lessons.all()
+
+    async def forget(self, target: str | None, name: str | None) -> int:
+        """Forget the lessons of a target, or of all; of one name, or all. How many there were."""
+        found = [
+            record
+            for record in await self._lessons.all()
+            if target in (None, record.target) and name in (None, record.name)
+        ]
+        for one in {(record.target, record.name) for record in found}:
+            await self._lessons.forget(*one)
+        return len(found)
 
     async def lessons(self) -> dict[str, Patch]:
         """What holds for everybody, by target, as facts for a profile."""

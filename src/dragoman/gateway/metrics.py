@@ -43,6 +43,7 @@ class Metrics:
         self.tokens: dict[tuple[str, str], int] = {}
         self.changes: dict[str, int] = {}
         self.failures: dict[tuple[str, str], int] = {}
+        self.lessons: dict[tuple[str, str], int] = {}
         self.active = 0
         self._targets: set[str] = set()
         self.seconds = Histogram(BUCKETS)
@@ -67,6 +68,10 @@ class Metrics:
         key = (self._known_target(target), kind)
         self.failures[key] = self.failures.get(key, 0) + 1
 
+    def learnt(self, target: str, lesson: str) -> None:
+        key = (self._known_target(target), lesson)
+        self.lessons[key] = self.lessons.get(key, 0) + 1
+
     def _known_target(self, target: str) -> str:
         """Limits the number of targets, because clients may send any model name. Further ones count as "other"."""
         if target in self._targets:
@@ -90,6 +95,9 @@ class Metrics:
         lines.append("# TYPE dragoman_upstream_failures_total counter")
         for (target, kind), count in sorted(self.failures.items()):
             lines.append(f'dragoman_upstream_failures_total{{target="{_label(target)}",kind="{kind}"}} {count}')
+        lines.append("# TYPE dragoman_lessons_learnt_total counter")
+        for (target, lesson), count in sorted(self.lessons.items()):
+            lines.append(f'dragoman_lessons_learnt_total{{target="{_label(target)}",lesson="{lesson}"}} {count}')
         for name, histogram in (
             ("dragoman_request_seconds", self.seconds),
             ("dragoman_first_byte_seconds", self.first_byte),

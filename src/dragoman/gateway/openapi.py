@@ -36,6 +36,8 @@ def _request(required: dict[str, Any]) -> dict[str, Any]:
 
 _MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]+$"}}
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^req_[0-9a-f]+$"}}
+_TARGET = {"name": "target", "in": "query", "schema": TEXT}
+_NAME = {"name": "name", "in": "query", "schema": TEXT}
 _DRY_RUN = _request({"request": _ANY, "to": TEXT})
 _EMBEDDINGS = _request({"model": TEXT, "input": TEXT})
 
@@ -69,6 +71,10 @@ def _paths() -> dict[str, Any]:
         "/v1/embeddings": {"post": _operation("Embeddings, passed on", body=_EMBEDDINGS)},
         "/dragoman/adapt": {"post": _operation("Compile without sending", body=_DRY_RUN)},
         "/dragoman/requests/{id}": {"get": _operation("The report of a request", parameters=[_ID])},
+        "/dragoman/lessons": {
+            "get": _operation("What refusals have taught"),
+            "delete": _operation("Forget lessons", parameters=[_TARGET, _NAME]),
+        },
         "/metrics": {"get": _operation("Counts for Prometheus", sorts=("text/plain",))},
         "/health": {"get": _operation("Alive", **_OPEN)},
         "/ready": {"get": _operation("Ready for traffic", **_OPEN)},

@@ -104,6 +104,8 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
         attempts=exchange.attempts if exchange is not None else 0,
         changes=_encode(request.changes) if request is not None and request.changes else b"[]",
         lessons=exchange.lessons if exchange is not None else (),
+        known_lessons=record.dispatch.known_lessons() if record.dispatch is not None else (),
+        cost=exchange.cost if exchange is not None else None,
         input_tokens=usage.input,
         output_tokens=usage.output,
         cached_tokens=usage.cached,

@@ -198,6 +198,7 @@ class Services:
             self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": told})
 
     def _note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:
+        self.metrics.learnt(destination.name, learnt.lesson)
         line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
         self.lines.add(LogLevel.WARNING, {**line, "tentative": learnt.tentative})
 

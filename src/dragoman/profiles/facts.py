@@ -248,6 +248,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     past_signature: Annotated[Stance, Meta(description="a call of an earlier turn without a signature")] = UNKNOWN
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
 
+    cost_header: Annotated[str, Meta(description="the header that says what an answer cost")] = ""
+
     # tools
     tools: Annotated[Stance, Meta(description="tools at all")] = ACCEPTS
     tool_wrapper: Annotated[str, Meta(description="shape of a tool entry, where not the dialect's own")] = ""

@@ -33,7 +33,8 @@ class Caller(Struct, frozen=True):
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds.
 
-    `estimated`: the provider reported no usage, or the stream ended before it could.
+    `estimated`: the provider reported no usage, or the stream ended before it could. `cost` is what the provider says
+    that it cost. `lessons` were tried on this request, `known_lessons` were known before and held for it.
     """
 
     id: str
@@ -48,11 +49,13 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     attempts: int = 1
     changes: bytes = b"[]"
     lessons: tuple[str, ...] = ()
+    known_lessons: tuple[str, ...] = ()
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     estimated: bool = False
+    cost: float | None = None
     ttfb: float | None = None
     duration: float = 0.0
     overhead_us: int = 0

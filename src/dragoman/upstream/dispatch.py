@@ -47,6 +47,9 @@ class Memory(Protocol):
     def corrected(self, destination: HttpDestination, caller: str) -> Target:
         """The destination's target with what has been learnt about it. Never waits."""
 
+    def known_lessons(self, destination: HttpDestination, caller: str) -> tuple[str, ...]:
+        """The names of the lessons that hold for this destination and caller. Never waits."""
+
     async def recall(self, caller: str, wanted: Recall) -> Mapping[str, Kept]:
         """What was kept for this caller."""
 
@@ -92,6 +95,15 @@ class Dispatch:
         self.exchange = exchange
         self._world = world
         self._caller = caller
+
+    def known_lessons(self) -> tuple[str, ...]:
+        """The lessons that were known of the destination that was asked, before this request."""
+        destination, exchange = self.exchange.destination, self.exchange
+        if destination is None:
+            return ()
+        learnt = {*exchange.lessons, *(one.lesson for one in exchange.learnt)}
+        known = self._world.memory.known_lessons(destination, self._caller)
+        return tuple([name for name in known if name.partition(" ")[0] not in learnt]) if known else ()
 
     async def run(self) -> End:
         """Send until there is an answer for the client, or nothing left to try."""

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import doubt_of, loss_of, read
+from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import Send
@@ -55,6 +55,7 @@ async def metrics(services: Services, inbound: Inbound, outbound: Outbound, know
         "dragoman_upstream_queued": sum(one.queued for one in stats),
         "dragoman_ledger_waiting": store.waiting,
         "dragoman_ledger_dropped": store.dropped,
+        "dragoman_lessons": len(await services.memory.records()),
         "dragoman_store_failed": store.failed,
         "dragoman_store_unread": store.unread,
     }
@@ -70,6 +71,19 @@ async def report(services: Services, inbound: Inbound, outbound: Outbound, known
     await outbound.whole(200, entry.report())
 
 
+async def lessons(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """What refusals have taught about targets, for admins."""
+    may_look(known, "/dragoman/lessons")
+    await outbound.whole(200, msgspec.json.encode({"lessons": await services.memory.records()}))
+
+
+async def forget(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """Forget lessons: all, or those of `?target=` and `?name=`."""
+    may_look(known, "/dragoman/lessons")
+    forgotten = await services.memory.forget(inbound.query.get("target"), inbound.query.get("name"))
+    await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
+
+
 class _DryRun(msgspec.Struct, forbid_unknown_fields=True):
     request: msgspec.Raw
     to: str
@@ -77,14 +91,18 @@ class _DryRun(msgspec.Struct, forbid_unknown_fields=True):
     stream: bool | None = None
     max_loss: str | None = None
     doubt: str | None = None
+    rules: dict[str, Any] = {}
 
     def options(self) -> CallerOptions:
         """Nothing is sent, so everybody may try what would be done."""
+        for name, choice in self.rules.items():
+            check_choice(name, choice)
         return CallerOptions(
             None if self.max_loss is None else loss_of(self.max_loss),
             None if self.doubt is None else doubt_of(self.doubt),
             loosen=True,
             stream=self.stream,
+            rules=self.rules,
         )
 
 
