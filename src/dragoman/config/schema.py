@@ -420,7 +420,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     default_audio_model: Annotated[
         str | None,
-        Meta(description="Used if a transcription names no model; by default `default_model`.", examples=["whisper"]),
+        Meta(description="Used if a transcription names no model; by default `default_model`.", examples=["openai/whisper-1"]),
     ] = None
     keys: Annotated[
         dict[str, ClientKey],
