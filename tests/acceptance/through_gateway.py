@@ -14,7 +14,7 @@ from tests.gateway.upstream import upstream
 
 PATH = "/v1/chat/completions"
 LENIENT = "openai-compatible-lenient"
-TOP = ("models", "store", "rules", "log", "keys", "families", "profiles", "server")
+TOP = ("models", "store", "rules", "log", "keys", "overrides", "profiles", "server")
 """Keys of the file itself; all others are the provider's."""
 
 

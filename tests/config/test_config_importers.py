@@ -163,7 +163,7 @@ def test_C25_to_C34_lazyrouter_is_carried_over_and_the_rest_named() -> None:
     assert config.keys["serve"].sha256 == sha256_of("hunter2")
     assert config.models["small"].description == "quick"
     said = noted(imported)
-    names = "show_model_prefix cache_ttl router.provider router.prompt routes history_trimming enabled interval".split()  # noqa: SIM905
+    names = "cache_ttl router.provider router.prompt routes history_trimming enabled interval".split()  # noqa: SIM905
     names += ["max_history_tokens", "keep_recent_user_turns_in_chained_tool_calls", "old_message_max_tokens"]
     assert [name for name in names if name not in said] == []
 

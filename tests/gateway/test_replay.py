@@ -124,11 +124,18 @@ def test_the_written_test_passes(tmp_path: Path, minimise: tuple[str, ...]) -> N
 WRONG = [
     (["nothing.jsonl"], "cannot be read"),
     (["{}"], "is no line of provider_errors.jsonl"),
-    ([json.dumps(line(target="mine/model"))], "--config"),
+    ([json.dumps(line()), "--to", "mine/model"], "--config"),
     ([json.dumps(line(input_request="[LEFT OUT: the line had 9 bytes]"))], "contains no request"),
     ([json.dumps(line()), "--against", "opnai"], "openai"),
     ([json.dumps(line()), "--against", "gemini"], "does not serve"),
 ]
+
+
+def test_a_provider_that_is_not_known_here_is_taken_for_any_of_its_dialect() -> None:
+    done = replay(json.dumps(line(target="mine/model")))
+    assert done.exit_code == 0
+    assert "--config" in done.output
+    assert "it is taken for openai-compatible" in done.output
 
 
 @pytest.mark.parametrize(("arguments", "says"), WRONG)

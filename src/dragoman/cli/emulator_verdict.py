@@ -18,7 +18,8 @@ from dragoman.wire.error_bodies import parse_failure
 
 _EMULATOR_BY_PROFILE = {
     "anthropic-compatible": "anthropic",
-    "gemini-compatible": "gemini",
+    "gemini-compatible": "gemini-openai",
+    "gemini-native-compatible": "gemini",
     "openai-compatible": "compatible",
     "openai-compatible-lenient": "compatible-lenient",
     "strict-template": "template",
@@ -57,7 +58,7 @@ def judge_request(name: str, path: str, headers: Mapping[str, str], body: bytes,
     """The verdict of an emulator. `root` is the provider's base URL."""
     emulated = _emulator(name)
     route, _, query = path.partition("?")
-    prefixes = (urlsplit(root).path.rstrip("/"), "", "/v1", "/openai/v1", "/api/v1", "/v1beta")
+    prefixes = (urlsplit(root).path.rstrip("/"), "", "/v1", "/openai/v1", "/api/v1", "/v1beta", "/v1beta/openai")
     served = next((prefix + route for prefix in prefixes if emulated.operation_of("POST", prefix + route)), None)
     if served is None:
         raise OptionError(f'the emulator "{name}" does not serve {route}', hint="choose another with --against")

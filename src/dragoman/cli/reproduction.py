@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
+from dragoman.cli.console import print_error
 from dragoman.config import Config, Provider, load
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
@@ -139,7 +141,9 @@ def reproduction(
     if not isinstance(request, dict):
         raise OptionError(f"the line contains no request ({str(request)[:60]})")
     dialect = failure.client_dialect or registry.recognise(request)
-    destination = _destination(target or failure.target, file, env_files)
+    if target is None:
+        return _compile(failure, request, dialect, _recorded_destination(failure, request, file, env_files))
+    destination = _destination(target, file, env_files)
     return _compile(failure, request, dialect, destination)
 
 
@@ -149,6 +153,35 @@ def _compile(failure: RefusalLine, request: dict[str, Any], dialect: str, destin
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
     adapted = compile_offline(Exchange(ask, TargetRoute((destination,)), AnswerContext()))
     return Reproduction(failure, request, dialect, destination, ask, adapted)
+
+
+_GENERIC = ("openai-compatible", "anthropic-compatible", "gemini-native-compatible")
+"""Profiles for servers that nobody here knows."""
+
+
+def _generic(dialect: str) -> str:
+    """The profile for any server of a dialect."""
+    profiles = Profiles()
+    names = (*_GENERIC, *profiles.names())
+    return next(name for name in names if profiles.profile(name).dialect == dialect)
+
+
+def _recorded_destination(
+    failure: RefusalLine, request: dict[str, Any], file: Path | None, env_files: tuple[Path, ...]
+) -> HttpDestination:
+    """The destination of the line; where its provider is not known here, any server of the same dialect."""
+    params = failure.params if isinstance(failure.params, dict) else {}
+    model = params.get("model") or request.get("model") or ""
+    name = failure.target or f"{failure.provider}/{model}"
+    try:
+        return _destination(name, file, env_files)
+    except TargetError as unknown:
+        known = name.partition("/")[2]
+        if not known:
+            raise
+        generic = _generic(failure.upstream_dialect or failure.client_dialect or DEFAULT_DIALECT)
+        print_error(f"{unknown}; it is taken for {generic}")
+        return _destination(f"{generic}/{known}", None, env_files)
 
 
 def _destination(name: str, file: Path | None, env_files: tuple[Path, ...]) -> HttpDestination:

@@ -8,8 +8,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from dragoman.config.schema import Config, MaxLoss, Model, Provider, RuleChoice, Synthetic
+from dragoman.config.schema import (
+    Config,
+    MaxLoss,
+    Model,
+    ModelOverride,
+    Provider,
+    ReasoningMode,
+    RuleChoice,
+    Synthetic,
+)
+from dragoman.engine.destination import AnswerModel
 from dragoman.profiles.facts import Doubt
+from dragoman.profiles.profile import merge
 
 
 class FallbackReason(StrEnum):
@@ -45,22 +56,54 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     doubt: Doubt
     passthrough_fields: tuple[str, ...]
     context_window: int | None
+    answer_model: AnswerModel | None
+    shows_model: bool
+    reasoning: ReasoningMode | None
+
+
+_STANCES = {True: "accepts", False: "refuses"}
 
 
 def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
     """The settings for a target: those of the file, then of the provider, then of the model."""
     provider, entry = found.provider, found.entry
+    override = _override(config, found.model)
+    shows_model = bool(entry and entry.show_model_prefix)
+    prefix: dict[str, RuleChoice] = {"model-prefix": "strip"} if shows_model else {}
     return TargetSettings(
-        options=entry.options if entry else {},
-        omit=entry.omit if entry else (),
-        facts=provider.facts | (entry.facts if entry else {}),
-        rules=config.rules | provider.rules | (entry.rules if entry else {}),
+        options=merge(override.options, entry.options if entry else {}),
+        omit=tuple(dict.fromkeys(override.omit + (entry.omit if entry else ()))),
+        facts=provider.facts | _facts(override) | (entry.facts if entry else {}),
+        rules=prefix | config.rules | provider.rules | (entry.rules if entry else {}),
         max_loss=(entry and entry.max_loss) or provider.max_loss or config.max_loss,
         synthetic=(entry and entry.synthetic) or provider.synthetic or config.synthetic,
         doubt=entry.doubt if entry else Doubt.FAITHFUL,
         passthrough_fields=provider.passthrough_fields + (entry.passthrough_fields if entry else ()),
         context_window=entry.context_window if entry else None,
+        answer_model=entry.answer_model if entry else None,
+        shows_model=shows_model,
+        reasoning=override.reasoning,
     )
+
+
+def _override(config: Config, model: str) -> ModelOverride:
+    """The first of the file's overrides that speaks of this model."""
+    lowered = model.lower()
+    return next((one for one in config.overrides if one.match.lower() in lowered), _NO_OVERRIDE)
+
+
+_NO_OVERRIDE = ModelOverride(match="")
+
+
+def _facts(override: ModelOverride) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    if override.cache_control is not None:
+        facts["cache_hints"] = _STANCES[override.cache_control]
+    if override.strict_tools is not None:
+        facts["strict_tools"] = _STANCES[override.strict_tools]
+    if override.reasoning is not None:
+        facts["thinking_form"] = "none"
+    return facts
 
 
 def find_target(config: Config, name: str) -> ConfiguredTarget | None:

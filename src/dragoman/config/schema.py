@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from dragoman.config.secret import Secret
+from dragoman.engine.destination import AnswerModel
 from dragoman.profiles.facts import Doubt
 
 RuleChoice = str | dict[str, str]
@@ -62,6 +63,17 @@ class Auth(StrEnum):
 class StoreKind(StrEnum):
     MEMORY = "memory"
     SQLITE = "sqlite"
+
+
+class ReasoningMode(StrEnum):
+    OMIT = "omit"
+    ENABLE = "enable"
+    DISABLE = "disable"
+
+
+class LogSplit(StrEnum):
+    DAY = "day"
+    DIALECT = "dialect"
 
 
 class LogLevel(StrEnum):
@@ -262,6 +274,36 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     passthrough_fields: Annotated[
         tuple[str, ...], Meta(description="Unknown message fields that are sent unchanged.")
     ] = ()
+    answer_model: Annotated[
+        AnswerModel | None,
+        Meta(
+            description="The model that an answer names: `alias`, as the client asked for it, or `upstream`, as the "
+            "provider calls it; by default `upstream` where the answer is relayed in its own dialect, else `alias`."
+        ),
+    ] = None
+    show_model_prefix: Annotated[
+        bool,
+        Meta(description="Begin each answer with `[PROVIDER/MODEL] `. The prefix is taken off the history again."),
+    ] = False
+
+
+class ModelOverride(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings for all models whose name contains a text. What a model of this file says wins."""
+
+    match: Annotated[str, Meta(description="A part of the model's name, in any case.", examples=["claude-opus"])]
+    options: Annotated[
+        dict[str, Any], Meta(description="Merged deeply into every request.", examples=[{"temperature": 1}])
+    ] = field(default_factory=dict)
+    omit: Annotated[tuple[str, ...], Meta(description="Settings never sent.", examples=[["top_p"]])] = ()
+    reasoning: Annotated[
+        ReasoningMode | None,
+        Meta(
+            description="`omit`: the target is not told whether to think; `enable` and `disable`: it is told so, where "
+            "its profile knows a switch for that."
+        ),
+    ] = None
+    cache_control: Annotated[bool | None, Meta(description="Whether it takes cache hints.")] = None
+    strict_tools: Annotated[bool | None, Meta(description="Whether it takes strict tools.")] = None
 
 
 class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -375,6 +417,20 @@ class ProviderErrors(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     backups: Annotated[int, Meta(ge=0, le=100, description="The number of rotated files to keep.")] = 5
 
 
+class ExchangeLog(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Files with one JSON line per request: what the client asked and what was really sent."""
+
+    folder: Annotated[str | None, Meta(description="The folder; `null` for none.", examples=["logs/exchanges"])] = None
+    split: Annotated[
+        LogSplit,
+        Meta(description="`day`: one file a day; `dialect`: one file for each dialect that clients speak."),
+    ] = LogSplit.DAY
+    content: Annotated[bool, Meta(description="Keep texts. Otherwise each is replaced by `x` of the same length.")] = (
+        True
+    )
+    answers: Annotated[bool, Meta(description="Keep answers too, of a streamed one the first mebibyte.")] = False
+
+
 class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the gateway logs."""
 
@@ -382,6 +438,7 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     format: Annotated[LogFormat, Meta(description="One JSON object per line, or text for people.")] = LogFormat.JSON
     content: Annotated[bool, Meta(description="Log conversations.")] = False
     provider_errors: Annotated[ProviderErrors, Meta(description="The file of refusals.")] = ProviderErrors()
+    exchanges: Annotated[ExchangeLog, Meta(description="Files of requests, as asked and as sent.")] = ExchangeLog()
 
 
 class MediaConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -408,6 +465,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     models: Annotated[dict[str, Model], Meta(description="Public model names and their targets.")] = field(
         default_factory=dict
     )
+    overrides: Annotated[
+        tuple[ModelOverride, ...],
+        Meta(description="Settings by a part of the model's name. The first that matches is taken."),
+    ] = ()
     profiles: Annotated[
         tuple[str, ...],
         Meta(
@@ -420,7 +481,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     default_audio_model: Annotated[
         str | None,
-        Meta(description="Used if a transcription names no model; by default `default_model`.", examples=["openai/whisper-1"]),
+        Meta(
+            description="Used if a transcription names no model; by default `default_model`.",
+            examples=["openai/whisper-1"],
+        ),
     ] = None
     keys: Annotated[
         dict[str, ClientKey],

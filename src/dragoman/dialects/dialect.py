@@ -147,7 +147,8 @@ class AnswerContext(msgspec.Struct, frozen=True):
 
     `model` is the name shown to the client. `id` and `created` stand in where the answer has none, since a codec has
     no clock. `include_usage`: a Chat stream reports its usage. `request`: members of the client's request that
-    Responses repeats in its answer, as raw JSON. `framing`: how the client's stream is framed.
+    Responses repeats in its answer, as raw JSON. `framing`: how the client's stream is framed. `renames`: `model` is
+    shown even where the bytes could be relayed. `prefix` stands before the first text of an answer.
     """
 
     model: str = ""
@@ -156,6 +157,8 @@ class AnswerContext(msgspec.Struct, frozen=True):
     include_usage: bool = False
     request: Mapping[str, Json] = {}
     framing: Framing = Framing.SSE
+    renames: bool = False
+    prefix: str = ""
 
 
 class StreamParser(Protocol):

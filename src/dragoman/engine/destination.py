@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.attempts import Policy
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Target
+
+
+class AnswerModel(StrEnum):
+    """The name of the model in an answer."""
+
+    ALIAS = "alias"
+    UPSTREAM = "upstream"
 
 
 class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=True):
@@ -19,6 +28,8 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
 
     `options` are merged into every body and `omit` is left out of it. `max_loss`, `synthetic` and `doubt` bound what
     repairs may do. `ask_usage`: a Chat stream is asked for its usage. `key_count`: how many keys there are to try.
+    `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
+    `shows_model`: each answer begins with the name of the destination.
     """
 
     name: str
@@ -32,6 +43,20 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     doubt: Doubt = Doubt.FAITHFUL
     ask_usage: bool = False
     key_count: int = 1
+    answer_model: AnswerModel | None = None
+    shows_model: bool = False
+
+    def shown(self, context: AnswerContext) -> AnswerContext:
+        """The context of an answer with what was configured for its looks."""
+        if self.answer_model is None and not self.shows_model:
+            return context
+        upstream = self.answer_model is AnswerModel.UPSTREAM
+        return msgspec.structs.replace(
+            context,
+            model="" if upstream else context.model,
+            renames=self.answer_model is AnswerModel.ALIAS and context.model != self.target.model,
+            prefix=f"[{self.name}] " if self.shows_model else "",
+        )
 
 
 D = TypeVar("D", bound=Destination)

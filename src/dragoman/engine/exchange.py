@@ -61,6 +61,14 @@ __all__ = ["Exchange", "compile_offline"]
 _MOST_COST = 1e9
 
 
+class TriedTarget(msgspec.Struct, frozen=True, gc=False):
+    """A send that failed: to which target, and how."""
+
+    target: str
+    failed: str
+    status: int
+
+
 class _Visit(msgspec.Struct, Generic[D]):
     """One destination being asked: what it is taken to accept, and what was tried on it.
 
@@ -87,7 +95,8 @@ class Exchange(Generic[D]):
     """One request under way, and afterwards what became of it.
 
     `destination` was asked last, and `request` is what it was sent. `attempts` counts every send; `lessons` names the
-    corrections that were tried, and `learnt` holds those that an accepted answer has proved and that last.
+    corrections that were tried, and `learnt` holds those that an accepted answer has proved and that last. `tried` are
+    the sends that failed, in order.
     """
 
     # What most exchanges never change stands on the class: an instance is made for every request.
@@ -97,6 +106,7 @@ class Exchange(Generic[D]):
     attempts = 0
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
+    tried: tuple[TriedTarget, ...] = ()
     _visit: _Visit[D]
     _translation: Translation | None = None
     _status = 0
@@ -137,8 +147,8 @@ class Exchange(Generic[D]):
     def cost(self) -> float | None:
         """What the provider says that the answer cost, in its own currency: in a header, or beside the tokens."""
         extras = self.usage.extras if self.usage is not None else None
-        said = extras.fields.get("cost") if extras is not None else None
-        return self._cost if said is None else _amount(said.decode())
+        amount = extras.fields.get("cost") if extras is not None else None
+        return self._cost if amount is None else _amount(amount.decode())
 
     @property
     def stop(self) -> Stop | None:
@@ -187,7 +197,8 @@ class Exchange(Generic[D]):
         if not 200 <= status < 300:
             self._translation, self._status, self._headers = None, status, headers
             return Reading.ERROR
-        self._translation, self._opening = translation_of(self.request, self.context, self._redaction), b""
+        context = self._visit.destination.shown(self.context)
+        self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
         if self.request.facts.cost_header:
             self._cost = _amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
@@ -409,6 +420,7 @@ class Exchange(Generic[D]):
         visit = self._visit
         assert self.request is not None
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
+        self.tried = (*self.tried, TriedTarget(visit.destination.name, failure.kind.value, failure.status))
         return AttemptFailed(visit.destination, visit.key, self.request, self.failure)
 
     def _streaming(self, translation: Translation, over: bool) -> Streaming:

@@ -16,6 +16,7 @@ from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
 from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Stopped, TextDelta, Used
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import prefixed
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
@@ -41,6 +42,7 @@ class Translation:
     """
 
     __slots__ = (
+        "_begun",
         "_capture",
         "_client",
         "_context",
@@ -85,7 +87,8 @@ class Translation:
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
         same = upstream == client and context.framing is self._upstream.framing
-        self.relays = same and not undo and not think_tags
+        self.relays = same and not undo and not think_tags and not context.renames and not context.prefix
+        self._begun: set[int] | None = set() if context.prefix else None
         self._observer: RelayObserver | None = None
         self._redaction = redaction
         self._frames: RelayFrames | None = None
@@ -204,6 +207,8 @@ class Translation:
             return []
         if self._renaming is not None:
             events = self._renaming.put(events)
+        if self._begun is not None:
+            events = [self._prefixed(event) for event in events]
         if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:
             return events
         for index, event in enumerate(events):
@@ -214,6 +219,14 @@ class Translation:
             for event in events:
                 self._capture.add(event)
         return events
+
+    def _prefixed(self, event: Event) -> Event:
+        """The first text of each choice, with the name of the model before it."""
+        seen = self._begun
+        if type(event) is not TextDelta or seen is None or event.choice in seen:
+            return event
+        seen.add(event.choice)
+        return msgspec.structs.replace(event, literal=prefixed(self._context.prefix, event.literal))
 
     def _call(self, event: CallStarted) -> CallStarted:
         undo = self._undo

@@ -18,7 +18,7 @@ from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
 from dragoman.gateway.callers import Known
 from dragoman.gateway.services import Services
-from dragoman.store import Entry
+from dragoman.store import Entry, ExchangeLine
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 
@@ -74,6 +74,8 @@ def record_request(services: Services, record: RequestRecord) -> None:
     """Put the request into the ledger, the counts and the log."""
     entry = _entry(services, record)
     services.store.ledger.record(entry)
+    if services.exchanges.wanted and record.ask is not None:
+        services.exchanges.write(_exchange_line(services, record, record.ask, entry))
     if services.spans is not None:
         services.spans.add(entry, record.ask.headers if record.ask is not None else {})
     _spend(services, record, entry)
@@ -104,6 +106,7 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
         attempts=exchange.attempts if exchange is not None else 0,
         changes=_encode(request.changes) if request is not None and request.changes else b"[]",
         lessons=exchange.lessons if exchange is not None else (),
+        tried=_encode(exchange.tried) if exchange is not None and exchange.tried else b"[]",
         known_lessons=record.dispatch.known_lessons() if record.dispatch is not None else (),
         cost=exchange.cost if exchange is not None else None,
         input_tokens=usage.input,
@@ -121,6 +124,12 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
         sent=request.body if bodies and request is not None else None,
         answer=_answer(record) if bodies else None,
     )
+
+
+def _exchange_line(services: Services, record: RequestRecord, ask: Ask, entry: Entry) -> ExchangeLine:
+    request = record.exchange.request if record.exchange is not None else None
+    answer = _answer(record) if services.config.log.exchanges.answers else None
+    return ExchangeLine(entry, ask.source, request.body if request is not None else None, answer)
 
 
 def _usage(record: RequestRecord) -> tuple[Usage, bool]:

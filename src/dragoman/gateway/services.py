@@ -31,6 +31,7 @@ from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
+    ExchangeFiles,
     Redactor,
     RefusalLine,
     RefusalLog,
@@ -72,6 +73,7 @@ class Services:
         self.redactor = Redactor.of(self.config)
         self.store: Store = self._open_store(alone)
         self.failures = RefusalLog(self.config.log.provider_errors, self.redactor)
+        self.exchanges = ExchangeFiles(self.config.log.exchanges, self.redactor)
         self.metrics = Metrics()
         self.ticker = CoarseTimer()
         self.spans = open_spans()
@@ -132,6 +134,9 @@ class Services:
         if config.log.provider_errors != self.config.log.provider_errors:
             self.failures.close()
             self.failures = RefusalLog(config.log.provider_errors, self.redactor)
+        if config.log.exchanges != self.config.log.exchanges:
+            self.exchanges.close()
+            self.exchanges = ExchangeFiles(config.log.exchanges, self.redactor)
         if config.media != self.config.media:
             self._retired.append(self.media)
             self.media = MediaFetcher(config.media)
@@ -170,6 +175,7 @@ class Services:
             await media.close()
         self.lines.flush()
         self.failures.close()
+        self.exchanges.close()
         await self.store.aclose()
         if self.spans is not None:
             self.spans.close()
@@ -193,9 +199,9 @@ class Services:
         self.metrics.failed(failed.destination.name, failure.kind.value)
         self.failures.write(_refusal_line(exchange.context.id, exchange.ask, failed))
         if self.lines.takes(LogLevel.WARNING):
-            told = self.redactor.value(provider_error(failure.raw)) if failure.raw else failure.message
+            error = self.redactor.value(provider_error(failure.raw)) if failure.raw else failure.message
             line = {"event": "provider-error", "id": exchange.context.id, "target": failed.destination.name}
-            self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": told})
+            self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": error})
 
     def _note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:
         self.metrics.learnt(destination.name, learnt.lesson)

@@ -2,6 +2,7 @@
 
 from dragoman.store.clock import Clocks
 from dragoman.store.errors import StoreError, StoreUnavailable
+from dragoman.store.exchange_log import ExchangeFiles, ExchangeLine
 from dragoman.store.health import StoreHealth
 from dragoman.store.ledger import Ledger, LedgerPage, LedgerQuery
 from dragoman.store.ledger_entry import By, Caller, Entry, Totals
@@ -27,6 +28,8 @@ __all__ = [
     "Caller",
     "Clocks",
     "Entry",
+    "ExchangeFiles",
+    "ExchangeLine",
     "KeyLimits",
     "Ledger",
     "LedgerPage",

@@ -34,7 +34,8 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds.
 
     `estimated`: the provider reported no usage, or the stream ended before it could. `cost` is what the provider says
-    that it cost. `lessons` were tried on this request, `known_lessons` were known before and held for it.
+    that it cost. `tried` are the sends that failed before, as JSON. `lessons` were tried on this request,
+    `known_lessons` were known before and held for it.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     changes: bytes = b"[]"
     lessons: tuple[str, ...] = ()
     known_lessons: tuple[str, ...] = ()
+    tried: bytes = b"[]"
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
@@ -84,6 +86,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
         """The entry as the JSON that its owner may read; changes and bodies are included as JSON."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__struct_fields__}
         fields["changes"] = Raw(self.changes)
+        fields["tried"] = Raw(self.tried)
         for name in _BODIES:
             body = fields.pop(name)
             if body is not None:

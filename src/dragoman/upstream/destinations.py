@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
-from dragoman.config.schema import Auth, Growth, Jitter, Provider, Synthetic, UsageCounting
+from dragoman.config.model_targets import TargetSettings
+from dragoman.config.schema import Auth, Growth, Jitter, Provider, ReasoningMode, Synthetic, UsageCounting
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.attempts import Policy
 from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
+from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import Layer, Profile, Profiles, Target, merge, patched
 from dragoman.upstream.transport import Timeouts
 
 _AUTH = {
@@ -147,17 +150,26 @@ def destination(
         auth=_auth(provider, profile),
         timeouts=Timeouts(**msgspec.structs.asdict(provider.timeouts)),
         policy=policy or _policy(provider),
-        options=treated.options,
+        options=_options(treated, target.facts),
         omit=treated.omit,
         max_loss=Loss[treated.max_loss.value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
         doubt=treated.doubt,
         ask_usage=provider.usage is UsageCounting.ASK,
+        answer_model=treated.answer_model,
+        shows_model=treated.shows_model,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,
         ca_file=provider.ca_file,
     )
+
+
+def _options(treated: TargetSettings, facts: Facts) -> dict[str, Any]:
+    """The options of a model, with the switch for thinking where its provider has one."""
+    if treated.reasoning not in (ReasoningMode.ENABLE, ReasoningMode.DISABLE) or facts.thinking_as != "reasoning":
+        return treated.options
+    return merge({"reasoning": {"enabled": treated.reasoning is ReasoningMode.ENABLE}}, treated.options)
 
 
 def _base_url(url: str, target: Target) -> str:

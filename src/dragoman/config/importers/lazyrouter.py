@@ -110,6 +110,9 @@ def _add_fallbacks(source: ForeignSection, models: dict[str, Any], scores: dict[
 def _serve(section: ForeignSection, config: dict[str, Any], process: Mapping[str, str]) -> None:
     server = without_empty({"host": section.take("host"), "port": section.take("port")})
     digest = hash_client_key(section, "api_key", section.take("api_key"), process)
+    if section.take("show_model_prefix"):
+        for model in config["models"].values():
+            model["show_model_prefix"] = True
     if digest:
         config["keys"] = {"serve": {"sha256": digest, "admin": True}}
     if server.get("host") not in (None, "127.0.0.1", "localhost", "::1") and not digest:

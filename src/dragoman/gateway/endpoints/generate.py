@@ -135,7 +135,7 @@ async def _stream(
     services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch, opened: Streaming
 ) -> None:
     pieces = dispatch.pieces(opened)
-    if services.config.store.keep_bodies:
+    if services.config.store.keep_bodies or services.config.log.exchanges.answers:
         pieces = with_copy(pieces, record)
     content_type = record.context.framing.content_type.encode()
     try:
