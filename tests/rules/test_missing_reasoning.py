@@ -56,7 +56,7 @@ def test_thinking_is_turned_off_where_the_last_tool_turn_has_none(said: str) -> 
     assert done.conversation.settings.thinking.on is False
     assert done.conversation.settings.max_tokens == 9
     assert done.conversation.messages is done.ask.conversation.messages
-    assert done.changes == [("/thinking", "metadata", False)]
+    assert done.changes == [("/thinking", "authority", False)]
 
 
 THINKS: dict[str, tuple[str, Facts]] = {
@@ -108,7 +108,7 @@ def test_adapt_for_real_providers() -> None:
     off = sent(claude, "anthropic/claude-sonnet-4-5")
     assert off.json["thinking"] == {"type": "disabled"}
     assert off.json["messages"] == claude["messages"]
-    assert off.changes == [("missing-reasoning", "/thinking", "metadata", False)]
+    assert off.changes == [("missing-reasoning", "/thinking", "authority", False)]
 
 
 def test_an_empty_reasoning_item_is_no_thinking() -> None:

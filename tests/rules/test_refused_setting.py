@@ -45,11 +45,20 @@ SETTINGS: list[tuple[str, Any]] = [
 ]
 
 
+GRADED = {
+    "max_tokens": "authority",
+    "stop": "authority",
+    "n": "content",
+    "logprobs": "content",
+    "top_logprobs": "content",
+}
+
+
 @pytest.mark.parametrize(("name", "value"), SETTINGS)
 def test_a_setting_that_the_target_refuses(name: str, value: Any) -> None:
     done = through(facts(settings={name: {"support": "refuses"}}), **{name: value, "frob": 1})
     assert left(done) == {"frob"}
-    assert done.changes == [(f"/{name}", "metadata", False)]
+    assert done.changes == [(f"/{name}", GRADED.get(name, "metadata"), False)]
     assert done.did == [f"left out {name}"]
     assert done.conversation.messages is done.ask.conversation.messages
     assert through(facts(), **{name: value}).untouched
@@ -58,7 +67,7 @@ def test_a_setting_that_the_target_refuses(name: str, value: Any) -> None:
 def test_the_token_limit_goes_under_the_name_that_the_client_gave_it() -> None:
     done = through(facts(settings={"max_tokens": {"support": "refuses"}}), max_completion_tokens=9)
     assert left(done) == set()
-    assert done.changes == [("/max_completion_tokens", "metadata", False)]
+    assert done.changes == [("/max_completion_tokens", "authority", False)]
 
 
 VALUES: list[tuple[dict[str, Any], Any, bool]] = [
@@ -109,7 +118,7 @@ def test_two_settings_that_may_not_stand_together() -> None:
 def test_a_response_format_that_the_target_does_not_have(form: dict[str, Any], kind: str) -> None:
     done = through(facts(response_formats=["text"]), response_format=form)
     assert left(done) == set()
-    assert done.changes == [("/response_format", "metadata", False)]
+    assert done.changes == [("/response_format", "authority", False)]
     assert done.did == [f"left out the response format {kind}"]
     assert through(facts(response_formats=["text", kind]), response_format=form).untouched
 

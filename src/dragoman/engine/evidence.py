@@ -83,11 +83,13 @@ def _speaks_of(entry: Evidence, name: str) -> bool:
 
 
 def _holds(entry: Evidence, name: str, target: Target, profiles: Profiles) -> bool:
-    """Evidence seen on one model holds for those of which the same fact is stated."""
+    """Evidence seen on one model holds for those of the same family of which the same fact is stated."""
     if not entry.model or entry.model == target.model:
         return True
     try:
         specimen = profiles.target(f"{target.profile.name}/{entry.model}")
     except DragomanError:
         return False
+    if specimen.facts.family != target.facts.family:
+        return False  # behind a router stand several providers, each with words of its own
     return bool(value_of(name, specimen.facts) == value_of(name, target.facts))

@@ -190,16 +190,20 @@ def _finding(
     step: _Step, target: Target, refused: set[tuple[str, str]] | None, facts: Facts, profiles: Profiles
 ) -> Finding:
     rule, change = step.rule, step.change
-    against = _relevant(reasons(step.read, facts), step.note)
+    read = reasons(step.read, facts)
+    against = _relevant(read, step.note)
     certain = refused is None or (change.rule, change.at) in refused
-    severity = Severity.ERROR if certain and against and not rule.optional else Severity.WARNING
+    severity = Severity.ERROR if certain and read and not rule.optional else Severity.WARNING
     words = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
     says = words if severity is Severity.ERROR and words else headline(rule)
     return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
 
 
 def _relevant(against: tuple[str, ...], note: Note) -> tuple[str, ...]:
-    """Of a table of facts only the entry that the note is about: nobody asked about another setting."""
+    """Of a table of facts only the entry that the note is about: nobody asked about another setting. A rule about
+    settings may look at other facts too, which then speak of something else."""
+    if any(name.startswith("settings") for name in against) and note.key:
+        return (f"settings.{note.key}", *(name for name in against if name.endswith("_settings")))
     about = {"settings": note.key, "media": str(note.part.kind) if isinstance(note.part, Media) else ""}
     wanted = {f"{table}.{entry}": None for table, entry in about.items() if entry}
     tables = {name.partition(".")[0] for name in against}

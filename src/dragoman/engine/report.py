@@ -99,9 +99,18 @@ class ReportBuilder:
         """The pointers to all parts of a message: one part's depends on those before it."""
         known = self._pointers.get(id(message))
         if known is None:
-            pointers = dialect(self._ask.dialect).requests.locate_parts(message)
+            pointers = self._located(message)
             known = self._pointers[id(message)] = (message, pointers)
         return known[1]
+
+    def _located(self, message: Message) -> list[str]:
+        """Where each part stands on the wire. Before it may stand parts of other messages of the same item."""
+        locate_parts = dialect(self._ask.dialect).requests.locate_parts
+        assert self._places is not None
+        before = self._places.before(message)
+        if not before:
+            return locate_parts(message)
+        return locate_parts(message.but(parts=(*before, *message.parts), listed=True))[len(before) :]
 
     def _index(self, original: Message, part: Part, now: Message) -> int | None:
         """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules
@@ -137,6 +146,11 @@ class _Places:
         crowd = self._crowds.get(message.at)
         return self._single.get(message.at) if crowd is None else crowd.original(message)
 
+    def before(self, message: Message) -> tuple[Part, ...]:
+        """The parts of the same item of the wire that stand before a message of the client's."""
+        crowd = self._crowds.get(message.at) if message.at >= 0 else None
+        return crowd.before(message) if crowd is not None else ()
+
 
 class _Crowd(msgspec.Struct):
     """Messages that came from one item of the wire."""
@@ -148,6 +162,14 @@ class _Crowd(msgspec.Struct):
     def original(self, message: Message) -> Message:
         """The same message, or the last one with its role, or the first."""
         return self.members.get(id(message)) or self.last_of.get(message.role, self.first)
+
+    def before(self, message: Message) -> tuple[Part, ...]:
+        found: list[Part] = []
+        for member in self.members.values():
+            if member is message:
+                return tuple(found)
+            found += member.parts
+        return ()
 
 
 def _crowds(messages: tuple[Message, ...]) -> dict[int, _Crowd]:

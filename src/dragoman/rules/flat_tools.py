@@ -28,12 +28,21 @@ from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import call_text, result_text
+from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
+from dragoman.rules.tool_name_form import new_names
 
 
 @rule("flat-tools", when=lambda facts: facts.flat_tools, looks_for=Trait.ALWAYS, loses=Loss.CONTENT)
 def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
-    names = {part.id: part.name for message in conversation.messages for part in message.parts if type(part) is Call}
+    # In the text a tool has the name under which it will be declared.
+    declared = new_names(conversation, context.facts) if context.facts.tool_name_pattern else {}
+    names = {
+        part.id: declared.get(part.name, part.name)
+        for message in conversation.messages
+        for part in message.parts
+        if type(part) is Call
+    }
     notes: list[Note] = []
     messages: list[Message] = []
     for message in conversation.messages:
@@ -48,7 +57,7 @@ def _flat(message: Message, names: dict[str, str], notes: list[Note]) -> list[Me
         return [message]
     texts: list[bytes] = []
     for part in message.parts:
-        texts += _words(message, part, notes)
+        texts += _words(message, part, names, notes)
     if message.listed and not any(type(part) is Call for part in message.parts):
         notes.append(Note("joined its parts into one text", message, loses=Loss.METADATA, before=message))
     if not texts:
@@ -61,12 +70,12 @@ def _is_flat(message: Message) -> bool:
     return type(only) is Text and only.hint is None and not message.listed
 
 
-def _words(message: Message, part: Part, notes: list[Note]) -> list[bytes]:
+def _words(message: Message, part: Part, names: dict[str, str], notes: list[Note]) -> list[bytes]:
     if type(part) is Text:
         return [part.literal]
     if type(part) is Call:
         notes.append(Note("wrote a call as text", message, part, loses=Loss.METADATA, before=part))
-        return [call_text(part).literal]
+        return [call_text(but(part, name=names.get(part.id, part.name))).literal]
     loses = Loss.METADATA if type(part) is Reasoning or message.role in SYSTEM_ROLES else Loss.CONTENT
     notes.append(
         Note(f"left out a part of kind {type(part).__name__.lower()}", message, part, loses=loses, before=part)

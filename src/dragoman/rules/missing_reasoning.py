@@ -4,7 +4,7 @@ Some models refuse a tool turn without its thinking. The calls were made by anot
 `reasoning_filler`). Others refuse a last tool turn that does not begin with thinking: for them thinking is turned off
 in this request.
 
-Loses nothing where a filler stands in. Turning thinking off loses metadata.
+Loses nothing where a filler stands in. Turning thinking off loses authority: the client asked for it.
 
 For `moonshot/kimi-k2-thinking`:
 
@@ -38,7 +38,7 @@ from dragoman.rules.rule import rule
     "missing-reasoning",
     when=lambda facts: facts.reasoning_required is not Need.NEVER,
     looks_for=Trait.CALLS,
-    loses=Loss.METADATA,
+    loses=Loss.AUTHORITY,
 )
 def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
@@ -79,7 +79,8 @@ def _turned_off(conversation: Conversation) -> Rewrite:
     if not _loop_without_thinking(conversation.messages):
         return Rewrite(conversation)
     before = conversation.settings.thinking
-    note = Note("turned thinking off: the last tool turn has none", key="thinking", before=before, after=False)
+    did = "turned thinking off: the last tool turn has none"
+    note = Note(did, key="thinking", loses=Loss.AUTHORITY, before=before, after=False)
     return rewrite_settings(conversation, [note], thinking=Thinking(on=False))
 
 

@@ -4,7 +4,8 @@ It is left out. So is a top-level field that only the client's own dialect or an
 for a part of the conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean
 something else, so it is an error where the target has another dialect.
 
-Loses metadata.
+Loses metadata; several answers and log probabilities lose content, and what binds the model to words or a form (a
+token limit, stop sequences, biases, a response format) loses authority.
 
 For `openai/gpt-5`:
 
@@ -52,7 +53,7 @@ _NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FO
     "refused-setting",
     when=lambda facts: True,
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
-    loses=Loss.METADATA,
+    loses=Loss.CONTENT,
     top_level=True,
 )
 def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
@@ -70,11 +71,12 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
         if not _refused(fact, value, thinking) and not _crowded(fact, settings, changes):
             continue
         changes[name] = getattr(_EMPTY, name)
-        notes.append(Note(f"left out {name}", key=_key(name, settings), before=value))
+        notes.append(Note(f"left out {name}", key=_key(name, settings), loses=_loss(name, value), before=value))
     form = settings.response_format
     if form is not None and form.kind.value not in facts.response_formats:
         changes["response_format"] = None
-        notes.append(Note(f"left out the response format {form.kind.value}", key="response_format", before=form))
+        did = f"left out the response format {form.kind.value}"
+        notes.append(Note(did, key="response_format", loses=_loss("response_format", form), before=form))
     refused_nulls = [name for name in settings.nulls if _is_foreign(name, facts)]
     if refused_nulls:
         changes["nulls"] = tuple(name for name in settings.nulls if name not in refused_nulls)
@@ -84,6 +86,24 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
     if not notes:
         return Rewrite(conversation)
     return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+
+
+_LOSSES = {
+    "n": Loss.CONTENT,
+    "logprobs": Loss.CONTENT,
+    "top_logprobs": Loss.CONTENT,
+    "max_tokens": Loss.AUTHORITY,
+    "stop": Loss.AUTHORITY,
+    "logit_bias": Loss.AUTHORITY,
+    "response_format": Loss.AUTHORITY,
+}
+"""What the client does not get, or the model is not told, where it is more than metadata."""
+
+
+def _loss(name: str, value: Any) -> Loss:
+    """One answer, and no log probabilities, are what it gets anyway."""
+    usual = (name == "n" and value == 1) or value is False
+    return Loss.METADATA if usual else _LOSSES.get(name, Loss.METADATA)
 
 
 def _key(name: str, settings: Settings) -> str:
@@ -116,7 +136,7 @@ def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | No
                 f"{name} stands for turns that only its provider holds", at=f"/{name}", hint=STATEFUL[name]
             )
     notes += [
-        Note(f"left out {name}", key=name.replace(".", "/"), before=value)
+        Note(f"left out {name}", key=name.replace(".", "/"), loses=_loss(name, value), before=value)
         for name, value in extras.fields.items()
         if name not in fields
     ]

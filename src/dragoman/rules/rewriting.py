@@ -86,6 +86,14 @@ def rewrite_parts(
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
 
 
+def _without_fields(part: Part, instead: Parts) -> str:
+    """The words about fields of a part that its dialect does not know, and that go with it."""
+    extras = part.extras
+    if extras is None or any(one.extras is not None for one in instead):
+        return ""
+    return f", without {', '.join(extras.fields)}"
+
+
 def _changed_parts(
     message: Message,
     parts: Parts,
@@ -109,7 +117,8 @@ def _changed_parts(
         changed += swap.parts
         if swap.did:
             after = swap.parts or None
-            notes.append(Note(swap.did, message, part, loses=swap.loses, adds=swap.adds, before=part, after=after))
+            did = swap.did + _without_fields(part, swap.parts)
+            notes.append(Note(did, message, part, loses=swap.loses, adds=swap.adds, before=part, after=after))
     return tuple(changed) if touched else parts
 
 

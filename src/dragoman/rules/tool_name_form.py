@@ -45,7 +45,7 @@ _ODD = re.compile(r"[^a-zA-Z0-9_-]")
     loses=Loss.NOTHING,
 )
 def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:
-    names = _new_names(conversation, context.facts)
+    names = new_names(conversation, context.facts)
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []
@@ -60,7 +60,8 @@ def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation.but(messages=messages, tools=tools, settings=settings), tuple(notes), undo)
 
 
-def _new_names(conversation: Conversation, facts: Facts) -> dict[str, str]:
+def new_names(conversation: Conversation, facts: Facts) -> dict[str, str]:
+    """The names that do not have the target's form, and what they become."""
     fits = form(facts.tool_name_pattern).fullmatch
     used: set[str] = set()
     odd: dict[str, None] = {}

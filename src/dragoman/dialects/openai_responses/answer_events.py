@@ -51,7 +51,7 @@ _PARAGRAPH = b'"\\n\\n"'
 class _GrowingItem:
     """An item that may still grow, and what has been emitted of it."""
 
-    __slots__ = ("cited", "ended", "extras", "kind", "lines", "parts", "streamed")
+    __slots__ = ("cited", "closed", "ended", "extras", "kind", "lines", "parts", "sizes", "streamed")
 
     def __init__(self, kind: str, extras: Extras | None) -> None:
         self.kind = kind
@@ -59,8 +59,25 @@ class _GrowingItem:
         self.parts: dict[int | str, int] = {}
         self.lines: dict[str, int] = {}
         self.cited: dict[int, int] = {}
+        self.closed: set[int] = set()
+        self.sizes: dict[int, int] = {}
         self.streamed = False
         self.ended = False
+
+
+def _settled(item: _GrowingItem, sizes: list[int], index: int) -> set[int]:
+    """The contents that were streamed under their own index. Those that are not have the size of the one at `index`."""
+    return {at for at, size in enumerate(sizes) if item.sizes.get(at) in (None, size) or item.sizes[at] != sizes[index]}
+
+
+def _adopted(item: _GrowingItem, index: int, settled: set[int]) -> bool:
+    """Whether a content was streamed already under another index than it has in the end: it is that part then."""
+    for streamed in list(item.parts):
+        if isinstance(streamed, int) and streamed not in settled:
+            item.parts[index] = item.parts.pop(streamed)
+            item.sizes[index] = item.sizes.pop(streamed, 0)
+            return True
+    return False
 
 
 class ResponsesAnswerParser:
@@ -216,6 +233,7 @@ class ResponsesAnswerParser:
         if part is None:
             self._begin_text(item, wire.content_index, literal, logprobs, out)
         elif literal[:1] == b'"' and literal != EMPTY:
+            item.sizes[wire.content_index] += len(literal) - 2
             out.append(TextDelta(0, part, literal, logprobs))
 
     def _begin_text(
@@ -223,6 +241,7 @@ class ResponsesAnswerParser:
     ) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
             part = item.parts[index] = self._begin()
+            item.sizes[index] = len(literal) - 2
             out.append(TextDelta(0, part, literal, logprobs, item.extras))
 
     def _refusal(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
@@ -280,8 +299,9 @@ class ResponsesAnswerParser:
 
     def _text_done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         item = self._item(wire, "message")
-        if wire.content_index not in item.parts:
+        if wire.content_index not in item.parts and not _adopted(item, wire.content_index, item.closed):
             self._begin_text(item, wire.content_index, bytes(wire.text), None, out)
+        item.closed.add(wire.content_index)
 
     def _done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         self._finish_item(wire.output_index, present(wire.item), out)
@@ -298,7 +318,11 @@ class ResponsesAnswerParser:
         finish(self, found, item, out)
 
     def _finish_message(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
-        for index, content in enumerate(objects(item.get("content"))):
+        contents = objects(item.get("content"))
+        sizes = [max(len(content.get("text", b"")) - 2, 0) for content in contents]
+        for index, content in enumerate(contents):
+            if index not in found.parts:
+                _adopted(found, index, _settled(found, sizes, index))
             if "refusal" in content and text_in(content.get("type")) == "refusal":
                 if index not in found.parts:
                     self._add_refusal(found, index, content["refusal"], out)
