@@ -9,7 +9,7 @@ from tests.rules.runs import Run, facts, run, sent
 
 from dragoman.rules.cache_marks import cache_marks
 
-TAKES = facts(cache_hints="accepts")
+TAKES = facts(cache_hints="accepts", cache_place="opening")
 
 
 def hinted(done: Run) -> list[tuple[int, int]]:
@@ -49,6 +49,7 @@ UNTOUCHED = {
     "off": ("system: A\nuser: Hi", TAKES, "off"),
     "a hint that is there already": (f"user: {HINT}\nuser: Hi", TAKES, "add"),
     "nothing to put it on": ("assistant: A", TAKES, "add"),
+    "a target without a cache": ("system: A\nuser: Hi", facts(cache_hints="accepts"), "add"),
     "a target that refuses hints": ("system: A\nuser: Hi", facts(cache_hints="refuses"), "add"),
 }
 

@@ -127,10 +127,10 @@ def claude(first: dict[str, Any]) -> dict[str, Any]:
 
 def test_adapt_from_claude_to_others() -> None:
     dropped = sent(claude(THINKING), "openai/gpt-4o", source="anthropic")
-    assert dropped.json["messages"][1] == {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]}
+    assert dropped.json["messages"][1] == {"role": "assistant", "content": "Hello"}
     assert dropped.changes == [("foreign-reasoning", "/messages/1/content/0", "metadata", False)]
     asked = sent(claude(THINKING), "openai/gpt-4o", source="anthropic", rules={"foreign-reasoning": "text"})
-    assert [part["text"] for part in asked.json["messages"][1]["content"]] == ["<thinking>Hm</thinking>", "Hello"]
+    assert asked.json["messages"][1]["content"] == "<thinking>Hm</thinking>\nHello"
     as_text = sent(claude(THINKING), "deepseek/deepseek-reasoner", source="anthropic")
     assert as_text.json["messages"][1]["reasoning_content"] == "Hm"
     assert ("foreign-reasoning", "/messages/1/content/0", "metadata", False) in as_text.changes

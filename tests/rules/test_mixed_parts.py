@@ -50,7 +50,7 @@ def test_adapt_for_real_providers() -> None:
         "max_tokens": 9,
     }
     done = sent(body, "openai/gpt-4o", source="anthropic")
-    assert done.json["messages"][1]["content"] == [{"type": "text", "text": "A"}]
+    assert done.json["messages"][1]["content"] == "A"
     assert [call["id"] for call in done.json["messages"][1]["tool_calls"]] == ["a"]
     assert done.changes == [("mixed-parts", "/messages/1", "order", False)]
     assert sent(body, "anthropic/claude-opus-4-8").json["messages"] == body["messages"]

@@ -35,6 +35,14 @@ class Doubt(StrEnum):
 ACCEPTS, REFUSES, UNKNOWN = Stance.ACCEPTS, Stance.REFUSES, Stance.UNKNOWN
 
 
+class CachePlace(StrEnum):
+    """Where a cache hint is of use."""
+
+    NONE = "none"
+    OPENING = "opening"
+    FIRST_USER = "first-user"
+
+
 class SystemPlace(StrEnum):
     """Where a system message may stand."""
 
@@ -164,6 +172,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN
     no_user_parts: Annotated[Stance, Meta(description="a user's turn without content")] = UNKNOWN
     trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
+    several_texts: Annotated[Stance, Meta(description="a list of texts where one string would say the same")] = ACCEPTS
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
     refused_blocks: Annotated[
         tuple[str, ...], Meta(description="kinds of its dialect's further parts that it refuses")
@@ -248,6 +257,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     past_signature: Annotated[Stance, Meta(description="a call of an earlier turn without a signature")] = UNKNOWN
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
 
+    cache_place: Annotated[CachePlace, Meta(description="where a cache hint is of use, if anywhere")] = CachePlace.NONE
     cost_header: Annotated[str, Meta(description="the header that says what an answer cost")] = ""
 
     # tools

@@ -20,7 +20,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import CacheHint
 from dragoman.conversation.traits import Trait, observe
-from dragoman.profiles.facts import Stance
+from dragoman.profiles.facts import CachePlace, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
@@ -28,7 +28,7 @@ from dragoman.rules.rule import rule
 
 @rule(
     "cache-marks",
-    when=lambda facts: facts.cache_hints is Stance.ACCEPTS,
+    when=lambda facts: facts.cache_hints is Stance.ACCEPTS and facts.cache_place is not CachePlace.NONE,
     looks_for=Trait.ALWAYS,
     loses=Loss.NOTHING,
     options=("off", "add"),
@@ -37,7 +37,7 @@ from dragoman.rules.rule import rule
 def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     if observe(conversation) & Trait.HINTS:
         return Rewrite(conversation)
-    at = _place(conversation)
+    at = _place(conversation, context.facts.cache_place)
     if at is None:
         return Rewrite(conversation)
     message = conversation.messages[at]
@@ -47,9 +47,9 @@ def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation.but(messages=messages), (note,))
 
 
-def _place(conversation: Conversation) -> int | None:
+def _place(conversation: Conversation, place: CachePlace) -> int | None:
     opening = conversation.opening
-    if opening and conversation.messages[opening - 1].parts:
+    if place is CachePlace.OPENING and opening and conversation.messages[opening - 1].parts:
         return opening - 1
     users = (at for at, message in enumerate(conversation.messages) if _is_user(message))
     return next(users, None)

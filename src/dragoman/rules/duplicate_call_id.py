@@ -31,7 +31,7 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.naming import fresh_id
 from dragoman.rules.rewriting import but
-from dragoman.rules.rule import rule
+from dragoman.rules.rule import FAIL, rule
 
 
 @rule(
@@ -39,9 +39,11 @@ from dragoman.rules.rule import rule
     when=lambda facts: Stance.REFUSES in (facts.duplicate_ids, facts.duplicate_ids_in_turn),
     looks_for=Trait.DUPLICATE_ID,
     loses=Loss.NOTHING,
+    demands=lambda choice: choice == FAIL,
 )
 def duplicate_call_id(conversation: Conversation, context: Context) -> Rewrite:
-    renamed, undo = _new_ids(conversation, context.facts)
+    fails = context.choice("duplicate-call-id") == FAIL
+    renamed, undo = _new_ids(conversation, context.facts, fails)
     if not renamed:
         return Rewrite(conversation)
     notes: list[Note] = []
@@ -49,8 +51,8 @@ def duplicate_call_id(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation.but(messages=messages), tuple(notes), Undo(ids=undo))
 
 
-def _new_ids(conversation: Conversation, facts: Facts) -> tuple[dict[Spot, str], dict[str, str]]:
-    """Each call to be renamed, and its answer, with the new id."""
+def _new_ids(conversation: Conversation, facts: Facts, everywhere: bool) -> tuple[dict[Spot, str], dict[str, str]]:
+    """Each call to be renamed, and its answer, with the new id. `everywhere`: whatever the target takes."""
     answers = pair(conversation.messages).answers
     seen: dict[str, int] = {}
     renamed: dict[Spot, str] = {}
@@ -62,7 +64,7 @@ def _new_ids(conversation: Conversation, facts: Facts) -> tuple[dict[Spot, str],
                 continue
             count = seen.get(part.id, 0)
             seen[part.id] = count + 1
-            refused = facts.duplicate_ids is Stance.REFUSES or part.id in in_turn
+            refused = everywhere or facts.duplicate_ids is Stance.REFUSES or part.id in in_turn
             in_turn.add(part.id)
             if not count or not refused:
                 continue

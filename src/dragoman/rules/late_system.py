@@ -31,10 +31,11 @@ from dragoman.conversation.literals import prefixed, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Opaque, Part, Text
 from dragoman.conversation.traits import Trait
+from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_indexed
-from dragoman.rules.rule import rule
+from dragoman.rules.rule import KEEP, rule
 
 DID = "turned into a user turn"
 
@@ -45,11 +46,18 @@ DID = "turned into a user turn"
     looks_for=Trait.LATE_SYSTEM,
     loses=Loss.AUTHORITY,
     options=("user", "opening"),
+    never_kept=lambda facts: facts.system_place is SystemPlace.TOP_LEVEL,
 )
 def late_system(conversation: Conversation, context: Context) -> Rewrite:
     refused = _refused(conversation.messages, conversation.opening, context.facts)
     if not refused:
         return Rewrite(conversation)
+    if context.choice("late-system") == KEEP:
+        raise Unrepresentable(
+            f"{context.facts.provider}/{context.facts.model} has no place for a system message among the turns",
+            at=f"/messages/{conversation.messages[min(refused)].at}",
+            hint="choose user or opening for late-system",
+        )
     if context.choice("late-system") == "opening":
         return _hoisted(conversation, refused)
     prefix = context.text("system_prefix")

@@ -1,6 +1,7 @@
 r"""Text content written as a list of parts, for a target that wants a string.
 
-Some chat templates only read strings. The texts are joined with a line break.
+Some chat templates only read strings. The texts are joined with a line break. In a translation to Chat this is done for
+every target, since each of its servers reads strings; a text with a cache hint stays in its list.
 
 Loses nothing.
 
@@ -27,8 +28,9 @@ from dragoman.rules.rule import rule
 @rule(
     "list-content",
     spelling=True,
-    when=lambda facts: facts.list_content is Stance.REFUSES,
+    when=lambda facts: Stance.REFUSES in (facts.list_content, facts.several_texts),
     looks_for=Trait.ALWAYS,
+    narrows=lambda facts: None if facts.list_content is Stance.REFUSES else Trait.LISTED | Trait.RESULT_PARTS,
     loses=Loss.NOTHING,
 )
 def list_content(conversation: Conversation, context: Context) -> Rewrite:

@@ -100,6 +100,10 @@ _LOSSES = {
 """What the client does not get, or the model is not told, where it is more than metadata."""
 
 
+_LIMITS = {"max_completion_tokens": "max_tokens"}
+"""The other name of the token limit, where a client gives both."""
+
+
 def _loss(name: str, value: Any) -> Loss:
     """One answer, and no log probabilities, are what it gets anyway."""
     usual = (name == "n" and value == 1) or value is False
@@ -148,7 +152,7 @@ def _stays(name: str, value: Json, dialect: str, facts: Facts) -> bool:
         return False
     if name in THINKING_FIELDS and facts.thinking_form is ThinkingForm.NONE:
         return False
-    if name in _NAMES and facts.setting(name).support is Stance.REFUSES:
+    if _LIMITS.get(name, name) in _NAMES and facts.setting(_LIMITS.get(name, name)).support is Stance.REFUSES:
         return False  # a setting in a form that was not read: an empty list, a second value
     if name in facts.known_settings:
         return True

@@ -43,6 +43,7 @@ class Rule(msgspec.Struct, frozen=True):
     narrows: Callable[[Facts], int | None] | None = None
     top_level: bool = False
     parse: Callable[[Any], Any] | None = None
+    never_kept: Callable[[Facts], bool] | None = None
 
     @property
     def default(self) -> str:
@@ -68,7 +69,9 @@ class Rule(msgspec.Struct, frozen=True):
     def called_for(self, context: Context) -> bool:
         """Do the target's facts, or somebody's choice, call for this rule?"""
         choice = self.chosen(context.choices)
-        if choice == KEEP or choice in self.idle:
+        if choice == KEEP:
+            return self.never_kept is not None and self.never_kept(context.facts)
+        if choice in self.idle:
             return False
         return self.when(context.facts) or (self.demands is not None and self.demands(choice))
 
@@ -87,6 +90,7 @@ def rule(
     narrows: Callable[[Facts], int | None] | None = None,
     top_level: bool = False,
     parse: Callable[[Any], Any] | None = None,
+    never_kept: Callable[[Facts], bool] | None = None,
 ) -> Callable[[Repair], Rule]:
     """Make a function a rule. The docstring of its module is the rule's page in the docs.
 
@@ -95,7 +99,8 @@ def rule(
     option. `spelling`: the repair may change how something is written and not what it says; for a client of another
     dialect that is translation and no change. `narrows`: rarer traits to look for, where the facts allow it.
     `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
-    `parse`: turns a choice as people write it into one of the options; raises OptionError.
+    `parse`: turns a choice as people write it into one of the options; raises OptionError. `never_kept`: the target has
+    no place for the defect, so `keep` is an error that the repair raises.
     """
 
     def make(repair: Repair) -> Rule:
@@ -116,6 +121,7 @@ def rule(
             narrows=narrows,
             top_level=top_level,
             parse=parse,
+            never_kept=never_kept,
         )
 
     return make

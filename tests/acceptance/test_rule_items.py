@@ -1,0 +1,158 @@
+"""Items that are rules with choices: merging, duplicate ids, cache hints, system texts, limits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.asking import CLAUDE, NATIVE, OPENAI, STRICT, Wire, answered, ask, called, rules, says, sent
+from tests.acceptance.through_gateway import PATH, served
+from tests.gateway.upstream import Answer, Seen, refusal
+
+from dragoman.errors import RepairRefused, Unrepresentable
+
+HI = says("user", "Hi")
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+def through_gateway(folder: Path, profile: str, request: Wire, **more: Any) -> Any:
+    """What a provider of this profile gets for a Chat request, or the status of the refusal."""
+    with served(folder, profile=profile, **more) as (running, behind):
+        answer = running.post(PATH, {**request, "model": "m"})
+        return behind.seen[-1].body if answer.status_code == 200 else answer.status_code
+
+
+SEVERAL = [
+    ask(says("user", "a"), says("user", [{"type": "text", "text": "b"}, IMAGE])),
+    ask(HI, called(), answered(), called("call_2"), answered("call_2")),
+    ask(says("user", "a"), says("system", "s"), says("user", "b")),
+    ask(HI, {**says("assistant", "x"), "tool_calls": []}, HI),
+]
+
+
+@pytest.mark.parametrize("request_", SEVERAL)
+def test_A15_nothing_is_merged_where_turns_need_not_alternate(tmp_path: Path, request_: Wire) -> None:
+    assert len(sent(request_, OPENAI).json["messages"]) == len(request_["messages"])
+    sent_body = through_gateway(tmp_path, "openai-compatible-lenient", request_)
+    assert len(sent_body["messages"]) == len(request_["messages"])
+
+
+def test_A15_pictures_and_calls_are_merged_as_parts_or_not_at_all(tmp_path: Path) -> None:
+    (turn,) = sent(SEVERAL[0], STRICT, rules={"list-content": "keep"}).json["messages"]
+    assert [part["type"] for part in turn["content"]] == ["text", "text", "image_url"]
+    kept = through_gateway(tmp_path, "strict-template", SEVERAL[1])["messages"]
+    assert [one["role"] for one in kept] == ["user", "assistant", "tool", "assistant", "tool"]
+
+
+TWICE = ask(HI, called(), answered(), called(), answered())
+
+
+def test_A16_a_repeated_call_id_fails_everywhere_if_asked_for(tmp_path: Path) -> None:
+    for target in (OPENAI, CLAUDE, NATIVE):
+        with pytest.raises(RepairRefused, match="duplicate-call-id"):
+            sent(TWICE, target, rules={"duplicate-call-id": "fail"})
+    once = ask(HI, called(), answered(), called("call_2"), answered("call_2"))
+    assert sent(once, OPENAI, rules={"duplicate-call-id": "fail"}).json["messages"] == once["messages"]
+    chosen = {"duplicate-call-id": "fail"}
+    assert through_gateway(tmp_path, "openai-compatible-lenient", TWICE, rules=chosen) == 422
+    assert through_gateway(tmp_path, "openai-compatible-lenient", TWICE)["messages"] == TWICE["messages"]
+
+
+MARK = {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize(
+    ("target", "marked"),
+    [
+        ("openrouter/anthropic/claude-sonnet-4.5", 0),
+        ("openrouter/google/gemini-2.5-pro", 1),
+        ("openrouter/meta-llama/llama-4", None),
+        (OPENAI, None),
+        ("groq/llama-4", None),
+    ],
+)
+def test_A18_marks_go_where_the_model_has_a_cache(tmp_path: Path, target: str, marked: int | None) -> None:
+    request, chosen = ask(says("system", "Be brief."), HI), {"cache-marks": "add"}
+    profile, _, model = target.partition("/")
+    models = {"m": {"target": f"p/{model}"}}
+    for body in (
+        sent(request, target, rules=chosen).json,
+        through_gateway(tmp_path, profile, request, rules=chosen, models=models),
+    ):
+        found = [at for at, one in enumerate(body["messages"]) if "cache_control" in json.dumps(one)]
+        assert found == ([] if marked is None else [marked])
+    assert "cache_control" not in json.dumps(sent(request, target).json)
+
+
+def test_A18_claude_itself_gets_it_in_the_system_field() -> None:
+    system = sent(ask(says("system", "Be brief."), HI), CLAUDE, rules={"cache-marks": "add"}).json["system"]
+    assert system == [{"type": "text", "text": "Be brief.", "cache_control": MARK}]
+
+
+def test_B4_what_is_no_text_in_a_system_message_is_named() -> None:
+    blocks = [{"type": "text", "text": "a"}, {**IMAGE, "image_url": {"url": "https://x.example/y.png"}}]
+    done = sent(ask(says("system", blocks), HI), CLAUDE)
+    assert [part["type"] for part in done.json["system"]] == ["text", "text"]
+    change = next(one for one in done.changes if one.rule == "refused-part")
+    assert (change.at, change.loses) == ("/messages/0/content/1", "content")
+
+
+@pytest.mark.parametrize("system", ["", " \n", [{"type": "text", "text": ""}]])
+def test_B5_an_empty_system_text_leaves_no_field(system: Any) -> None:
+    request = {"model": "m", "max_tokens": 5, "system": system, "messages": [HI]}
+    done = sent(request, OPENAI, source="anthropic")
+    assert done.json["messages"] == [HI]
+    assert rules(done) == ["empty-content"]
+    careful = sent(request, CLAUDE, source="anthropic", doubt="careful")
+    assert "system" not in careful.json
+
+
+def test_B6_a_system_message_without_a_place_is_a_clear_error(tmp_path: Path) -> None:
+    late, chosen = ask(HI, says("system", "s"), HI), {"late-system": "keep"}
+    for target in (CLAUDE, NATIVE):
+        with pytest.raises(Unrepresentable, match="no place for a system message") as raised:
+            sent(late, target, rules=chosen)
+        assert raised.value.at == "/messages/1"
+    assert sent(late, OPENAI, rules=chosen).json["messages"] == late["messages"]
+    models = {"m": {"target": "p/claude-sonnet-4-5"}}
+    assert through_gateway(tmp_path, "anthropic", late, rules=chosen, models=models) in (400, 422)
+
+
+def test_B7_blocks_become_a_string_in_chat(tmp_path: Path) -> None:
+    blocks = [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]
+    request = {
+        "model": "m",
+        "max_tokens": 5,
+        "system": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+        "messages": [says("user", blocks), says("assistant", blocks[:1]), HI],
+    }
+    expected = [says("system", "a\nb"), says("user", "x\ny"), says("assistant", "x"), HI]
+    for target in (OPENAI, "openrouter/openai/gpt-4o", "openai-compatible/x"):
+        assert sent(request, target, source="anthropic").json["messages"] == expected
+    with served(tmp_path, profile="openai-compatible") as (running, behind):
+        assert running.post("/v1/messages", request).status_code == 200
+        assert behind.seen[-1].body["messages"] == expected
+
+
+def test_B7_a_cache_hint_and_a_picture_keep_the_list() -> None:
+    hinted = [{"type": "text", "text": "x", "cache_control": MARK}]
+    request = {"model": "m", "max_tokens": 5, "messages": [says("user", hinted)]}
+    done = sent(request, "openrouter/anthropic/claude-sonnet-4.5", source="anthropic")
+    assert done.json["messages"][0]["content"] == hinted
+
+
+def test_C22_both_names_of_the_limit_are_one_value(tmp_path: Path) -> None:
+    both = ask(HI, max_tokens=7, max_completion_tokens=7)
+    assert sent(both, "openai/gpt-5").json.get("max_completion_tokens") == 7
+    assert "max_tokens" not in sent(both, "openai/gpt-5").json
+    assert sent(both, CLAUDE).json["max_tokens"] == 7
+
+    def judge(seen: Seen) -> Answer | None:
+        limited = "max_tokens" in seen.body or "max_completion_tokens" in seen.body
+        return (422, refusal("max_tokens is too large")) if limited else None
+
+    with served(tmp_path, judge) as (running, behind):
+        assert running.post(PATH, both).status_code == 200
+        assert len(behind.seen) == 2, "the second request has neither name"
