@@ -89,3 +89,26 @@ def test_E16_a_recording_without_a_model_gets_the_default_one(tmp_path: Path) ->
 def posted(running: Running, fields: dict[str, str]) -> Any:
     files = {"file": ("a.wav", b"RIFF", "audio/wav")}
     return running.http.post(f"{running.url}/v1/audio/transcriptions", data=fields, files=files)
+
+
+ENTRY = {"id": "x", "context_length": 131072, "pricing": {"prompt": "0.1"}}
+
+
+def test_E16_models_with_what_their_provider_says_about_them(tmp_path: Path) -> None:
+    with upstream(lambda seen: (200, {"data": [ENTRY, {"id": "other"}]})) as behind:
+        models = {"m": {"target": "p/x"}, "unknown": {"target": "p/z"}}
+        with gateway({"providers": {"p": provider("openrouter", behind.url)}, "models": models}, tmp_path) as running:
+            plain = running.get("/v1/models").json()["data"]
+            assert (behind.seen, [set(one) for one in plain]) == ([], [{"id", "object", "created", "owned_by"}] * 2)
+            live, other = running.get("/v1/models?live=true").json()["data"]
+            assert (live["id"], live["context_length"], live["metadata"]) == ("m", 131072, ENTRY)
+            assert "metadata" not in other
+            assert running.get("/v1/models/m?live=true").json()["metadata"] == ENTRY
+            assert [one.path for one in behind.seen] == ["/v1/models"], "asked once, and kept"
+
+
+def test_E16_a_provider_that_does_not_answer_hides_no_model(tmp_path: Path) -> None:
+    with upstream(lambda seen: (500, b"oh")) as behind:
+        config = {"providers": {"p": provider("anthropic", behind.url)}, "models": {"m": {"target": "p/x"}}}
+        with gateway(config, tmp_path) as running:
+            assert [one["id"] for one in running.get("/v1/models?live=1").json()["data"]] == ["m"]

@@ -60,6 +60,9 @@ def upstream(answer: Callable[[Seen], Answer | None] = lambda seen: None) -> Ite
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length", 0))
             named = {name.lower(): value for name, value in self.headers.items()}

@@ -244,12 +244,13 @@ class TokenCount(msgspec.Struct, frozen=True):
 
 
 class ListedModel(msgspec.Struct, frozen=True):
-    """A model as a list of models shows it. `created` is in seconds since 1970."""
+    """A model as a list of models shows it. `created` is in seconds since 1970, `metadata` the provider's own entry."""
 
     name: str
     description: str = ""
     created: int = 0
     context_window: int | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 class ModelListing(msgspec.Struct, frozen=True):
@@ -285,7 +286,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
     says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
-    is that of the provider's stream. `usage_on_request`: a stream reports its usage only where the request asks.
+    is that of the provider's stream, `models_path` where it lists its models. `usage_on_request`: a stream reports its
+    usage only where the request asks.
 
     `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
     also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
@@ -308,6 +310,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     framing: Framing = Framing.SSE
     client_framing: Callable[[Mapping[str, str]], Framing] = _server_sent_events
     usage_on_request: bool = False
+    models_path: str = "/models"
     stream_end: bytes = b""
     chunk_leftovers: frozenset[str] = frozenset()
     token_count: TokenCount | None = None

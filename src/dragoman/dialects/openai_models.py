@@ -10,7 +10,10 @@ from dragoman.dialects.raw_json import encode
 
 
 def _model(model: ListedModel) -> dict[str, Any]:
-    return {"id": model.name, "object": "model", "created": model.created, "owned_by": "dragoman"}
+    shown: dict[str, Any] = {"id": model.name, "object": "model", "created": model.created, "owned_by": "dragoman"}
+    if model.metadata is not None:
+        shown |= {"context_length": model.context_window, "metadata": model.metadata}
+    return shown
 
 
 def _render_model(model: ListedModel) -> bytes:

@@ -23,6 +23,7 @@ from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway.coarse_timer import CoarseTimer
 from dragoman.gateway.known_names import known_names, own_profiles
+from dragoman.gateway.live_models import LiveModels
 from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.memory import StoredMemory
 from dragoman.gateway.metrics import Metrics
@@ -75,6 +76,7 @@ class Services:
         self.failures = RefusalLog(self.config.log.provider_errors, self.redactor)
         self.exchanges = ExchangeFiles(self.config.log.exchanges, self.redactor)
         self.metrics = Metrics()
+        self.live_models = LiveModels()
         self.ticker = CoarseTimer()
         self.spans = open_spans()
         self.health = Health()

@@ -93,6 +93,7 @@ DIALECT = Dialect(
     recognise=_recognise,
     token_count=TOKEN_COUNT,
     model_listing=ANTHROPIC_MODELS,
+    models_path="/v1/models",
     load_requests=_load_requests,
     load_answers=_load_answers,
 )

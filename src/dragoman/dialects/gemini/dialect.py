@@ -100,6 +100,7 @@ DIALECT = Dialect(
     recognise=_recognise,
     token_count=TOKEN_COUNT,
     model_listing=GEMINI_MODELS,
+    models_path="/v1beta/models",
     load_requests=_load_requests,
     load_answers=_load_answers,
 )
