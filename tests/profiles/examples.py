@@ -80,6 +80,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "vertex": GEMINI,
     "gemini-openai": GEMINI,
     "gemini-compatible": ("gemini-2.5-flash",),
+    "gemini-native-compatible": GEMINI,
     "openrouter": (
         *(f"anthropic/{name}" for name in CLAUDE),
         "claude-opus-4.8",
@@ -139,7 +140,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "llamacpp": LOCAL,
     "lmstudio": LOCAL,
     "sglang": LOCAL,
-    "openai-compatible": ("some-model",),
-    "openai-compatible-lenient": ("some-model",),
+    "openai-compatible": ("some-model", "claude-sonnet-4-5"),
+    "openai-compatible-lenient": ("some-model", "claude-sonnet-4-5"),
     "strict-template": ("some-model",),
 }
