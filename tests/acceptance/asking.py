@@ -1,10 +1,21 @@
-"""Small requests and what becomes of them, for the tests by id."""
+"""Small requests and what becomes of them, for the tests by id: in the library, and the same in the gateway."""
 
 from __future__ import annotations
 
+import asyncio
+from functools import cache
 from typing import Any
 
+import httpx
+import msgspec
+
+from dragoman.config import Config, Loaded, Provider
+from dragoman.config.schema import StoreConfig, StoreKind
 from dragoman.engine.adapt import Adapted, adapt
+from dragoman.errors import RequestError
+from dragoman.gateway.app import Gateway
+from dragoman.gateway.services import Services
+from dragoman.profiles.profile import Profiles
 
 GEMINI = "openrouter/google/gemini-2.5-flash"
 CLAUDE = "anthropic/claude-sonnet-4-5"
@@ -35,7 +46,36 @@ def ask(*messages: Wire, **more: Any) -> Wire:
 
 
 def sent(request: Wire, target: str, **options: Any) -> Adapted:
-    return adapt(request, target=target, **options)
+    """What the library compiles. The gateway compiles the same, or refuses it too."""
+    try:
+        adapted = adapt(request, target=target, **options)
+    except RequestError as fault:
+        status = compiled_by_gateway(request, target, **options).status_code
+        assert status == fault.status  # noqa: PT017 - the test itself expects the error, too
+        raise
+    answer = compiled_by_gateway(request, target, **options)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["body"] == adapted.json
+    assert answer.json()["changes"] == list(msgspec.to_builtins(adapted.changes))
+    return adapted
+
+
+def compiled_by_gateway(request: Wire, target: str, source: str = "openai-chat", **options: Any) -> httpx.Response:
+    """The answer of a gateway that has a provider for each profile, and sends nothing."""
+    asked = {"request": request, "from": source, "to": target, **options}
+
+    async def post() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(_gateway()), base_url="http://gateway") as client:
+            return await client.post("/dragoman/adapt", json=asked)
+
+    return asyncio.run(post())
+
+
+@cache
+def _gateway() -> Gateway:
+    nowhere = {name: Provider(profile=name, base_url="http://127.0.0.1:9/v1") for name in Profiles().names()}
+    config = Config(providers=nowhere, store=StoreConfig(kind=StoreKind.MEMORY))
+    return Gateway(Services(Loaded(config=config)), watch=False)
 
 
 def rules(adapted: Adapted) -> list[str]:
