@@ -74,3 +74,16 @@ def test_a_frame_of_many_lines_takes_linear_time() -> None:
     frames = RelayFrames(None, LEFTOVERS)
     wire = b"a\n" * 30_000
     assert frames.feed(wire) + frames.close() == wire
+
+
+def test_what_only_looks_like_a_mark_is_left_as_it_is() -> None:
+    frames = RelayFrames(None, frozenset({"done", "stream_end", "__stream_end__"}))
+    for wire in (b'data: {"status": "done" }\n\n', b'data: {"text":"say __stream_end__ or stream_end"}\n\n'):
+        assert frames.feed(wire) == wire
+    assert frames.feed(b'data: {"__stream_end__":1,"a":2}\n\n') == b'data: {"a":2}\n\n'
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_chunk_of_several_clean_frames_is_the_same_object(count: int) -> None:
+    wire = b'event: x\ndata: {"a":1}\n\n' * count
+    assert RelayFrames(None, LEFTOVERS).feed(wire) is wire

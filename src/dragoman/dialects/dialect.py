@@ -215,7 +215,8 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """Answers, streams and errors, both ways.
 
     `glance` gives the usage and the stop of a whole answer that is relayed as it is, or None where the answer must be
-    parsed. Log probabilities inside are a JSON array of tokens in the form of OpenAI Chat.
+    parsed. `check_chunk` raises DecodeError unless a chunk of a stream is plain text with the usual keys. Log
+    probabilities inside are a JSON array of tokens in the form of OpenAI Chat.
     """
 
     parse: ParseAnswer
@@ -225,6 +226,7 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     parse_error: Callable[[int, Mapping[str, str], bytes], Failure]
     render_error: Callable[[Failure, AnswerContext], ErrorAnswer]
     glance: Callable[[bytes], Glance | None] = no_glance
+    check_chunk: Callable[[bytes], object] | None = None
 
 
 # Token counts and lists of models

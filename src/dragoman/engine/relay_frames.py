@@ -18,20 +18,28 @@ _ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _MOST = 64 * 1024
 """A longer frame holds a picture rather than an error, and is passed on as it comes."""
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
+_payloads = re.compile(rb"^data: ?([^\n]*)", re.MULTILINE).findall
 _DONE = b"[DONE]"
 _check: Callable[[bytes], object] = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
-    chunks. `skipped` counts frames that could not be read."""
+    chunks. `check` raises DecodeError unless a chunk is plainly without them. `skipped` counts frames that could not be
+    read."""
 
-    __slots__ = ("_held", "_leftovers", "_marks", "_open", "_redact", "skipped")
+    __slots__ = ("_check", "_held", "_leftovers", "_marks", "_open", "_redact", "skipped")
 
-    def __init__(self, redact: Callable[[bytes], bytes] | None, leftovers: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        redact: Callable[[bytes], bytes] | None,
+        leftovers: frozenset[str] = frozenset(),
+        check: Callable[[bytes], object] | None = None,
+    ) -> None:
         self._redact = redact
+        self._check = check
         self._leftovers = leftovers
-        self._marks = tuple(f'"{name}"'.encode() for name in sorted(leftovers))
+        self._marks = _marks(leftovers)
         self._held = b""
         self._open = False
         self.skipped = 0
@@ -60,9 +68,11 @@ class RelayFrames:
         return b"\n\n" if self._open else b""
 
     def _clean(self, data: bytes) -> bytes:
-        """Whole frames as the client may see them. A single clean one, the usual case, goes through as it is."""
+        """Whole frames as the client may see them. Where all are clean, nearly always, they go through as they are."""
+        if self._check is not None and _are_all(self._check, data):
+            return data  # plain text and the usual keys: no error that could repeat a secret
         data = self._redacted(data)
-        if data[:6] == b"data: " and data.find(b"\n") == len(data) - 2 and self._is_clean(data[6:-2]):
+        if all(self._is_clean(payload) for payload in _payloads(data)):
             return data
         return b"".join([self._frame(frame) for frame in _split(data)])
 
@@ -91,8 +101,30 @@ class RelayFrames:
         except (msgspec.DecodeError, RecursionError):
             self.skipped += 1
             return b""
+        cleaned = without_keys(chunk, self._leftovers)
+        if cleaned == chunk:
+            return frame  # a text or a value that looks like a mark
         head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])
-        return head + b"data: " + msgspec.json.encode(without_keys(chunk, self._leftovers)) + b"\n\n"
+        return head + b"data: " + msgspec.json.encode(cleaned) + b"\n\n"
+
+
+def _are_all(check: Callable[[bytes], object], data: bytes) -> bool:
+    """Whether every frame has data in one line that passes a check."""
+    try:
+        if data.find(b"\n") == len(data) - 2 and data[:6] == b"data: ":
+            check(data[6:-2])
+        else:
+            for payload in _payloads(data):
+                check(payload)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _marks(names: frozenset[str]) -> tuple[bytes, ...]:
+    """What a chunk with one of these keys holds: the fewest texts to look for. A short word needs its quotes."""
+    shortest = [name for name in sorted(names) if not any(other != name and other in name for other in names)]
+    return tuple(name.encode() if "_" in name else f'"{name}"'.encode() for name in shortest)
 
 
 def _split(data: bytes) -> Iterator[bytes]:

@@ -173,7 +173,7 @@ class Translation:
         """Made when a stream begins: most whole answers go through as they are."""
         redact = self._redaction.data if self._redaction is not None else None
         if self._upstream.framing is Framing.SSE:
-            self._frames = RelayFrames(redact, self._upstream.chunk_leftovers)
+            self._frames = RelayFrames(redact, self._upstream.chunk_leftovers, self._upstream.answers.check_chunk)
         self._observer = RelayObserver(self._new_parser)
         return self._observer
 

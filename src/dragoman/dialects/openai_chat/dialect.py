@@ -37,11 +37,19 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
     from dragoman.dialects.openai_chat.answer_render import render_answer
     from dragoman.dialects.openai_chat.errors import parse_error, render_error
+    from dragoman.dialects.openai_chat.plain_chunk import check_plain_chunk
     from dragoman.dialects.openai_chat.stream_parse import ChatStreamParser
     from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
 
     return AnswerCodec(
-        parse_answer, render_answer, ChatStreamParser, ChatStreamRenderer, parse_error, render_error, glance
+        parse_answer,
+        render_answer,
+        ChatStreamParser,
+        ChatStreamRenderer,
+        parse_error,
+        render_error,
+        glance,
+        check_plain_chunk,
     )
 
 
