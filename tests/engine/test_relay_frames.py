@@ -87,3 +87,8 @@ def test_what_only_looks_like_a_mark_is_left_as_it_is() -> None:
 def test_a_chunk_of_several_clean_frames_is_the_same_object(count: int) -> None:
     wire = b'event: x\ndata: {"a":1}\n\n' * count
     assert RelayFrames(None, LEFTOVERS).feed(wire) is wire
+
+
+def test_a_secret_in_a_plain_chunk_that_speaks_of_an_error_is_taken_out() -> None:
+    frames = RelayFrames(clean, LEFTOVERS, lambda payload: None)
+    assert SECRET not in frames.feed(b'data: {"text":"error: ' + SECRET + b'"}\n\n')

@@ -69,9 +69,9 @@ class RelayFrames:
 
     def _clean(self, data: bytes) -> bytes:
         """Whole frames as the client may see them. Where all are clean, nearly always, they go through as they are."""
-        if self._check is not None and _are_all(self._check, data):
-            return data  # plain text and the usual keys: no error that could repeat a secret
         data = self._redacted(data)
+        if self._check is not None and _are_all(self._check, data):
+            return data
         if all(self._is_clean(payload) for payload in _payloads(data)):
             return data
         return b"".join([self._frame(frame) for frame in _split(data)])
