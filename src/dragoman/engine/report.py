@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -107,10 +108,8 @@ class ReportBuilder:
         """Where each part stands on the wire. Before it may stand parts of other messages of the same item."""
         locate_parts = dialect(self._ask.dialect).requests.locate_parts
         assert self._places is not None
-        before = self._places.before(message)
-        if not before:
-            return locate_parts(message)
-        return locate_parts(message.but(parts=(*before, *message.parts), listed=True))[len(before) :]
+        crowd = self._places.crowd(message)
+        return locate_parts(message) if crowd is None else crowd.located(message, locate_parts)
 
     def _index(self, original: Message, part: Part, now: Message) -> int | None:
         """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules
@@ -146,10 +145,9 @@ class _Places:
         crowd = self._crowds.get(message.at)
         return self._single.get(message.at) if crowd is None else crowd.original(message)
 
-    def before(self, message: Message) -> tuple[Part, ...]:
-        """The parts of the same item of the wire that stand before a message of the client's."""
-        crowd = self._crowds.get(message.at) if message.at >= 0 else None
-        return crowd.before(message) if crowd is not None else ()
+    def crowd(self, message: Message) -> _Crowd | None:
+        """The messages that came from the same item of the wire as this one, where there are several."""
+        return self._crowds.get(message.at) if message.at >= 0 else None
 
 
 class _Crowd(msgspec.Struct):
@@ -158,18 +156,28 @@ class _Crowd(msgspec.Struct):
     first: Message
     members: dict[int, Message]
     last_of: dict[Role, Message]
+    pointers: dict[Role, list[str]] = {}
+    begins: dict[int, int] = {}
 
     def original(self, message: Message) -> Message:
         """The same message, or the last one with its role, or the first."""
         return self.members.get(id(message)) or self.last_of.get(message.role, self.first)
 
-    def before(self, message: Message) -> tuple[Part, ...]:
-        found: list[Part] = []
-        for member in self.members.values():
-            if member is message:
-                return tuple(found)
-            found += member.parts
-        return ()
+    def located(self, message: Message, locate_parts: Callable[[Message], list[str]]) -> list[str]:
+        """The pointers to the parts of one message. All parts of the item are located together, once for each role."""
+        role = message.role
+        if role not in self.pointers:
+            parts = tuple([part for member in self.members.values() for part in member.parts])
+            self.pointers[role] = locate_parts(message.but(parts=parts, listed=True))
+        begin = self._begins()[id(message)]
+        return self.pointers[role][begin : begin + len(message.parts)]
+
+    def _begins(self) -> dict[int, int]:
+        """How many parts stand before each message."""
+        if not self.begins:
+            sizes = [len(member.parts) for member in self.members.values()]
+            self.begins = dict(zip(self.members, accumulate(sizes, initial=0), strict=False))
+        return self.begins
 
 
 def _crowds(messages: tuple[Message, ...]) -> dict[int, _Crowd]:
