@@ -18,7 +18,7 @@ from dragoman.config.schema import (
     RuleChoice,
     Synthetic,
 )
-from dragoman.engine.destination import AnswerModel
+from dragoman.engine.destination import AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import merge
 
@@ -59,6 +59,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     answer_model: AnswerModel | None
     shows_model: bool
     reasoning: ReasoningMode | None
+    shown_reasoning: ShownReasoning
 
 
 _STANCES = {True: "accepts", False: "refuses"}
@@ -83,6 +84,7 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         answer_model=entry.answer_model if entry else None,
         shows_model=shows_model,
         reasoning=override.reasoning,
+        shown_reasoning=entry.reasoning if entry else ShownReasoning.ASKED,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from dragoman.config.secret import Secret
-from dragoman.engine.destination import AnswerModel
+from dragoman.engine.destination import AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
 
 RuleChoice = str | dict[str, str]
@@ -281,6 +281,13 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "provider calls it; by default `upstream` where the answer is relayed in its own dialect, else `alias`."
         ),
     ] = None
+    reasoning: Annotated[
+        ShownReasoning,
+        Meta(
+            description="Thinking in answers to Anthropic and Gemini clients: `asked` shows it to those that asked, "
+            "as their own providers do; `show` to all."
+        ),
+    ] = ShownReasoning.ASKED
     show_model_prefix: Annotated[
         bool,
         Meta(description="Begin each answer with `[PROVIDER/MODEL] `. The prefix is taken off the history again."),

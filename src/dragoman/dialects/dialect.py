@@ -24,6 +24,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.conversation.settings import Settings
 
 # Paths
 
@@ -148,7 +149,8 @@ class AnswerContext(msgspec.Struct, frozen=True):
     `model` is the name shown to the client. `id` and `created` stand in where the answer has none, since a codec has
     no clock. `include_usage`: a Chat stream reports its usage. `request`: members of the client's request that
     Responses repeats in its answer, as raw JSON. `framing`: how the client's stream is framed. `renames`: `model` is
-    shown even where the bytes could be relayed. `prefix` stands before the first text of an answer.
+    shown even where the bytes could be relayed. `prefix` stands before the first text of an answer. `hides_reasoning`:
+    the client did not ask for thinking, and clients of its dialect do not expect any then.
     """
 
     model: str = ""
@@ -159,6 +161,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     framing: Framing = Framing.SSE
     renames: bool = False
     prefix: str = ""
+    hides_reasoning: bool = False
 
 
 class StreamParser(Protocol):
@@ -274,6 +277,10 @@ def fixed_path(path: str) -> Callable[[RenderOptions, str], str]:
     return request_path
 
 
+def _always(settings: Settings) -> bool:
+    return True
+
+
 def _server_sent_events(query: Mapping[str, str]) -> Framing:
     return Framing.SSE
 
@@ -293,7 +300,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
     also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
-    wants to store.
+    wants to store. `expects_reasoning`: whether clients with these settings are prepared for thinking in an answer.
     """
 
     name: DialectName
@@ -315,6 +322,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     models_path: str = "/models"
     stream_end: bytes = b""
     chunk_leftovers: frozenset[str] = frozenset()
+    expects_reasoning: Callable[[Settings], bool] = _always
     token_count: TokenCount | None = None
     model_listing: ModelListing | None = None
 

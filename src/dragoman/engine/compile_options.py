@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.engine.adapt import PLAIN, Options, check_choice, doubt_of, loss_of
-from dragoman.engine.destination import Destination
+from dragoman.engine.destination import Destination, ShownReasoning
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Doubt
@@ -22,7 +22,8 @@ class CallerOptions(msgspec.Struct, frozen=True):
     """What the caller sets for one request.
 
     `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `rules`
-    are choices for rules, on top of the destination's. `stream` and `stop_after` are those of `adapt`.
+    are choices for rules, on top of the destination's. `reasoning`: who is shown thinking. `stream` and `stop_after`
+    are those of `adapt`.
     """
 
     max_loss: Loss | None = None
@@ -31,25 +32,36 @@ class CallerOptions(msgspec.Struct, frozen=True):
     stream: bool | None = None
     stop_after: str = ""
     rules: Mapping[str, Any] = {}
+    reasoning: ShownReasoning | None = None
 
 
 NOTHING_SET = CallerOptions()
 MAX_LOSS = "x-dragoman-max-loss"
 DOUBT = "x-dragoman-doubt"
 RULES = "x-dragoman-rules"
+REASONING = "x-dragoman-reasoning"
+_HEADERS = (MAX_LOSS, DOUBT, RULES, REASONING)
 
 
 def caller_options(headers: Mapping[str, str], loosen: bool) -> CallerOptions:
     """What a request's headers set. Raises OptionError."""
-    max_loss, doubt, rules = headers.get(MAX_LOSS), headers.get(DOUBT), headers.get(RULES)
-    if max_loss is None and doubt is None and rules is None:
+    max_loss, doubt, rules, reasoning = map(headers.get, _HEADERS)
+    if max_loss is None and doubt is None and rules is None and reasoning is None:
         return NOTHING_SET
     return CallerOptions(
         None if max_loss is None else loss_of(max_loss),
         None if doubt is None else doubt_of(doubt),
         loosen,
         rules={} if rules is None else _chosen_rules(rules, loosen),
+        reasoning=None if reasoning is None else _shown_reasoning(reasoning),
     )
+
+
+def _shown_reasoning(header: str) -> ShownReasoning:
+    try:
+        return ShownReasoning(header)
+    except ValueError:
+        raise OptionError(f"reasoning cannot be {header!r}", at=REASONING, hint="write asked or show") from None
 
 
 def _chosen_rules(header: str, loosen: bool) -> dict[str, str | bool]:

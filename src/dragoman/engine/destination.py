@@ -23,13 +23,21 @@ class AnswerModel(StrEnum):
     UPSTREAM = "upstream"
 
 
+class ShownReasoning(StrEnum):
+    """Who is shown thinking in an answer of another dialect."""
+
+    ASKED = "asked"
+    SHOW = "show"
+
+
 class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=True):
     """One provider and model, and how they are to be asked. Known by identity.
 
     `options` are merged into every body and `omit` is left out of it. `max_loss`, `synthetic` and `doubt` bound what
     repairs may do. `ask_usage`: a Chat stream is asked for its usage. `key_count`: how many keys there are to try.
     `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
-    `shows_model`: each answer begins with the name of the destination.
+    `shows_model`: each answer begins with the name of the destination. `reasoning`: whether thinking is shown to
+    clients whose dialect shows it on request only, and that did not ask.
     """
 
     name: str
@@ -45,6 +53,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     key_count: int = 1
     answer_model: AnswerModel | None = None
     shows_model: bool = False
+    reasoning: ShownReasoning = ShownReasoning.ASKED
 
     def shown(self, context: AnswerContext) -> AnswerContext:
         """The context of an answer with what was configured for its looks."""

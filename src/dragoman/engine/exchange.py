@@ -25,6 +25,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
 from dragoman.engine import care
 from dragoman.engine.adapt import Adapted, compile_ask
 from dragoman.engine.answer import translation_of
@@ -32,7 +33,7 @@ from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey
 from dragoman.engine.client_failures import failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
 from dragoman.engine.configured_options import configured
-from dragoman.engine.destination import D, TargetRoute
+from dragoman.engine.destination import D, ShownReasoning, TargetRoute
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.relay_observer import has_event
@@ -198,10 +199,20 @@ class Exchange(Generic[D]):
             self._translation, self._status, self._headers = None, status, headers
             return Reading.ERROR
         context = self._visit.destination.shown(self.context)
+        if self._hides_reasoning():
+            context = msgspec.structs.replace(context, hides_reasoning=True)
         self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
         if self.request.facts.cost_header:
             self._cost = _amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
+
+    def _hides_reasoning(self) -> bool:
+        """Whether the client is spared thinking that it did not ask for. What the target wants back is kept."""
+        assert self.request is not None
+        shown = self._options.reasoning or self._visit.destination.reasoning
+        if shown is ShownReasoning.SHOW or self.request.dialect == self.ask.dialect:
+            return False
+        return not dialect(self.ask.dialect).expects_reasoning(self.ask.conversation.settings)
 
     def body(self, data: bytes) -> Step[D]:
         """The whole body of the answer, or of a refusal."""

@@ -158,6 +158,7 @@ def destination(
         ask_usage=provider.usage is UsageCounting.ASK,
         answer_model=treated.answer_model,
         shows_model=treated.shows_model,
+        reasoning=treated.shown_reasoning,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,

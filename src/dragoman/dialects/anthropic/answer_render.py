@@ -41,7 +41,7 @@ class _AnthropicAnswerRenderer(BlockBuilder):
     )
 
     def __init__(self, context: AnswerContext) -> None:
-        super().__init__()
+        super().__init__(context.hides_reasoning)
         self._context = context
         self._start = Started()
         self._blocks: list[bytes] = []

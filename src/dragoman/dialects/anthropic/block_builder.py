@@ -60,6 +60,7 @@ class BlockBuilder:
     __slots__ = (
         "_call",
         "_held",
+        "_hides_reasoning",
         "_kind",
         "_linked",
         "_opening",
@@ -75,7 +76,8 @@ class BlockBuilder:
         "usage",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, hides_reasoning: bool) -> None:
+        self._hides_reasoning = hides_reasoning
         self._part = _NO_PART
         self._kind = NO_BLOCK
         self._signed = False
@@ -135,14 +137,14 @@ class BlockBuilder:
         self.append(TEXT, event.literal)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
-        if event.literal == EMPTY or self._waits(event, event.part):
+        if self._hides_reasoning or event.literal == EMPTY or self._waits(event, event.part):
             return
         if self._part != event.part or self._kind is not THINKING or self._signed:
             self._open(event.part, THINKING, _THINKING_BLOCK)
         self.append(THINKING, event.literal)
 
     def _state(self, event: Signed) -> None:
-        if self._waits(event, event.part):
+        if self._hides_reasoning or self._waits(event, event.part):
             return
         state = event.state
         if state.kind == reasoning_states.REDACTED and state.origin.dialect == NAME:

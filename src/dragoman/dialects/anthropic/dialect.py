@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.settings import Settings
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.model_list import ANTHROPIC_MODELS
 from dragoman.dialects.anthropic.token_count import TOKEN_COUNT
@@ -32,6 +33,11 @@ def _recognise(body: Mapping[str, Any]) -> Likeness:
     """By members, tools or blocks that Chat does not have. The list of messages has the same name in both."""
     hinted = body.keys() & _MEMBERS or _has_tools(body) or _has_blocks(body)
     return Likeness.HINTED if hinted else Likeness.NONE
+
+
+def _expects_reasoning(settings: Settings) -> bool:
+    thinking = settings.thinking
+    return thinking is not None and (thinking.on is True or thinking.adaptive)
 
 
 def _has_tools(body: Mapping[str, Any]) -> bool:
@@ -90,6 +96,7 @@ DIALECT = Dialect(
     request_path=fixed_path("/v1/messages"),
     headers={"anthropic-version": "2023-06-01"},
     passed_headers=("anthropic-beta", "anthropic-version"),
+    expects_reasoning=_expects_reasoning,
     recognise=_recognise,
     token_count=TOKEN_COUNT,
     model_listing=ANTHROPIC_MODELS,

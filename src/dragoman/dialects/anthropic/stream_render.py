@@ -25,7 +25,7 @@ class AnthropicStreamRenderer(BlockBuilder):
     __slots__ = ("_begun", "_context", "_head", "_index", "_out", "_start")
 
     def __init__(self, context: AnswerContext) -> None:
-        super().__init__()
+        super().__init__(context.hides_reasoning)
         self._context = context
         self._out: list[bytes] = []
         self._index = -1

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote as escape
 
+from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     AnswerCodec,
@@ -41,6 +42,10 @@ def request_path(options: RenderOptions, template: str = "") -> str:
 @lru_cache(maxsize=256)
 def _escaped(model: str) -> str:
     return escape(model.removeprefix("models/"), safe="/@:._-")
+
+
+def _expects_reasoning(settings: Settings) -> bool:
+    return settings.thinking is not None and settings.thinking.visible is True
 
 
 def _client_framing(query: Mapping[str, str]) -> Framing:
@@ -98,6 +103,7 @@ DIALECT = Dialect(
     model_in_path=True,
     client_framing=_client_framing,
     recognise=_recognise,
+    expects_reasoning=_expects_reasoning,
     token_count=TOKEN_COUNT,
     model_listing=GEMINI_MODELS,
     models_path="/v1beta/models",

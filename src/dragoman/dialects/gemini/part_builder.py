@@ -133,7 +133,7 @@ class PartBuilder:
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         candidate = self._at(event)
-        if candidate is None or event.literal == EMPTY:
+        if candidate is None or event.literal == EMPTY or self.context.hides_reasoning:
             return
         candidate.part = candidate.written = event.part
         candidate.kind = _THOUGHT
@@ -148,6 +148,8 @@ class PartBuilder:
             candidate.signature = signature
             return
         if candidate.part != event.part:
+            if self.context.hides_reasoning:
+                return
             candidate.part, candidate.kind = event.part, _THOUGHT
         self.sign(event.choice, signature, candidate.kind is not _TEXT, candidate.written != event.part)
         candidate.written = -1
