@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from tests.gateway.test_vault import CALL, SCHEMA, Stage, stage
 
-
 __all__ = ["stage"]
 
 QUESTION = {"role": "user", "content": "Two and two?"}
