@@ -24,7 +24,8 @@ from dragoman.config import reference as config
 from dragoman.conversation import script
 from dragoman.engine.explain import described
 from dragoman.engine.plan import context_for, rules_for
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME, GROUPS
 from dragoman.rules.rule import FAIL, KEEP, Rule
@@ -65,6 +66,7 @@ def written() -> dict[str, str]:
         "rules.md": rules_page(),
         "facts.md": facts_page(),
         "profiles.md": profiles_page(),
+        "models.md": models_page(),
         "compatibility.md": compatibility_page(),
         "errors.md": errors_page(),
         "commands.md": commands_page(),
@@ -83,6 +85,7 @@ def index_page() -> str:
         ("rules", "Rules", "every defect that is repaired"),
         ("facts", "Facts", "everything in which providers and models differ"),
         ("profiles", "Profiles", "the providers that are known"),
+        ("models", "Models", "what each model can do: thinking, structured output, sizes"),
         ("compatibility", "Compatibility", "who takes what, and who needs it repaired"),
         ("config", "Configuration", "every key of `dragoman.yaml`"),
         ("script", "Script", "conversations as lines"),
@@ -221,6 +224,48 @@ def profiles_page() -> str:
         "A target is written `PROFILE/MODEL`. `dragoman profiles NAME` shows each fact, its origin and its evidence."
     )
     return page("Profiles", intro, table(("profile", "title", "dialect", "address", "key", "evidence"), rows))
+
+
+# Models
+
+
+def models_page() -> str:
+    intro = (
+        "A model is found by the pattern with the most letters, anywhere behind a slash, a dot or a dash: aggregators, "
+        "clouds, dated names and deployments are found too. A profile takes from this catalogue what holds on its "
+        "endpoint. *Told to think*: the form in which the maker's own API is told, and what it offers."
+    )
+    head = ("models", "told to think", "thinks by default", "formats", "reads", "window", "answer")
+    blocks = [intro]
+    vendors = sorted({model.vendor for model in catalogue()})
+    for vendor in vendors:
+        rows = [_model_row(model) for model in catalogue() if model.vendor == vendor]
+        blocks += [f"## {vendor or 'others'}", table(head, rows)]
+    dates = sorted({str(model.seen) for model in catalogue()})
+    sources = sorted({source for model in catalogue() for source in model.sources})
+    blocks += [f"Seen {', '.join(dates)}. Sources:", "\n".join(f"- {source}" for source in sources)]
+    return page("Models", *blocks)
+
+
+def _model_row(model: ModelEntry) -> tuple[str, ...]:
+    formats = ", ".join(model.formats)
+    if model.format_with_tools is Stance.REFUSES:
+        formats += "; not beside tools"
+    sizes = (str(number) if number else "" for number in (model.context_window, model.output_limit))
+    names = ", ".join(f"`{glob}`" for glob in model.globs)
+    default = "yes" if model.thinking.default else ""
+    return (names, _told(model.thinking), default, formats, ", ".join(model.input), *sizes)
+
+
+def _told(thinking: ModelThinking) -> str:
+    if thinking.asked is not Stance.ACCEPTS or thinking.form is None:
+        return "no" if thinking.asked is Stance.REFUSES else "not known"
+    said = [thinking.form.value, *([", ".join(thinking.efforts)] if thinking.efforts else [])]
+    if thinking.budget_min or thinking.budget_max:
+        said.append(f"{thinking.budget_min} to {thinking.budget_max or 'the limit'} tokens")
+    if thinking.off is Stance.REFUSES:
+        said.append("never off")
+    return "; ".join(said)
 
 
 # Compatibility

@@ -197,7 +197,7 @@ def test_a_setting_that_the_dialect_cannot_say_is_left_and_the_rest_is_fixed() -
         "contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "One"}]}],
         "generationConfig": {"thinkingConfig": {"thinkingBudget": 0}},
     }
-    done = json.loads(fix(request, source="gemini", target="strict-template/x").body)
+    done = json.loads(fix(request, source="gemini", target="strict-template/gpt-oss-20b").body)
     assert done["generationConfig"] == request["generationConfig"]
     assert [turn["role"] for turn in done["contents"]] == ["user", "model", "user"]
 

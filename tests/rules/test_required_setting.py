@@ -40,3 +40,8 @@ def test_adapt_for_real_providers() -> None:
     assert done.json["max_tokens"] == 8192
     assert done.changes == [("required-setting", "/max_tokens", "nothing", True)]
     assert sent(body, "openai/gpt-4o").changes == []
+
+
+def test_the_limit_is_one_that_the_model_can_reach() -> None:
+    known = facts(limit_required=True, limit_default=8192, output_limit=4096)
+    assert run(required_setting, "user: Hi", known).conversation.settings.max_tokens == 4096

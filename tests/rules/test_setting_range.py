@@ -84,3 +84,19 @@ def test_adapt_writes_a_whole_number_without_a_point_and_without_a_word() -> Non
     done = sent(body, "anthropic/claude-sonnet-4-5", source="gemini")
     assert str(done.json["top_k"]) == "40"
     assert "setting-range" not in {change[0] for change in done.changes}
+
+
+@pytest.mark.parametrize(
+    ("limit", "above", "said"), [(9000, "refuses", 4096), (9000, "accepts", 9000), (100, "refuses", 100)]
+)
+def test_a_token_limit_that_the_model_can_reach(limit: int, above: str, said: int) -> None:
+    known = facts(output_limit=4096, above_output_limit=above)
+    done = run(setting_range, f"@max_tokens {limit}\nuser: Hi", known)
+    assert done.conversation.settings.max_tokens == said
+    assert done.changes == ([] if limit == said else [("/max_tokens", "metadata", False)])
+
+
+def test_adapt_moves_a_token_limit_of_another_dialect() -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 200_000}
+    assert sent(asked, "anthropic/claude-3-haiku-20240307", source=CHAT).json["max_tokens"] == 4096
+    assert sent(asked, "anthropic/claude-3-haiku-20240307", source="anthropic").json["max_tokens"] == 200_000

@@ -19,10 +19,10 @@ NONE, MINIMAL, LOW, MEDIUM, HIGH, XHIGH, MAX = Effort
 OFF = Thinking(on=False)
 
 
-def formed(thinking: Thinking, limit: int | None = None, tools: bool = False, **stated: Any) -> Thinking | None:
-    said = Conversation(HI, (Tool("f"),) if tools else (), Settings(thinking=thinking, max_tokens=limit))
+def formed(asked: Thinking, limit: int | None = None, tools: bool = False, **stated: Any) -> Thinking | None:
+    said = Conversation(HI, (Tool("f"),) if tools else (), Settings(thinking=asked, max_tokens=limit))
     done = run(thinking_form, said, facts(**stated))
-    assert done.untouched is (done.conversation.settings.thinking is thinking)
+    assert done.untouched is (done.conversation.settings.thinking is asked)
     assert done.changes == ([] if done.untouched else [("/thinking", "metadata", False)])
     assert done.conversation.settings.max_tokens == limit
     return done.conversation.settings.thinking
@@ -37,10 +37,11 @@ FORMS: list[tuple[str, Thinking, Thinking | None]] = [
     ("effort", Thinking(budget=8192), Thinking(effort=MEDIUM)),
     ("effort", Thinking(budget=8191), Thinking(effort=LOW)),
     ("effort", Thinking(budget=0), Thinking(effort=NONE)),
-    ("effort", Thinking(budget=-1), None),
+    ("effort", Thinking(budget=-1), Thinking(effort=MEDIUM)),
     ("effort", Thinking(on=False, effort=HIGH), Thinking(effort=NONE)),
     ("effort", Thinking(on=True), Thinking(effort=MEDIUM)),
-    ("effort", Thinking(on=True, adaptive=True), None),
+    ("effort", Thinking(on=True, adaptive=True), Thinking(effort=MEDIUM)),
+    ("effort", Thinking(), None),
     ("budget", Thinking(effort=LOW), Thinking(on=True, budget=2048)),
     ("budget", Thinking(on=True), Thinking(on=True, budget=8192)),
     ("budget", Thinking(on=True, budget=3000), Thinking(on=True, budget=3000)),
@@ -62,13 +63,16 @@ FORMS: list[tuple[str, Thinking, Thinking | None]] = [
     ("level", Thinking(budget=2500), Thinking(budget=2500)),
     ("level", OFF, Thinking(effort=MINIMAL)),
     ("level", Thinking(budget=0), Thinking(effort=MINIMAL)),
-    ("level", Thinking(on=True, adaptive=True), None),
+    ("level", Thinking(on=True, adaptive=True), Thinking(effort=MEDIUM)),
+    ("level", Thinking(on=False, budget=2500), Thinking(effort=MINIMAL)),
     ("switch", Thinking(effort=HIGH), Thinking(on=True, effort=HIGH)),
     ("switch", Thinking(budget=2500), Thinking(on=True, effort=LOW)),
     ("switch", Thinking(effort=NONE), OFF),
     ("switch", Thinking(on=True), Thinking(on=True)),
     ("open", Thinking(effort=HIGH), Thinking(effort=HIGH)),
     ("open", Thinking(on=True, adaptive=True, effort=HIGH), Thinking(on=True, effort=HIGH)),
+    ("open", Thinking(budget=-1), Thinking(on=True)),
+    ("open", Thinking(budget=2500), Thinking(budget=2500)),
 ]
 
 
@@ -80,8 +84,10 @@ def test_the_form_of_the_target(form: str, asked: Thinking, said: Thinking | Non
 BOUNDS: list[tuple[Thinking, int | None, Thinking]] = [
     (Thinking(on=True, budget=9000), 8000, Thinking(on=True, budget=7999)),
     (Thinking(on=True, budget=2000), 8000, Thinking(on=True, budget=2000)),
-    (Thinking(effort=HIGH), 4000, Thinking(on=True, budget=3999)),
-    (Thinking(on=True, budget=512), 8000, OFF),
+    (Thinking(effort=HIGH), 4000, Thinking(on=True, budget=2000)),
+    (Thinking(effort=HIGH), 2000, OFF),
+    (Thinking(on=True, budget=512), 8000, Thinking(on=True, budget=1024)),
+    (Thinking(on=True, budget=99_999), None, Thinking(on=True, budget=32_768)),
     (Thinking(on=True, budget=2000), 1024, OFF),
     (Thinking(on=True, budget=2000), None, Thinking(on=True, budget=2000)),
 ]
@@ -92,7 +98,44 @@ BOUNDS: list[tuple[Thinking, int | None, Thinking]] = [
 def test_a_budget_stays_in_its_bounds(form: str, asked: Thinking, limit: int | None, said: Thinking) -> None:
     if form == "any" and asked.budget is None:
         return  # there an effort stays an effort
-    assert formed(asked, limit, thinking_form=form, budget_min=1024, budget_below_limit=True) == said
+    stated = {"budget_min": 1024, "budget_max": 32_768, "budget_below_limit": True}
+    assert formed(asked, limit, thinking_form=form, **stated) == said
+
+
+@pytest.mark.parametrize(
+    ("form", "asked", "said"),
+    [
+        ("budget", OFF, Thinking(on=True, budget=128)),
+        ("budget", Thinking(budget=0), Thinking(on=True, budget=128)),
+        ("budget", Thinking(effort=NONE), Thinking(on=True, budget=128)),
+        ("effort", OFF, Thinking(effort=LOW)),
+    ],
+)
+def test_a_model_that_cannot_stop_thinking_thinks_as_little_as_it_can(
+    form: str, asked: Thinking, said: Thinking
+) -> None:
+    stated: dict[str, Any] = {"thinking_off": "refuses", "budget_min": 128, "efforts": ["none", "low", "high"]}
+    assert formed(asked, thinking_form=form, **stated) == said
+
+
+def test_a_budget_that_the_model_chooses() -> None:
+    dynamic = Thinking(budget=-1)
+    assert formed(dynamic, thinking_form="budget") is dynamic
+    assert formed(dynamic, thinking_form="budget", dynamic_budget="refuses") == Thinking(on=True, budget=8192)
+    assert formed(dynamic, thinking_form="effort", reasoning_default=True) is None
+
+
+def test_an_effort_has_no_room_below_the_limit() -> None:
+    stated: dict[str, Any] = {"thinking_form": "open", "budget_min": 1024, "budget_below_limit": True}
+    assert formed(Thinking(effort=HIGH), 1000, **stated) == OFF
+    assert formed(Thinking(effort=HIGH), 2000, **stated) == Thinking(effort=HIGH)
+    assert formed(Thinking(budget=4000), 2000, **stated) == Thinking(budget=1999)
+    assert formed(Thinking(budget=4000), 1000, **stated) == OFF
+
+
+def test_a_model_that_cannot_be_asked_is_not_asked() -> None:
+    for form in ("effort", "budget", "adaptive", "level", "switch", "open", "any"):
+        assert formed(Thinking(effort=HIGH), thinking_form=form, thinking="refuses") is None
 
 
 def test_a_budget_may_exceed_the_limit_where_they_are_counted_apart() -> None:
@@ -106,6 +149,9 @@ def test_a_budget_may_exceed_the_limit_where_they_are_counted_apart() -> None:
         (XHIGH, ["low", "medium", "high"], HIGH),
         (MINIMAL, ["low", "medium", "high"], LOW),
         (MEDIUM, ["low", "high"], LOW),
+        (MEDIUM, ["none", "high"], HIGH),
+        (LOW, ["none", "high"], HIGH),
+        (NONE, ["none", "high"], NONE),
         (NONE, ["low", "high"], LOW),
         (HIGH, ["low", "high"], HIGH),
         (MAX, [], MAX),
@@ -113,6 +159,11 @@ def test_a_budget_may_exceed_the_limit_where_they_are_counted_apart() -> None:
 )
 def test_an_effort_that_the_model_does_not_offer(asked: Effort, offered: list[str], said: Effort) -> None:
     assert formed(Thinking(effort=asked), thinking_form="effort", efforts=offered) == Thinking(effort=said)
+
+
+def test_a_model_without_efforts_thinks_as_it_likes() -> None:
+    assert formed(Thinking(effort=HIGH), thinking_form="effort", efforts=["none"]) is None
+    assert formed(Thinking(effort=NONE), thinking_form="effort", efforts=["none"]) == Thinking(effort=NONE)
 
 
 def test_no_effort_is_off_where_thinking_can_be_switched() -> None:
@@ -137,12 +188,16 @@ def test_tools_beside_an_effort() -> None:
     stated: dict[str, Any] = {"thinking_form": "effort", "tools_with_effort": "refuses"}
     assert formed(Thinking(effort=HIGH), tools=True, **stated) == Thinking(effort=NONE)
     assert formed(Thinking(effort=HIGH), tools=False, **stated) == Thinking(effort=HIGH)
+    assert formed(Thinking(effort=HIGH), tools=True, efforts=["low", "high"], **stated) is None
 
 
 def test_an_effort_that_is_no_wish_to_think() -> None:
     alone = Thinking(effort=HIGH, spelled=EFFORT_ALONE)
     assert formed(alone, thinking_form="adaptive") is alone
     assert formed(alone, thinking_form="any") is alone
+    assert formed(alone, thinking_form="budget") is None
+    lower = formed(alone, thinking_form="adaptive", efforts=["low", "medium"])
+    assert lower == Thinking(effort=MEDIUM, spelled=EFFORT_ALONE)
     elsewhere = formed(alone, thinking_form="effort")
     assert elsewhere is not None
     assert (elsewhere.effort, elsewhere.spelled) == (HIGH, "")
@@ -165,18 +220,20 @@ def test_adapt_for_real_providers() -> None:
         "reasoning_effort": "high",
     }
     claude = sent(asked, "anthropic/claude-sonnet-4-5", source=CHAT)
-    assert claude.json["thinking"] == {"type": "enabled", "budget_tokens": 16384}
+    assert claude.json["thinking"] == {"type": "enabled", "budget_tokens": 10000}
     assert claude.changes == [("thinking-form", "/thinking", "metadata", False)]
     adaptive = sent(asked, "anthropic/claude-opus-4-8", source=CHAT)
     assert (adaptive.json["thinking"], adaptive.json["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
     gemini = sent(asked, "gemini/gemini-3-pro-preview", source=CHAT)
     assert gemini.json["generationConfig"]["thinkingConfig"]["thinkingLevel"] == "HIGH"
-    thoughtless = sent(asked, "gemini/gemini-2.0-flash", source=CHAT)
+    thoughtless = sent({**asked, "max_tokens": 8000}, "gemini/gemini-2.0-flash", source=CHAT)
     assert "thinkingConfig" not in thoughtless.json["generationConfig"]
     assert thoughtless.changes == [("thinking-form", "/thinking", "metadata", False)]
 
 
-@pytest.mark.parametrize(("budget", "limit", "said"), [(512, 8000, None), (9000, 8000, 7999), (2000, 8000, 2000)])
+@pytest.mark.parametrize(
+    ("budget", "limit", "said"), [(512, 8000, 1024), (512, 1000, None), (9000, 8000, 7999), (2000, 8000, 2000)]
+)
 def test_adapt_keeps_a_budget_in_its_bounds(budget: int, limit: int, said: int | None) -> None:
     config = {"maxOutputTokens": limit, "thinkingConfig": {"thinkingBudget": budget}}
     body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": config}

@@ -291,6 +291,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seed_name: Annotated[str, Meta(description="name of the seed, where a dialect has several")] = ""
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
+    format_with_tools: Annotated[Stance, Meta(description="JSON or a schema for the answer beside tools")] = ACCEPTS
     json_word: Annotated[Stance, Meta(description="JSON asked for while no message says the word")] = ACCEPTS
     tool_choices: Annotated[tuple[str, ...], Meta(description="auto, none, required, named, allowed")] = (
         "auto",
@@ -302,6 +303,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     odd_choice: Annotated[Stance, Meta(description="a tool choice in another vendor's words (`any`)")] = UNKNOWN
     choice_without_tools: Annotated[Stance, Meta(description="a tool choice where no tools are declared")] = UNKNOWN
     forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
+    thinking: Annotated[Stance, Meta(description="being asked to think, in whatever form")] = ACCEPTS
+    thinking_off: Annotated[Stance, Meta(description="being asked not to think")] = ACCEPTS
     thinking_form: Annotated[ThinkingForm, Meta(description="how a request asks it to think")] = ThinkingForm.ANY
     thinking_as: Annotated[str, Meta(description="the fields that ask it to think, where a dialect has several")] = ""
     thinking_visible: Annotated[Stance, Meta(description="a setting for whether thoughts are shown")] = REFUSES
@@ -311,6 +314,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     )
     efforts: Annotated[tuple[str, ...], Meta(description="efforts it knows (empty: all)")] = ()
     budget_min: Annotated[int, Meta(description="least thinking budget")] = 0
+    budget_max: Annotated[int, Meta(description="greatest thinking budget (0: any)")] = 0
+    dynamic_budget: Annotated[Stance, Meta(description="a thinking budget of -1: the model decides")] = ACCEPTS
     budget_below_limit: Annotated[bool, Meta(description="a thinking budget must be less than the token limit")] = False
     tools_with_effort: Annotated[Stance, Meta(description="function tools beside a reasoning effort")] = ACCEPTS
 
@@ -320,6 +325,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     stream_usage: Annotated[Stance, Meta(description="`stream_options.include_usage`")] = ACCEPTS
     think_tags: Annotated[bool, Meta(description="its answers carry thinking in <think> tags")] = False
     context_window: Annotated[int, Meta(description="tokens of context (0: not known)")] = 0
+    output_limit: Annotated[int, Meta(description="greatest token limit of an answer (0: not known)")] = 0
+    above_output_limit: Annotated[Stance, Meta(description="a token limit above `output_limit`")] = UNKNOWN
 
     def medium(self, kind: str) -> Medium:
         return self.media.get(kind, NO_MEDIUM)

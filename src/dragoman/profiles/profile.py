@@ -20,6 +20,7 @@ import msgspec
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.models import CatalogueUse, facts_from, find_model
 
 
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,7 +63,8 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
-    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from."""
+    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `catalogue`: what it
+    takes from the catalogue of models."""
 
     dialect: str = ""
     title: str = ""
@@ -76,6 +78,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     facts: dict[str, Any] = {}
     rules: dict[str, Any] = {}
     texts: dict[str, str] = {}
+    catalogue: CatalogueUse = CatalogueUse()
     models: tuple[Models, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     name: str = ""
@@ -164,6 +167,9 @@ class Profiles:
         found = [dialect_layer(profile.dialect)]
         for source in self._lineage(profile):
             found.append(Layer(source.name, source.facts, source.rules, source.texts))
+            known = find_model(model)
+            if known is not None:
+                found.append(Layer(f"catalogue {known.name}", facts_from(known, source.catalogue)))
             found += [
                 Layer(f"{source.name} {', '.join(models.globs)}", models.facts, models.rules)
                 for models in source.models

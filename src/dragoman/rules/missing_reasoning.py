@@ -28,7 +28,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.settings import Effort, Settings, Thinking
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Need, ThinkingForm
+from dragoman.profiles.facts import Facts, Need, Stance, ThinkingForm
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_messages, rewrite_settings
 from dragoman.rules.rule import rule
@@ -49,10 +49,15 @@ def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     return _turned_off(conversation)
 
 
+def can_be_asked(facts: Facts) -> bool:
+    """May a request tell the target whether and how much to think?"""
+    return facts.thinking is not Stance.REFUSES and facts.thinking_form is not ThinkingForm.NONE
+
+
 def thinks(settings: Settings, facts: Facts) -> bool:
     """Will the target think on this request?"""
     thinking = settings.thinking
-    if facts.thinking_form is ThinkingForm.NONE:
+    if not can_be_asked(facts):
         return facts.reasoning_default
     if thinking is None or (thinking.on is None and thinking.effort is None and thinking.budget is None):
         return facts.reasoning_default

@@ -24,9 +24,9 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import SPELLINGS, THINKING_FIELDS, Settings
 from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Facts, Setting, Stance, ThinkingForm
+from dragoman.profiles.facts import Facts, Setting, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.missing_reasoning import thinks
+from dragoman.rules.missing_reasoning import can_be_asked, thinks
 from dragoman.rules.rule import rule
 
 STATEFUL = {
@@ -150,7 +150,7 @@ def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | No
 def _stays(name: str, value: Json, dialect: str, facts: Facts) -> bool:
     if dialect != facts.dialect or not {name, f"{name}={value.decode()}"}.isdisjoint(facts.refused_settings):
         return False
-    if name in THINKING_FIELDS and facts.thinking_form is ThinkingForm.NONE:
+    if name in THINKING_FIELDS and not can_be_asked(facts):
         return False
     if _LIMITS.get(name, name) in _NAMES and facts.setting(_LIMITS.get(name, name)).support is Stance.REFUSES:
         return False  # a setting in a form that was not read: an empty list, a second value

@@ -36,5 +36,7 @@ def required_setting(conversation: Conversation, context: Context) -> Rewrite:
     thinking = conversation.settings.thinking
     if thinking is not None and thinking.budget is not None and thinking.budget >= limit:
         limit = thinking.budget + facts.limit_default
+    if facts.output_limit:
+        limit = min(limit, facts.output_limit)
     note = Note(f"set the token limit to {limit}", key="max_tokens", adds=True, after=limit)
     return rewrite_settings(conversation, [note], max_tokens=limit)

@@ -1,6 +1,7 @@
 """A setting outside the range that the target takes.
 
-The value moves to the nearest one in range. Stop sequences beyond the number that the target takes are left out.
+The value moves to the nearest one in range. A token limit above what the model can answer becomes that number where the
+request is translated. Stop sequences beyond the number that the target takes are left out.
 
 Loses metadata.
 
@@ -18,7 +19,7 @@ from typing import Any
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Setting
+from dragoman.profiles.facts import ANY_SETTING, Facts, Setting, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
@@ -52,10 +53,12 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
     settings = conversation.settings
     for name in _NUMBERS:
         value = getattr(settings, name)
-        fact = facts.settings.get(name)
-        if value is None or fact is None:
+        fact = facts.settings.get(name, ANY_SETTING)
+        if value is None:
             continue
         near = _nearest(value, fact)
+        if name == "max_tokens":
+            near = _below_limit(near, facts)
         if near == value and type(near) is type(value):
             continue
         changes[name] = near
@@ -65,6 +68,12 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
         changes["stop"] = settings.stop[: facts.stop_max]
         notes.append(Note(f"kept the first {facts.stop_max} stop sequences", key="stop", before=settings.stop))
     return rewrite_settings(conversation, notes, **changes)
+
+
+def _below_limit(tokens: float, facts: Facts) -> float:
+    """A token limit that the model can reach."""
+    bounded = facts.output_limit > 0 and facts.above_output_limit is Stance.REFUSES
+    return min(tokens, facts.output_limit) if bounded else tokens
 
 
 def _nearest(value: float, fact: Setting) -> float:

@@ -1,8 +1,10 @@
-"""A request to think, in a form that the target does not know.
+"""A request to think, in a form that the model does not know.
 
-Some targets count tokens, some know levels of effort, some decide themselves, and each refuses the forms of the others.
-An effort becomes the budget it is worth in tokens, a budget becomes the nearest effort, and an effort that the model
-does not offer becomes the nearest one it does. A target that does not think is not asked to.
+Some models count tokens, some know levels of effort, some decide themselves, and each refuses the forms of the others.
+An effort becomes the budget that it is worth in tokens, at most half of the token limit, so that the answer has room. A
+budget becomes the nearest effort, and an effort that the model does not offer becomes the nearest one that it does. A
+budget moves into the range of the model. A model that cannot be asked to think is not asked, and one that cannot be
+told to stop thinking is asked for as little as it offers.
 
 Loses metadata.
 
@@ -12,6 +14,12 @@ For `openai/gpt-5`, from `anthropic`:
      "thinking": {"type": "enabled", "budget_tokens": 9000}}
 becomes
     {"messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 20000, "reasoning_effort": "medium"}
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "reasoning_effort": "low"}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}]}
 """
 
 from __future__ import annotations
@@ -24,6 +32,7 @@ from dragoman.conversation.settings import BUDGETS, EFFORT_ALONE, Effort, Settin
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.context import Context
+from dragoman.rules.missing_reasoning import can_be_asked
 from dragoman.rules.rewriting import but, rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -43,20 +52,37 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     settings = conversation.settings
     thinking = settings.thinking
-    if thinking is None or (thinking.spelled == EFFORT_ALONE and facts.thinking_form in _DECIDES):
+    if thinking is None:
         return Rewrite(conversation)
-    formed = FORMS[facts.thinking_form](thinking, settings, facts)
-    if formed is not None:
-        formed = _shown(_offered(formed, facts), facts)
-        if formed.spelled == EFFORT_ALONE:
-            formed = but(formed, spelled="")
-        if facts.tools_with_effort is Stance.REFUSES and conversation.tools and formed.effort is not None:
-            formed = but(formed, effort=Effort.NONE)
+    formed = _formed(thinking, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
     if formed == thinking:
         return Rewrite(conversation)
     did = "left out the request to think" if formed is None else "asked for thinking in the target's form"
     note = Note(did, key="thinking", before=thinking, after=formed)
     return rewrite_settings(conversation, [note], thinking=formed)
+
+
+def _formed(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
+    """What the model takes of it, or None where that is nothing."""
+    if thinking.spelled == EFFORT_ALONE:
+        if facts.thinking_form in _DECIDES:
+            return _offered(thinking, facts)
+        if facts.thinking_form is ThinkingForm.BUDGET:
+            return None  # it says how hard to work, and does not ask for thinking
+    formed = FORMS[facts.thinking_form](thinking, settings, facts)
+    formed = _offered(formed, facts) if formed is not None else None
+    if formed is None:
+        return None
+    formed = _shown(formed, facts)
+    if formed.spelled == EFFORT_ALONE:
+        formed = but(formed, spelled="")
+    if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
+        return but(formed, effort=Effort.NONE) if _offers_none(facts) else None
+    return formed
+
+
+def _offers_none(facts: Facts) -> bool:
+    return not facts.efforts or Effort.NONE.value in facts.efforts
 
 
 def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
@@ -70,10 +96,24 @@ def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | Non
 
 
 def _bounded(tokens: int, settings: Settings, facts: Facts) -> int | None:
-    """A budget below the token limit, or None where that leaves too little."""
+    """The nearest budget that the model takes and that is below the token limit, or None where there is none."""
+    tokens = max(tokens, facts.budget_min)
+    if facts.budget_max:
+        tokens = min(tokens, facts.budget_max)
+    room = facts.output_limit - facts.limit_default
+    if room > 0 and facts.budget_below_limit and facts.above_output_limit is Stance.REFUSES:
+        tokens = min(tokens, room)
     if settings.max_tokens is not None and facts.budget_below_limit:
         tokens = min(tokens, settings.max_tokens - 1)
     return None if tokens < facts.budget_min else tokens
+
+
+def _worth(effort: Effort, settings: Settings, facts: Facts) -> int | None:
+    """What an effort is worth in tokens: at most half of the limit. None where that leaves too little to think."""
+    tokens = BUDGETS[effort]
+    if settings.max_tokens is not None:
+        tokens = min(tokens, settings.max_tokens // 2)
+    return None if tokens < facts.budget_min else _bounded(tokens, settings, facts)
 
 
 def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
@@ -82,40 +122,57 @@ def _none(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
 
 def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """An effort alone: budgets become the nearest effort, off becomes none."""
-    effort = _as_effort(thinking)
+    effort = _as_effort(thinking, facts)
     if effort is None:
-        return None
+        return Thinking(summary=thinking.summary, spelled=thinking.spelled) if _summed(thinking, facts) else None
     return Thinking(effort=effort, summary=thinking.summary, spelled=thinking.spelled)
 
 
-def _as_effort(thinking: Thinking) -> Effort | None:
+def _summed(thinking: Thinking, facts: Facts) -> bool:
+    """Is a summary of the thoughts asked for, where the target has such a setting?"""
+    return thinking.summary is not None and facts.thinking_summary is not Stance.REFUSES
+
+
+def _as_effort(thinking: Thinking, facts: Facts) -> Effort | None:
+    """The effort that is meant. None: the model's own default, where it thinks by default."""
     if thinking.on is False:
         return Effort.NONE
     if thinking.effort is not None:
         return thinking.effort
-    if thinking.budget is not None:
-        return None if thinking.budget < 0 else effort_of(thinking.budget)
-    return Effort.MEDIUM if thinking.on and not thinking.adaptive else None
+    if thinking.budget is not None and thinking.budget >= 0:
+        return effort_of(thinking.budget)
+    if thinking.adaptive or thinking.budget is not None:
+        return None if facts.reasoning_default else Effort.MEDIUM
+    return Effort.MEDIUM if thinking.on else None
 
 
 def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    """On with a budget below the token limit, or off."""
+    """On with a budget that the model takes, or off."""
     if _is_off(thinking):
-        return thinking if thinking.effort is None else Thinking(on=False, visible=thinking.visible)
+        return _off(thinking, facts)
     tokens = thinking.budget
     if tokens is None and thinking.effort is None and not thinking.on:
         return thinking
-    if tokens is None:
-        effort = thinking.effort or Effort.MEDIUM
-        tokens = BUDGETS[effort]
-    if tokens < 0:
-        return thinking
-    fitting = _bounded(tokens, settings, facts)
+    if tokens is not None and tokens < 0 and facts.dynamic_budget is not Stance.REFUSES:
+        return thinking if thinking.effort is None else but(thinking, effort=None)
+    if tokens is None or tokens < 0:
+        fitting = _worth(thinking.effort or Effort.MEDIUM, settings, facts)
+    else:
+        fitting = _bounded(tokens, settings, facts)
     if fitting is None:
-        return Thinking(on=False, visible=thinking.visible)
-    if fitting == thinking.budget and thinking.effort is None and not thinking.adaptive:
+        return _off(thinking, facts)
+    if fitting == tokens and thinking.effort is None and not thinking.adaptive:
         return thinking
     return Thinking(on=True, budget=fitting, visible=thinking.visible)
+
+
+def _off(thinking: Thinking, facts: Facts) -> Thinking:
+    """No thinking, or the least that the model can be told."""
+    if facts.thinking_off is Stance.REFUSES:
+        return Thinking(on=True, budget=facts.budget_min, visible=thinking.visible)
+    if _is_off(thinking) and thinking.effort is None:
+        return thinking
+    return Thinking(on=False, visible=thinking.visible)
 
 
 def _is_off(thinking: Thinking) -> bool:
@@ -128,19 +185,23 @@ def _adaptive(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking 
         return Thinking(on=False)
     if thinking.budget is None and (thinking.adaptive or (thinking.on is None and thinking.effort is None)):
         return Thinking(thinking.on, thinking.adaptive, _at_least_low(thinking.effort))
-    effort = _at_least_low(_as_effort(thinking))
-    return Thinking(on=True, adaptive=True, effort=effort)
+    effort = thinking.effort
+    if effort is None and thinking.budget is not None and thinking.budget > 0:
+        effort = effort_of(thinking.budget)
+    elif effort is None and thinking.budget is None:
+        effort = Effort.MEDIUM
+    return Thinking(on=True, adaptive=True, effort=_at_least_low(effort))
 
 
 def _at_least_low(effort: Effort | None) -> Effort | None:
-    return Effort.LOW if effort is Effort.MINIMAL else effort
+    return Effort.LOW if effort in (Effort.MINIMAL, Effort.NONE) else effort
 
 
 def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """Gemini's levels: an effort of four. A budget is still understood."""
-    if thinking.budget is not None and thinking.budget != 0 and thinking.effort is None:
+    if thinking.budget is not None and thinking.budget != 0 and thinking.effort is None and thinking.on is not False:
         return thinking
-    effort = _as_effort(thinking)
+    effort = _as_effort(thinking, facts)
     if effort is None:
         return Thinking(visible=thinking.visible) if thinking.visible is not None else None
     if effort is Effort.NONE:
@@ -151,14 +212,25 @@ def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | N
 def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """On or off, with an effort where one was named."""
     off = _is_off(thinking)
-    effort = None if off else thinking.effort or (_as_effort(thinking) if thinking.budget is not None else None)
+    effort = None if off else thinking.effort or (_as_effort(thinking, facts) if thinking.budget is not None else None)
     enough = thinking.on is None and effort is not None and effort.value in facts.efforts
     return Thinking(on=None if enough else not off, effort=effort, spelled=thinking.spelled)
 
 
 def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """An effort, a budget or a switch, as the client gave it. That the model decides needs no mark."""
-    return but(thinking, adaptive=False) if thinking.adaptive else thinking
+    if thinking.adaptive:
+        thinking = but(thinking, adaptive=False)
+    if _is_off(thinking):
+        return thinking
+    if thinking.budget is not None and thinking.budget < 0:
+        thinking = but(thinking, budget=None, on=True)
+    if thinking.budget is not None:
+        tokens = _bounded(thinking.budget, settings, facts)
+        return Thinking(on=False, spelled=thinking.spelled) if tokens is None else but(thinking, budget=tokens)
+    if facts.budget_min and settings.max_tokens is not None and settings.max_tokens <= facts.budget_min:
+        return Thinking(on=False, spelled=thinking.spelled)  # no budget fits below the limit
+    return thinking
 
 
 def _shown(thinking: Thinking, facts: Facts) -> Thinking:
@@ -170,18 +242,31 @@ def _shown(thinking: Thinking, facts: Facts) -> Thinking:
     return thinking
 
 
-def _offered(thinking: Thinking, facts: Facts) -> Thinking:
-    """The nearest effort that the model offers, not above the one asked for if there is one."""
+def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
+    """The nearest effort that the model offers; of two as near, the smaller one. None where it offers no effort."""
     effort = thinking.effort
-    if effort is None or not facts.efforts or effort.value in facts.efforts:
+    if effort is None or not facts.efforts:
         return thinking
-    if effort is Effort.NONE and facts.thinking_form not in (ThinkingForm.EFFORT, ThinkingForm.LEVEL):
-        return but(thinking, on=False, effort=None)
+    if effort is Effort.NONE:
+        return _without_effort(thinking, facts)
+    if effort.value in facts.efforts:
+        return thinking
     rank = _ORDER.index(effort)
-    offered = sorted(
-        (_ORDER.index(Effort(name)) for name in facts.efforts), key=lambda other: (other > rank, abs(other - rank))
-    )
-    return but(thinking, effort=_ORDER[offered[0]])
+    offered = [_ORDER.index(Effort(name)) for name in facts.efforts if name != Effort.NONE.value]
+    if not offered:
+        return None  # it thinks as much as it likes
+    nearest = min(offered, key=lambda other: (abs(other - rank), other))
+    return but(thinking, effort=_ORDER[nearest])
+
+
+def _without_effort(thinking: Thinking, facts: Facts) -> Thinking:
+    """No thinking: as an effort, by a switch, or as little as the model offers."""
+    if facts.thinking_form not in (ThinkingForm.EFFORT, ThinkingForm.LEVEL):
+        return thinking if _offers_none(facts) else but(thinking, on=False, effort=None)
+    if _offers_none(facts) and facts.thinking_off is not Stance.REFUSES:
+        return thinking
+    least = min(_ORDER.index(Effort(name)) for name in facts.efforts if name != Effort.NONE.value)
+    return but(thinking, effort=_ORDER[least])
 
 
 FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]] = {

@@ -1,0 +1,156 @@
+"""The catalogue of models: what a model can do, whoever runs it.
+
+A profile says how a provider is spoken to; the catalogue says what its models are able to do: think, answer by a
+schema, take pictures, and how much they hold. A model is found by patterns. They match from the start of a name or from
+any word in it, so that `anthropic/claude-sonnet-4.5`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and a deployment
+called `team-gpt-4o` are found too. The pattern with the most letters wins, and of two the later one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Mapping
+from fnmatch import translate
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from dragoman.profiles.facts import ACCEPTS, REFUSES, UNKNOWN, Need, Stance, ThinkingForm
+
+LONGEST_NAME = 200
+_ONE_OF = re.compile(r"\[[^\]]*\]")
+
+
+class ModelThinking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model thinks.
+
+    `asked`: can a request tell it how much? The rest says in which form its maker's API is told. `off`: can it be
+    turned off? `dynamic`: is a budget of -1 taken, by which the model decides? `default`: it thinks unless it is told
+    not to. `history`: when its thinking must come back.
+    """
+
+    asked: Stance = ACCEPTS
+    form: ThinkingForm | None = None
+    efforts: tuple[str, ...] = ()
+    budget_min: int = 0
+    budget_max: int = 0
+    dynamic: Stance = REFUSES
+    off: Stance = ACCEPTS
+    default: bool = False
+    history: Need = Need.NEVER
+
+
+class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry. `formats`: text, any JSON, JSON by a schema. `format_with_tools`: the two latter beside tools.
+    `input`: what it reads. `context_window` and `output_limit`: in tokens, 0 where not known."""
+
+    match: str | tuple[str, ...]
+    vendor: str = ""
+    thinking: ModelThinking = ModelThinking(asked=UNKNOWN)
+    formats: tuple[str, ...] = ("text", "json", "schema")
+    format_with_tools: Stance = ACCEPTS
+    tools: Stance = ACCEPTS
+    input: tuple[str, ...] = ("text",)
+    context_window: int = 0
+    output_limit: int = 0
+    seen: datetime.date | None = None
+    sources: tuple[str, ...] = ()
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        return (self.match,) if isinstance(self.match, str) else self.match
+
+    @property
+    def name(self) -> str:
+        return self.globs[0]
+
+
+class CatalogueUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a profile takes from the catalogue.
+
+    `thinking`: `form`, all of it, as on the maker's own API; `ability`, whether a model can be told, and its bounds;
+    `hint`, the same where the provider ignores what a model cannot do. `formats`, `limits`: those entries or not.
+    """
+
+    thinking: str = ""
+    formats: bool = False
+    limits: bool = False
+
+
+class _Pattern(msgspec.Struct, frozen=True):
+    letters: int
+    expression: re.Pattern[str]
+    model: ModelEntry
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> tuple[ModelEntry, ...]:
+    """Every entry, in the order of the files."""
+    folder = resources.files("dragoman.profiles").joinpath("data", "models")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return tuple(model for file in files for model in read_models(file.read_text("utf-8")))
+
+
+def read_models(text: str) -> list[ModelEntry]:
+    """The entries of one file. What stands above them holds for all."""
+    table = tomllib.loads(text)
+    shared = {key: value for key, value in table.items() if key != "models"}
+    return [msgspec.convert({**shared, **entry}, ModelEntry) for entry in table.get("models", [])]
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[_Pattern, ...]:
+    found = [_pattern(glob, model) for model in reversed(catalogue()) for glob in model.globs]
+    return tuple(sorted(found, key=lambda pattern: -pattern.letters))
+
+
+def _pattern(glob: str, model: ModelEntry) -> _Pattern:
+    expression = re.compile(r"(?:.*[^a-z0-9])?" + translate(glob))
+    letters = len(_ONE_OF.sub("x", glob).replace("*", ""))
+    return _Pattern(letters, expression, model)
+
+
+@lru_cache(maxsize=4096)
+def find_model(name: str) -> ModelEntry | None:
+    """The entry that speaks of a model, the most precise one, or None."""
+    lowered = name[:LONGEST_NAME].lower()
+    return next((pattern.model for pattern in _patterns() if pattern.expression.match(lowered)), None)
+
+
+def facts_from(model: ModelEntry, use: CatalogueUse) -> Mapping[str, Any]:
+    """The facts that a profile takes from an entry."""
+    facts: dict[str, Any] = _thinking_facts(model.thinking, use.thinking) if use.thinking else {}
+    if use.formats:
+        facts |= {"response_formats": model.formats, "format_with_tools": model.format_with_tools.value}
+        if model.tools is REFUSES:
+            facts["tools"] = REFUSES.value
+    if use.limits:
+        facts |= {"context_window": model.context_window, "output_limit": model.output_limit}
+    return facts
+
+
+def _thinking_facts(thinking: ModelThinking, use: str) -> dict[str, Any]:
+    asked = UNKNOWN if use == "hint" and thinking.asked is REFUSES else thinking.asked
+    facts: dict[str, Any] = {"thinking": asked.value}
+    if thinking.asked is ACCEPTS:
+        facts |= {
+            "budget_min": thinking.budget_min,
+            "budget_max": thinking.budget_max,
+            "thinking_off": thinking.off.value,
+        }
+    if use != "form":
+        return facts
+    if thinking.asked is REFUSES:
+        facts["thinking_form"] = ThinkingForm.NONE.value
+    facts |= {"reasoning_default": thinking.default, "reasoning_required": thinking.history.value}
+    if thinking.form is not None:
+        facts |= {
+            "thinking_form": thinking.form.value,
+            "efforts": thinking.efforts,
+            "dynamic_budget": thinking.dynamic.value,
+        }
+    return facts
