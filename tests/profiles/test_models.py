@@ -136,9 +136,9 @@ USES: list[tuple[ModelEntry, CatalogueUse, dict[str, Any]]] = [
     ),
     (
         SAMPLE,
-        CatalogueUse(formats=True, limits=True),
+        CatalogueUse(formats=("json", "schema"), limits=True),
         {
-            "response_formats": ("text", "json"),
+            "response_formats": ("json",),
             "format_with_tools": "refuses",
             "tools": "refuses",
             "context_window": 7,

@@ -47,22 +47,24 @@ class Note(msgspec.Struct, frozen=True):
 
 class Undo(msgspec.Struct, frozen=True):
     """The target's tool names, call ids and argument names → the client's. `usage`: a stream tells what the client did
-    not ask for."""
+    not ask for. `answer`: the tool, by the client's names, whose arguments are the answer's text."""
 
     names: Mapping[str, str] = {}
     ids: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     usage: bool = False
+    answer: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.ids or self.keys or self.usage)
+        return bool(self.names or self.ids or self.keys or self.usage or self.answer)
 
     def then(self, later: Undo) -> Undo:
         """What both undo: the later one first."""
         if not later:
             return self
         names, ids = _through(self.names, later.names), _through(self.ids, later.ids)
-        return Undo(names, ids, _through(self.keys, later.keys), self.usage or later.usage)
+        keys, usage = _through(self.keys, later.keys), self.usage or later.usage
+        return Undo(names, ids, keys, usage, self.answer or later.answer)
 
 
 def _through(first: Mapping[str, str], later: Mapping[str, str]) -> Mapping[str, str]:

@@ -21,6 +21,7 @@ from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
+from dragoman.engine.answer_tool import AnswerTool
 from dragoman.engine.argument_names import Renaming
 from dragoman.engine.reasoning_capture import ReasoningCapture
 from dragoman.engine.relay_frames import RelayFrames
@@ -42,6 +43,7 @@ class Translation:
     """
 
     __slots__ = (
+        "_answer_tool",
         "_begun",
         "_capture",
         "_client",
@@ -81,6 +83,7 @@ class Translation:
         self._client = dialect(client)
         self._undo = undo
         self._renaming = Renaming(undo.keys) if undo.keys else None
+        self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
         self._origin = origin
         self._think_tags = think_tags
         self._capture = ReasoningCapture(client) if keep else None
@@ -207,6 +210,8 @@ class Translation:
             return []
         if self._renaming is not None:
             events = self._renaming.put(events)
+        if self._answer_tool is not None:
+            events = self._answer_tool.put(events)
         if self._begun is not None:
             events = [self._prefixed(event) for event in events]
         if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:

@@ -73,11 +73,12 @@ class CatalogueUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a profile takes from the catalogue.
 
     `thinking`: `form`, all of it, as on the maker's own API; `ability`, whether a model can be told, and its bounds;
-    `hint`, the same where the provider ignores what a model cannot do. `formats`, `limits`: those entries or not.
+    `hint`, the same where the provider ignores what a model cannot do. `formats`: those that the endpoint has a field
+    for, of which a model's own are taken. `limits`: the sizes.
     """
 
     thinking: str = ""
-    formats: bool = False
+    formats: tuple[str, ...] = ()
     limits: bool = False
 
 
@@ -125,7 +126,8 @@ def facts_from(model: ModelEntry, use: CatalogueUse) -> Mapping[str, Any]:
     """The facts that a profile takes from an entry."""
     facts: dict[str, Any] = _thinking_facts(model.thinking, use.thinking) if use.thinking else {}
     if use.formats:
-        facts |= {"response_formats": model.formats, "format_with_tools": model.format_with_tools.value}
+        taken = tuple(name for name in use.formats if name in model.formats)
+        facts |= {"response_formats": taken, "format_with_tools": model.format_with_tools.value}
         if model.tools is REFUSES:
             facts["tools"] = REFUSES.value
     if use.limits:

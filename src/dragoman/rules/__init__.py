@@ -37,6 +37,7 @@ from dragoman.rules.null_content import null_content
 from dragoman.rules.null_field import null_field
 from dragoman.rules.null_setting import null_setting
 from dragoman.rules.orphan_result import orphan_result
+from dragoman.rules.refused_format import refused_format
 from dragoman.rules.refused_hint import refused_hint
 from dragoman.rules.refused_name import refused_name
 from dragoman.rules.refused_part import refused_part
@@ -82,6 +83,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         refused_prefill,
         empty_content,
         null_content,
+        refused_format,  # it may add a tool or a system message, which the groups below put into their form
     ),
     # Calls and results come together before anything moves, and stay together from here on.
     "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),

@@ -18,6 +18,8 @@ TEXTS: dict[str, str] = {
     "bridge": "Understood.",
     "system_prefix": "[System] ",
     "json_word": "Answer in JSON.",
+    "answer_json": "Answer with one JSON object and nothing else.",
+    "answer_schema": "Answer with JSON that follows this JSON schema, and with nothing else: ",
 }
 """The words of synthetic turns, by the reason for them. Each can be configured."""
 

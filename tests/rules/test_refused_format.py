@@ -1,0 +1,187 @@
+"""`refused-format`: a form of the answer that the model does not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.judges import judge
+from tests.rules.runs import CHAT, Run, facts, run, sent
+
+from dragoman.engine.adapt import adapt
+from dragoman.rules.refused_format import refused_format
+
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+WORDS = "Answer with JSON that follows this JSON schema, and with nothing else: "
+
+
+def by_schema(schema: Any = SCHEMA, **more: Any) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "city", "schema": schema, **more}}
+
+
+def asked(form: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    return {"model": "m", "messages": messages, "response_format": form or by_schema(), **more}
+
+
+def through(body: dict[str, Any], choice: str | None = None, **stated: Any) -> Run:
+    return run(refused_format, body, facts(**stated), choice=choice)
+
+
+NO_SCHEMA: dict[str, Any] = {"response_formats": ["text", "json"]}
+NOTHING: dict[str, Any] = {"response_formats": ["text"]}
+
+
+def test_a_tool_that_must_be_called() -> None:
+    done = through(asked(), **NO_SCHEMA)
+    tool = {"name": "city", "description": "Give the answer by calling this tool.", "parameters": SCHEMA}
+    assert done.json["tools"] == [{"type": "function", "function": tool}]
+    assert done.json["tool_choice"] == {"type": "function", "function": {"name": "city"}}
+    assert "response_format" not in done.json
+    assert done.undo.answer == "city"
+    assert done.changes == [("/response_format", "metadata", False)]
+    assert done.did == ["asked for the answer as a call of the tool city"]
+
+
+def test_its_description_is_that_of_the_schema() -> None:
+    done = through(asked(by_schema(description="A city.")), **NO_SCHEMA)
+    assert done.json["tools"][0]["function"]["description"] == "A city."
+
+
+def test_its_name_is_nobody_elses() -> None:
+    taken = {"type": "function", "function": {"name": "city", "parameters": {"type": "object", "properties": {}}}}
+    done = through(asked(tools=[taken]), **NO_SCHEMA)
+    assert [tool["function"]["name"] for tool in done.json["tools"]] == ["city", "city_answer"]
+    assert done.undo.answer == "city_answer"
+
+
+@pytest.mark.parametrize(
+    ("choice", "offered", "said"),
+    [
+        (None, ["required", "named"], "required"),
+        ("auto", ["required", "named"], "required"),
+        ("none", ["required", "named"], {"type": "function", "function": {"name": "city"}}),
+    ],
+)
+def test_beside_the_clients_tools_one_must_be_called(choice: str | None, offered: list[str], said: Any) -> None:
+    more = {} if choice is None else {"tool_choice": choice}
+    done = through(asked(tools=[TOOL], **more), tool_choices=offered, **NO_SCHEMA)
+    assert done.json["tool_choice"] == said
+    assert [tool["function"]["name"] for tool in done.json["tools"]] == ["look", "city"]
+
+
+BY_WORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (asked(by_schema({"type": "array", "items": SCHEMA})), {}),
+    (asked(by_schema({"anyOf": [SCHEMA]})), {}),
+    (asked(), {"tools": "refuses"}),
+    (asked(), {"flat_tools": True}),
+    (asked(), {"tool_choices": ["auto", "none"]}),
+    (asked(), {"forced_choice_thinking": "refuses", "reasoning_default": True}),
+    (asked(tools=[TOOL]), {"tool_choices": ["auto", "named"]}),
+    (asked(tools=[TOOL], tool_choice="required"), {}),
+]
+
+
+@pytest.mark.parametrize(("body", "stated"), BY_WORDS)
+def test_json_and_the_schema_in_words(body: dict[str, Any], stated: dict[str, Any]) -> None:
+    done = through(body, **NO_SCHEMA, **stated)
+    assert done.json["response_format"] == {"type": "json_object"}
+    first, second, _ = done.json["messages"]
+    assert first == body["messages"][0]
+    assert second["role"] == "system"
+    assert second["content"].startswith(WORDS + '{"')
+    assert done.json.get("tools") == body.get("tools")
+    assert done.changes == [("/response_format", "metadata", True)]
+    assert done.did == ["asked for JSON, and for the schema in words"]
+    assert not done.undo
+
+
+def test_a_tool_can_be_forced_where_thinking_is_off() -> None:
+    body = asked(reasoning_effort="none")
+    done = through(body, forced_choice_thinking="refuses", reasoning_default=True, **NO_SCHEMA)
+    assert done.undo.answer == "city"
+
+
+def test_the_schema_in_words_alone() -> None:
+    done = through(asked(), tools="refuses", **NOTHING)
+    assert "response_format" not in done.json
+    assert done.json["messages"][1]["content"].startswith(WORDS)
+    assert done.did == ["asked for the answer's form in words"]
+
+
+def test_json_in_words() -> None:
+    done = through(asked({"type": "json_object"}), **NOTHING)
+    assert done.json["messages"][1] == {"role": "system", "content": "Answer with one JSON object and nothing else."}
+    assert "response_format" not in done.json
+
+
+@pytest.mark.parametrize(
+    ("choice", "format_", "tools"),
+    [("auto", None, True), ("tool", None, True), ("json", "json_object", False), ("words", None, False)],
+)
+def test_every_option(choice: str, format_: str | None, tools: bool) -> None:
+    done = through(asked(), choice, **NO_SCHEMA)
+    assert (done.json.get("response_format") or {}).get("type") == format_
+    assert ("tools" in done.json) is tools
+
+
+def test_beside_tools_where_that_is_refused() -> None:
+    stated = {"format_with_tools": "refuses"}
+    assert through(asked(tools=[TOOL]), **stated).undo.answer == "city"
+    assert through(asked(), **stated).untouched
+    words = through(asked({"type": "json_object"}, tools=[TOOL]), **stated)
+    assert words.did == ["asked for the answer's form in words"]
+
+
+@pytest.mark.parametrize("form", [{"type": "text"}, {"type": "json_object"}])
+def test_what_the_target_takes_stays(form: dict[str, Any]) -> None:
+    assert through(asked(form), **NO_SCHEMA).untouched
+    assert run(refused_format, {"messages": [], "temperature": 1}, facts(**NO_SCHEMA)).untouched
+
+
+TARGETS = [
+    # a target, and how it is asked for an answer by a schema: alone, beside a tool
+    ("openai/gpt-4o", "native", "native"),
+    ("openai/gpt-4-turbo", "tool", "tool"),
+    ("openai-responses/gpt-5", "native", "native"),
+    ("anthropic/claude-sonnet-4-5", "native", "native"),
+    ("anthropic/claude-sonnet-4-20250514", "tool", "tool"),
+    ("anthropic/claude-3-5-haiku-20241022", "tool", "tool"),
+    ("gemini/gemini-3-flash-preview", "native", "native"),
+    ("gemini/gemini-2.5-flash", "native", "tool"),
+    ("mistral/mistral-large-latest", "native", "native"),
+    ("groq/llama-3.3-70b-versatile", "tool", "tool"),
+    ("groq/openai/gpt-oss-20b", "native", "tool"),
+    ("deepseek/deepseek-v4-flash", "json", "json"),
+    ("deepseek/deepseek-chat", "tool", "tool"),
+    ("zai/glm-4.7", "json", "json"),
+    ("openrouter/anthropic/claude-3.5-sonnet", "tool", "tool"),
+    ("openrouter/anthropic/claude-haiku-4.5", "native", "native"),
+    ("vllm/llama", "native", "native"),
+]
+
+
+@pytest.mark.parametrize(("target", "alone", "beside"), TARGETS)
+def test_K32_how_real_models_are_asked(target: str, alone: str, beside: str) -> None:
+    assert way(asked(), target) == alone
+    assert way(asked(tools=[TOOL]), target) == beside
+
+
+def way(body: dict[str, Any], target: str) -> str:
+    adapted = adapt(body, source=CHAT, target=target)
+    profile, model = target.split("/", 1)
+    assert judge(profile, model, adapted.path, adapted.headers, adapted.body) is None
+    again = adapt(adapted.body, source=adapted.dialect, target=target)
+    assert (again.body, again.changes) == (adapted.body, ())
+    if adapted.undo.answer:
+        return "tool"
+    told = [change.did for change in adapted.changes if change.rule == "refused-format"]
+    return {"asked for JSON, and for the schema in words": "json"}.get(told[0], "words") if told else "native"
+
+
+def test_K32_thinking_and_a_schema_on_an_old_claude() -> None:
+    done = sent(asked(reasoning_effort="high", max_tokens=9000), "anthropic/claude-sonnet-4-20250514", source=CHAT)
+    assert done.json["thinking"]["type"] == "enabled"
+    assert WORDS in done.json["system"]
+    assert "tool_choice" not in done.json
