@@ -388,10 +388,12 @@ def test_what_was_kept_is_asked_for_before_anything_is_compiled() -> None:
     assert isinstance(recall, Recall)
     (key,) = recall.keys
     assert (recall.provider, recall.scope, key[:5]) == ("gemini", "gemini-3-pro-preview", "text-")
-    state = Opaque("thought_signature", b'"c2ln"', Origin("gemini", "gemini", "gemini-3-pro-preview"))
+    state = Opaque(
+        "thought_signature", b'"c2lnbmVkc2lnbmVkc2lnbmVk"', Origin("gemini", "gemini", "gemini-3-pro-preview")
+    )
     send = asked.recalled({key: (state,)})
     assert isinstance(send, Send)
-    assert send.request.json["contents"][1]["parts"][0]["thoughtSignature"] == "c2ln"
+    assert send.request.json["contents"][1]["parts"][0]["thoughtSignature"] == "c2lnbmVkc2lnbmVkc2lnbmVk"
 
 
 PICTURE = "http://pictures.test/one.png"
@@ -502,7 +504,7 @@ def test_a_driver_can_cut_a_stream() -> None:
 
 def test_what_to_keep_is_handed_out_with_its_place() -> None:
     asked = opened("gemini/gemini-3-pro-preview")
-    call = {"functionCall": {"id": "c1", "name": "f", "args": {}}, "thoughtSignature": "c2ln"}
+    call = {"functionCall": {"id": "c1", "name": "f", "args": {}}, "thoughtSignature": "c2lnbmVkc2lnbmVkc2lnbmVk"}
     candidate = {"index": 0, "content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}
     step = asked.opening(b"data: " + json.dumps({"candidates": [candidate]}).encode() + b"\r\n\r\n")
     assert isinstance(step, Streaming)

@@ -78,7 +78,7 @@ def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
 
 
 FUNCTION_CALL = {"functionCall": {"name": "f", "args": {}, "id": "c"}}
-THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVk"}
+THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVkc2lnbmVk"}
 
 CASES: dict[str, Case] = {
     "tool-wrapper": Case(

@@ -218,7 +218,7 @@ def test_C2_a_signature_that_is_refused_is_left_out(tmp_path: Path) -> None:
             "models": {"m": {"target": "google/gemini-2.5-flash"}},
         }
         with gateway(settings, tmp_path) as running:
-            call = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "CmRyZ20BG2Zha2VkAAAA"}
+            call = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "CmRyZ20BG2Zha2VkAAAAAAAAAAAA"}
             contents = [
                 {"role": "user", "parts": [{"text": "Hi"}]},
                 {"role": "model", "parts": [call]},

@@ -36,6 +36,9 @@ OWN = {
 }
 """Whose recorded requests are whose own."""
 
+HAND_MADE = frozenset({"56e7431ae65b0f54"})
+"""Exchanges that no provider answered: a signature `sig_abc`, ids such as `msg_thinking_003`."""
+
 
 def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     seen: Counter[str] = Counter()
@@ -44,6 +47,8 @@ def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str])
         name = OWN.get((exchange["provider"], exchange["dialect"]))
         asked = exchange["request"]
         if name is None or not asked or not isinstance(asked["body"], dict) or not sampled(exchange["id"], 4):
+            continue
+        if exchange["id"] in HAND_MADE:
             continue
         model = _model(asked)
         if exchange["response"]["status"] >= 300 or not model:

@@ -24,8 +24,11 @@ def own(**more: Any) -> Facts:
     return facts("anthropic", **stated)
 
 
+SIGNED = b'"c2lnbmVkc2lnbmVkc2lnbmVkc2lnbmVk"'
+
+
 def state(dialect: str = "anthropic", provider: str = "", model: str = "", kind: str = "signature") -> Opaque:
-    return Opaque(kind=kind, json=b'"c2lnbmVk"', origin=Origin(dialect, provider, model))
+    return Opaque(kind=kind, json=SIGNED, origin=Origin(dialect, provider, model))
 
 
 def thought(proof: Opaque, text: str | None = "Hm", redacted: bool = False) -> Reasoning:
@@ -116,7 +119,7 @@ def test_a_target_may_refuse_its_own_proof_without_words(text: str | None, redac
     assert stays or done.did == ["left out thinking without words"]
 
 
-THINKING = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVk"}
+THINKING = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVkc2lnbmVkc2lnbmVk"}
 
 
 def claude(first: dict[str, Any]) -> dict[str, Any]:
@@ -142,3 +145,37 @@ def test_adapt_and_a_proof_of_thinking_without_its_words(model: str, stays: bool
     done = sent(claude(empty), f"anthropic/{model}")
     assert (empty in done.json["messages"][1]["content"]) is stays
     assert done.changes == ([] if stays else [("foreign-reasoning", "/messages/1/content/0", "metadata", False)])
+
+
+@pytest.mark.parametrize(
+    ("value", "skip", "stays"),
+    [
+        ("undefined", "", False),
+        ("null", "", False),
+        ("c2lnbmVk", "", False),
+        ("this is not a signature at all", "", False),
+        ("c2lnbmVkc2lnbmVkc2lnbmVkc", "", False),
+        ("x" * 90 + "!" * 8, "", False),
+        ("skip_thought_signature_validator", "", False),
+        ("c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=", "", False),
+        ("c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=", "documented", True),
+        ("skip_thought_signature_validator", "documented", True),
+        ("c2lnbmVkc2lnbmVkc2lnbmVk", "", True),
+        ("c2lnbmVkc2lnbmVkc2lnbmVkcw==", "", True),
+        ("c2lnbmVkc2lnbmVkc2lnbm-_cw", "", True),
+        ("Q" * 4000, "", True),
+        ("signature_REDACTED_1", "", True),
+    ],
+)
+def test_K31_a_signature_that_cannot_be_right_is_foreign(value: str, skip: str, stays: bool) -> None:
+    proof = Opaque(kind="signature", json=f'"{value}"'.encode(), origin=Origin("anthropic"))
+    assert through(own(signature_skip=skip), Text(b'"Hello"', signature=proof)).untouched is stays
+
+
+def test_K31_adapt_in_the_same_dialect() -> None:
+    turn = {"role": "assistant", "content": [{**THINKING, "signature": "undefined"}, {"type": "text", "text": "Hello"}]}
+    hi = {"role": "user", "content": "Hi"}
+    body = {"model": "m", "max_tokens": 9, "messages": [hi, turn, hi]}
+    done = sent(body, "anthropic/claude-sonnet-4-5", source="anthropic")
+    assert done.json["messages"][1]["content"] == [{"type": "text", "text": "Hello"}]
+    assert [change[0] for change in done.changes] == ["foreign-reasoning"]

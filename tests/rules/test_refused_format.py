@@ -134,6 +134,17 @@ def test_beside_tools_where_that_is_refused() -> None:
     assert words.did == ["asked for the answer's form in words"]
 
 
+def test_beside_tools_that_will_be_declared() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    body = asked()
+    body["messages"] += [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "a"},
+    ]
+    assert through(body, format_with_tools="refuses", undeclared_tools="refuses").undo.answer == "city"
+    assert through(body, format_with_tools="refuses", undeclared_tools="accepts").untouched
+
+
 @pytest.mark.parametrize("form", [{"type": "text"}, {"type": "json_object"}])
 def test_what_the_target_takes_stays(form: dict[str, Any]) -> None:
     assert through(asked(form), **NO_SCHEMA).untouched

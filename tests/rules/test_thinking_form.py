@@ -248,3 +248,21 @@ def test_an_effort_that_is_one_vendors_word() -> None:
     assert "reasoning_effort" not in sent(asked("default"), "openai/gpt-5").json
     assert sent(asked("default"), "groq/qwen/qwen3-32b").json["reasoning_effort"] == "default"
     assert sent(asked("ultra"), "openai/gpt-5").json["reasoning_effort"] == "ultra"
+
+
+def test_a_second_wish_goes_with_the_first() -> None:
+    asked = {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "reasoning": {"effort": "low"},
+        "reasoning_effort": "high",
+    }
+    once = sent(asked, "groq/qwen/qwen3-32b")
+    assert once.json.keys() == {"model", "messages"}
+    assert once.changes == [("thinking-form", "/thinking", "metadata", False)]
+    foreign = {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "reasoning_effort": "low",
+        "logit_bias": {},
+        "thinking": 1,
+    }
+    assert sent(foreign, "groq/qwen/qwen3-32b").json.keys() == {"model", "messages", "logit_bias"}

@@ -33,7 +33,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Json, Text
+from dragoman.conversation.parts import Call, Json, Text
 from dragoman.conversation.settings import FormatKind, ResponseFormat
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
@@ -68,8 +68,16 @@ def refused_format(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _takes(kind: FormatKind, conversation: Conversation, facts: Facts) -> bool:
-    beside = not conversation.tools or facts.format_with_tools is not Stance.REFUSES
-    return beside and kind.value in facts.response_formats
+    if kind.value not in facts.response_formats:
+        return False
+    return facts.format_with_tools is not Stance.REFUSES or not _will_have_tools(conversation, facts)
+
+
+def _will_have_tools(conversation: Conversation, facts: Facts) -> bool:
+    """Are tools declared, or will the rule `undeclared-tools` declare those that were called?"""
+    if conversation.tools or facts.undeclared_tools is not Stance.REFUSES:
+        return bool(conversation.tools)
+    return any(type(part) is Call for message in conversation.messages for part in message.parts)
 
 
 def _forced(form: ResponseFormat, conversation: Conversation, facts: Facts) -> ToolChoice | None:

@@ -28,7 +28,16 @@ from collections.abc import Callable
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.settings import BUDGETS, EFFORT_ALONE, Effort, Settings, Thinking, effort_of
+from dragoman.conversation.parts import Extras
+from dragoman.conversation.settings import (
+    BUDGETS,
+    EFFORT_ALONE,
+    THINKING_FIELDS,
+    Effort,
+    Settings,
+    Thinking,
+    effort_of,
+)
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.context import Context
@@ -59,7 +68,17 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     did = "left out the request to think" if formed is None else "asked for thinking in the target's form"
     note = Note(did, key="thinking", before=thinking, after=formed)
+    if formed is None:
+        conversation = conversation.but(extras=_without_wishes(conversation.extras))
     return rewrite_settings(conversation, [note], thinking=formed)
+
+
+def _without_wishes(extras: Extras | None) -> Extras | None:
+    """The fields without a second one that asks for thinking."""
+    if extras is None or extras.fields.keys().isdisjoint(THINKING_FIELDS):
+        return extras
+    fields = {name: value for name, value in extras.fields.items() if name not in THINKING_FIELDS}
+    return Extras(extras.dialect, fields) if fields else None
 
 
 def _formed(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
