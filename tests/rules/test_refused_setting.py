@@ -123,7 +123,6 @@ def test_a_response_format_that_the_target_does_not_have(form: dict[str, Any], k
     assert through(facts(response_formats=["text", kind]), response_format=form).untouched
 
 
-VENDORS: dict[str, Any] = {"vendor_settings": ["grammar"]}
 FIELDS: dict[str, tuple[Facts, bool]] = {
     "a field that nobody knows, where they are taken": (facts(unknown_settings="accepts"), True),
     "a field that nobody knows, where they are refused": (facts(unknown_settings="refuses"), False),
@@ -131,12 +130,6 @@ FIELDS: dict[str, tuple[Facts, bool]] = {
     "a field that the target names as refused": (facts(refused_settings=["grammar"]), False),
     "a value that the target names as refused": (facts(refused_settings=['grammar="x"']), False),
     "another value": (facts(refused_settings=['grammar="y"']), True),
-    "another vendor's field, where they are taken": (facts(**VENDORS, foreign_settings="accepts"), True),
-    "another vendor's field, where they are refused": (facts(**VENDORS, foreign_settings="refuses"), False),
-    "its own field, which is a vendor's": (
-        facts(**VENDORS, foreign_settings="refuses", known_settings=["grammar"]),
-        True,
-    ),
     "a field of another dialect": (facts("anthropic"), False),
 }
 
@@ -148,12 +141,6 @@ def test_a_top_level_field(name: str) -> None:
     assert done.untouched is stays
     assert stays or left(done) == {"temperature"}
     assert stays or done.changes == [("/grammar", "metadata", False)]
-
-
-def test_a_null_field_of_another_vendor() -> None:
-    done = through(facts(**VENDORS, foreign_settings="refuses"), grammar=None, temperature=1)
-    assert left(done) == {"temperature"}
-    assert done.changes == [("/grammar", "nothing", False)]
 
 
 def test_a_nested_field_is_pointed_at() -> None:
@@ -184,17 +171,6 @@ def test_adapt_for_real_providers() -> None:
     assert "temperature" not in done.json
     assert done.changes == [("refused-setting", "/temperature", "metadata", False)]
     assert sent({"messages": [HI], "temperature": 0.5}, "openai/gpt-4o").changes == []
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("venice_parameters", {}), ("search_context_size", "low"), ("grammar", "x"), ("repetition_penalty", None)],
-)
-def test_adapt_and_another_vendors_field(field: str, value: Any) -> None:
-    done = sent({"messages": [HI], field: value}, "openai/gpt-4o")
-    assert field not in done.json
-    assert [change[:2] for change in done.changes] == [("refused-setting", f"/{field}")]
-    assert sent({"messages": [HI], field: value}, "together/some-model").json[field] == value
 
 
 def test_X8_a_field_that_nobody_knows_goes_through() -> None:

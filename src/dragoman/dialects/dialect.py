@@ -106,11 +106,13 @@ class Likeness(IntEnum):
 
 
 class RenderOptions(msgspec.Struct, frozen=True, gc=False):
-    """What a request says besides the conversation. `usage`: ask a stream to report its usage."""
+    """What a request says besides the conversation. `usage`: ask a stream to report its usage. `without`: members of
+    the client's own body that are left out."""
 
     model: str
     stream: bool
     usage: bool = False
+    without: tuple[str, ...] = ()
 
 
 class ParseRequest(Protocol):

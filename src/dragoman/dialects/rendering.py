@@ -84,9 +84,11 @@ def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options
     """The client's own body, in which only what changed is rendered again."""
     before = ask.conversation
     same = options.model == (ask.model or "") and options.stream == ask.stream and not options.usage
-    if same and conversation is before:
+    if same and conversation is before and not options.without:
         return ask.source
     members: dict[str, bytes | Raw] = dict(ask.members)
+    for name in options.without:
+        members.pop(name, None)
     if _is_renamed(layout, ask, conversation, options):
         members["model"] = encode(options.model)
         return render_object(members)

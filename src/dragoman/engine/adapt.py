@@ -21,7 +21,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
-from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked
+from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -237,7 +237,10 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     stream = ask.stream if options.stream is None else options.stream
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
-    writing = RenderOptions(target.model, stream, asks_usage)
+    refused = _USAGE if same and facts.stream_usage is Stance.REFUSES and "stream_options" in ask.members else ()
+    writing = RenderOptions(target.model, stream, asks_usage, refused)
+    if refused:
+        changes.append(usage_not_asked())
     if same and writing.usage:
         changes.append(usage_asked())
         undo = undo.then(Undo(usage=True))
@@ -273,6 +276,7 @@ def _is_held_elsewhere(ask: Ask) -> bool:
     return extras is not None and not STATEFUL.keys().isdisjoint(extras.fields)
 
 
+_USAGE = ("stream_options",)
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
 
 

@@ -45,6 +45,12 @@ def usage_asked() -> Change:
     return Change(USAGE, "/stream_options", did, str(Loss.NOTHING), True, None, None)
 
 
+def usage_not_asked() -> Change:
+    """A stream that refuses the question is not asked for its usage."""
+    did = "left out stream_options, which the target refuses"
+    return Change("refused-setting", "/stream_options", did, str(Loss.NOTHING), False, None, None)
+
+
 def loss(rule: Rule, note: Note) -> Loss:
     return rule.loses if note.loses is None else note.loses
 

@@ -13,6 +13,7 @@ from dragoman.rules.empty_content import empty_content
 from dragoman.rules.empty_tools import empty_tools
 from dragoman.rules.error_mark import error_mark
 from dragoman.rules.flat_tools import flat_tools
+from dragoman.rules.foreign_field import foreign_field
 from dragoman.rules.foreign_reasoning import foreign_reasoning
 from dragoman.rules.inline_system import inline_system
 from dragoman.rules.item_id_form import item_id_form
@@ -115,6 +116,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     "settings": (
         thinking_form,
         tool_choice_form,
+        foreign_field,
         refused_setting,
         setting_range,
         required_setting,

@@ -1,8 +1,8 @@
 """A setting that the target does not have, or refuses for this model.
 
-It is left out. So is a top-level field that only the client's own dialect or another vendor has. A field that stands
-for a part of the conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean
-something else, so it is an error where the target has another dialect.
+It is left out. So is a top-level field that only the client's own dialect has. A field that stands for a part of the
+conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean something else,
+so it is an error where the target has another dialect.
 
 Loses metadata; several answers and log probabilities lose content, and what binds the model to words or a form (a
 token limit, stop sequences, biases, a response format) loses authority.
@@ -77,10 +77,6 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
         changes["response_format"] = None
         did = f"left out the response format {form.kind.value}"
         notes.append(Note(did, key="response_format", loses=_loss("response_format", form), before=form))
-    refused_nulls = [name for name in settings.nulls if _is_foreign(name, facts)]
-    if refused_nulls:
-        changes["nulls"] = tuple(name for name in settings.nulls if name not in refused_nulls)
-        notes += [Note(f"left out {name}, which was null", key=name, loses=Loss.NOTHING) for name in refused_nulls]
     if "max_tokens" in changes:
         changes["limit_as"] = ""
     if not notes:
@@ -156,11 +152,4 @@ def _stays(name: str, value: Json, dialect: str, facts: Facts) -> bool:
         return False  # a setting in a form that was not read: an empty list, a second value
     if name in facts.known_settings:
         return True
-    return facts.unknown_settings is not Stance.REFUSES and not _is_foreign(name, facts)
-
-
-def _is_foreign(name: str, facts: Facts) -> bool:
-    """Another vendor's field, which the target refuses, whatever it holds."""
-    if name not in facts.vendor_settings or name in facts.known_settings:
-        return False
-    return Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings)
+    return facts.unknown_settings is not Stance.REFUSES

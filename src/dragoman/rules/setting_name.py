@@ -76,8 +76,8 @@ def _misspelled(spelled: str, facts: Facts) -> bool:
     """Without a name yet, or under one that the target refuses."""
     if not spelled or not facts.thinking_as:
         return bool(facts.thinking_as)
-    odd = not set(spelled.split()).issubset(facts.thinking_as.split())
-    return odd and facts.odd_thinking_field is Stance.REFUSES
+    odd = set(spelled.split()).difference(facts.thinking_as.split(), facts.known_settings)
+    return bool(odd) and facts.odd_thinking_field is Stance.REFUSES
 
 
 def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, notes: list[Note]) -> Extras | None:

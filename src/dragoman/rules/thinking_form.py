@@ -246,10 +246,15 @@ def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
         thinking = but(thinking, budget=None, on=True)
     if thinking.budget is not None:
         tokens = _bounded(thinking.budget, settings, facts)
-        return Thinking(on=False, spelled=thinking.spelled) if tokens is None else but(thinking, budget=tokens)
+        return _switched_off(thinking) if tokens is None else but(thinking, budget=tokens)
     if facts.budget_min and settings.max_tokens is not None and settings.max_tokens <= facts.budget_min:
-        return Thinking(on=False, spelled=thinking.spelled)  # no budget fits below the limit
+        return _switched_off(thinking)  # no budget fits below the limit
     return thinking
+
+
+def _switched_off(thinking: Thinking) -> Thinking:
+    """No thinking, in the client's own field where that has a switch."""
+    return Thinking(on=False, spelled=thinking.spelled if "reasoning" in thinking.spelled.split() else "")
 
 
 def _shown(thinking: Thinking, facts: Facts) -> Thinking:

@@ -1,0 +1,60 @@
+"""A top-level field that another vendor of the same dialect added to it.
+
+Vendors extend a dialect by fields of their own: `provider` and `usage`, `safe_prompt`, `chat_template_kwargs`. The
+fact `vendor_settings` lists all of them; a profile names those that its vendor has (`known_settings`). A foreign one
+stays home where the target refuses what it does not know. A field that is on nobody's list goes through, because the
+client may know a newer API than we do.
+
+Loses metadata; a field that is null loses nothing.
+
+For `xai/grok-4`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "usage": {"include": true}, "newest": 1}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "newest": 1}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Extras
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "foreign-field",
+    when=lambda facts: Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings),
+    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
+    loses=Loss.METADATA,
+    top_level=True,
+)
+def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
+    facts, settings, extras = context.facts, conversation.settings, conversation.extras
+    notes: list[Note] = []
+    if extras is not None and extras.dialect == facts.dialect:
+        extras = _own(extras, facts, notes)
+    nulls = tuple(name for name in settings.nulls if not is_foreign(name, facts))
+    if len(nulls) < len(settings.nulls):
+        gone = [name for name in settings.nulls if name not in nulls]
+        notes += [Note(f"left out {name}, which was null", key=name, loses=Loss.NOTHING) for name in gone]
+        settings = settings.but(nulls=nulls)
+    return Rewrite(conversation.but(settings=settings, extras=extras), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:
+    fields = {name: value for name, value in extras.fields.items() if not is_foreign(name, facts)}
+    if len(fields) == len(extras.fields):
+        return extras
+    for name, value in extras.fields.items():
+        if name not in fields:
+            notes.append(Note(f"left out {name}, another vendor's field", key=name.replace(".", "/"), before=value))
+    return Extras(extras.dialect, fields) if fields else None
+
+
+def is_foreign(name: str, facts: Facts) -> bool:
+    """Another vendor's field, whatever it holds."""
+    return name in facts.vendor_settings and name not in facts.known_settings

@@ -1,0 +1,107 @@
+"""`foreign-field`: a top-level field that another vendor of the same dialect added to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.corpus import exchanges, sampled
+from tests.rules.runs import facts, run, sent
+
+from dragoman.engine.adapt import adapt
+from dragoman.errors import DragomanError
+from dragoman.rules.foreign_field import foreign_field
+
+HI = {"role": "user", "content": "Hi"}
+VENDORS: dict[str, Any] = {"vendor_settings": ["grammar", "guided"]}
+
+
+@pytest.mark.parametrize(
+    ("stated", "stays"),
+    [
+        ({"foreign_settings": "accepts"}, True),
+        ({"foreign_settings": "refuses"}, False),
+        ({"foreign_settings": "accepts", "unknown_settings": "refuses"}, False),
+        ({"foreign_settings": "refuses", "known_settings": ["grammar"]}, True),
+    ],
+)
+def test_a_field_of_somebodys_list(stated: dict[str, Any], stays: bool) -> None:
+    done = run(foreign_field, {"messages": [HI], "grammar": "x"}, facts(**VENDORS, **stated))
+    assert done.untouched is stays
+    assert stays or done.changes == [("/grammar", "metadata", False)]
+    assert stays or done.did == ["left out grammar, another vendor's field"]
+
+
+def test_what_is_on_nobodys_list_goes_through() -> None:
+    body = {"messages": [HI], "grammar": "x", "newest": 1, "guided": [1]}
+    done = run(foreign_field, body, facts(**VENDORS, foreign_settings="refuses"))
+    assert done.json["newest"] == 1
+    assert done.json.keys().isdisjoint({"grammar", "guided"})
+    assert run(foreign_field, {"messages": [HI], "newest": 1}, facts(**VENDORS, foreign_settings="refuses")).untouched
+
+
+def test_a_null_field_loses_nothing() -> None:
+    done = run(foreign_field, {"messages": [HI], "grammar": None}, facts(**VENDORS, foreign_settings="refuses"))
+    assert "grammar" not in done.json
+    assert done.changes == [("/grammar", "nothing", False)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("venice_parameters", {}), ("search_context_size", "low"), ("grammar", "x"), ("repetition_penalty", None)],
+)
+def test_adapt_and_another_vendors_field(field: str, value: Any) -> None:
+    done = sent({"messages": [HI], field: value}, "openai/gpt-4o")
+    assert field not in done.json
+    assert [change[:2] for change in done.changes] == [("foreign-field", f"/{field}")]
+    assert sent({"messages": [HI], field: value}, "together/some-model").json[field] == value
+
+
+def test_K18_mistral_refuses_what_it_does_not_know() -> None:
+    asked = {"messages": [HI], "max_completion_tokens": 9, "user": "u", "usage": {"include": True}, "provider": {}}
+    stream = {**asked, "stream": True, "stream_options": {"include_usage": True}, "service_tier": "auto"}
+    done = sent(stream, "mistral/mistral-small-latest")
+    assert done.json.keys() == {"model", "messages", "max_tokens", "stream"}
+    assert {change[1] for change in done.changes} == {
+        *("/max_completion_tokens", "/user", "/usage", "/provider", "/stream_options", "/service_tier")
+    }
+
+
+KNOWN = {
+    "mistral/mistral-small-latest": {
+        *("model", "messages", "temperature", "top_p", "max_tokens", "stream", "stop", "random_seed", "metadata"),
+        *("response_format", "tools", "tool_choice", "presence_penalty", "frequency_penalty", "n", "prediction"),
+        *("parallel_tool_calls", "prompt_mode", "safe_prompt", "reasoning_effort", "prompt_cache_key", "guardrails"),
+        "logprobs",
+    },
+    "openai/gpt-4o": {
+        *("messages", "model", "audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
+        *("max_completion_tokens", "max_tokens", "metadata", "modalities", "n", "parallel_tool_calls", "prediction"),
+        *("presence_penalty", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "response_format"),
+        *("reasoning_effort", "safety_identifier", "seed", "service_tier", "stop", "store", "stream", "verbosity"),
+        *("stream_options", "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "moderation"),
+        "web_search_options",
+    },
+    "xai/grok-4": {
+        *("messages", "model", "deferred", "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens"),
+        *("max_tokens", "n", "parallel_tool_calls", "presence_penalty", "reasoning_effort", "response_format", "seed"),
+        *("search_parameters", "stop", "stream", "stream_options", "temperature", "tool_choice", "tools", "user"),
+        *("top_logprobs", "top_p", "web_search_options", "service_tier", "prompt_cache_key", "store", "metadata"),
+    },
+}
+"""The fields of each vendor's own request, by its SDK or reference."""
+
+
+@pytest.mark.parametrize("target", KNOWN)
+def test_K18_recorded_requests_of_any_vendor_have_no_foreign_fields(target: str) -> None:
+    strange = set()
+    for exchange in exchanges("*.openai-chat.jsonl"):
+        asked = exchange["request"]
+        if not asked or not isinstance(asked["body"], dict) or not sampled(exchange["id"], 4):
+            continue
+        try:
+            adapted = adapt(asked["body"], source="openai-chat", target=target)
+        except DragomanError:
+            continue
+        strange |= adapted.json.keys() - KNOWN[target]
+    assert strange == set()
