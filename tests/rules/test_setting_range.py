@@ -100,3 +100,24 @@ def test_adapt_moves_a_token_limit_of_another_dialect() -> None:
     asked = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 200_000}
     assert sent(asked, "anthropic/claude-3-haiku-20240307", source=CHAT).json["max_tokens"] == 4096
     assert sent(asked, "anthropic/claude-3-haiku-20240307", source="anthropic").json["max_tokens"] == 200_000
+
+
+@pytest.mark.parametrize("name", ["user", "prompt_cache_key"])
+def test_a_name_that_is_too_long_becomes_its_digest(name: str) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], name: "x" * 65}
+    done = sent(body, "openai/gpt-4o")
+    assert len(done.json[name]) == 32
+    assert (
+        done.json[name]
+        == sent(body, "openai/gpt-4o").json[name]
+        != sent({**body, name: "y" * 65}, "openai/gpt-4o").json[name]
+    )
+    assert done.changes == [("setting-range", f"/{name}", "metadata", False)]
+    assert sent({**body, name: "x" * 64}, "openai/gpt-4o").changes == []
+
+
+def test_adapt_claude_codes_user_is_a_digest_for_openai() -> None:
+    user = "user_" + "a" * 64 + "_account__session_" + "b" * 36
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], "metadata": {"user_id": user}}
+    assert len(sent(body, "openai/gpt-4o", source="anthropic").json["user"]) == 32
+    assert sent(body, "anthropic/claude-sonnet-4-5", source="anthropic").json["metadata"] == {"user_id": user}

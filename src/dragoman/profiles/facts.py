@@ -100,7 +100,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
 
     `default` is its own default, which may be given even where the setting is refused. `without` names a setting that
-    may not be given too. `whole`: no fractions, not even `40.0`.
+    may not be given too. `whole`: no fractions, not even `40.0`. `length`: the most characters (0: any number).
     """
 
     support: Stance = ACCEPTS
@@ -112,6 +112,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thinking: Stance = ACCEPTS
     without: str = ""
     whole: bool = False
+    length: int = 0
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,8 @@
 """A setting outside the range that the target takes.
 
 The value moves to the nearest one in range. A token limit above what the model can answer becomes that number where the
-request is translated. Stop sequences beyond the number that the target takes are left out.
+request is translated. Stop sequences beyond the number that the target takes are left out. A name of the user or of a
+cache that is too long becomes a digest of it, always the same one.
 
 Loses metadata.
 
@@ -14,6 +15,7 @@ becomes
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -36,6 +38,8 @@ _NUMBERS = (
     "n",
     "top_logprobs",
 )
+
+_NAMES = ("user", "prompt_cache_key")
 
 
 @rule(
@@ -67,7 +71,19 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
     if facts.stop_max and len(settings.stop) > facts.stop_max:
         changes["stop"] = settings.stop[: facts.stop_max]
         notes.append(Note(f"kept the first {facts.stop_max} stop sequences", key="stop", before=settings.stop))
+    for name in _NAMES:
+        value, length = getattr(settings, name), facts.setting(name).length
+        if value is not None and length and len(value) > length:
+            changes[name] = _digest(value, length)
+            notes.append(
+                Note(f"wrote {name} as a digest: it is longer than {length} characters", key=name, before=value)
+            )
     return rewrite_settings(conversation, notes, **changes)
+
+
+def _digest(value: str, length: int) -> str:
+    """A name for a name, the same each time."""
+    return blake2b(value.encode("utf-8", "replace"), digest_size=16).hexdigest()[:length]
 
 
 def _below_limit(tokens: float, facts: Facts) -> float:
