@@ -16,6 +16,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
 from dragoman.dialects.openai_chat.answer_render import render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
+from dragoman.engine.adapt import adapt
 
 CODEC = DIALECT.answers
 
@@ -115,3 +116,16 @@ def test_X11_a_choice_that_broke_off_is_a_failure(choice: dict[str, Any], says: 
         assert isinstance(failed, Failed)
         assert failed.failure.message == says
     assert glance(whole) is None
+
+
+GRAMMAR = {"syntax": "lark", "definition": "start: /a+/"}
+
+
+def test_the_grammar_of_a_custom_tool_has_each_dialects_nesting() -> None:
+    nested = {"type": "custom", "custom": {"name": "q", "format": {"type": "grammar", "grammar": GRAMMAR}}}
+    flat = {"type": "custom", "name": "q", "format": {"type": "grammar", **GRAMMAR}}
+    chat = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hi"}], "tools": [nested]}
+    responses = {"model": "gpt-5", "input": "Hi", "tools": [flat]}
+    assert adapt(chat, source="openai-chat", target="openai-responses/gpt-5").json["tools"] == [flat]
+    assert adapt(responses, source="openai-responses", target="openai/gpt-5").json["tools"] == [nested]
+    assert adapt(chat, source="openai-chat", target="openai/gpt-5").json == chat

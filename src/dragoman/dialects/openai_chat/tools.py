@@ -141,10 +141,17 @@ def _custom(wire: Mapping[str, Raw], at: int) -> Tool:
     return Tool(
         unquote(bytes(custom["name"])),
         text_literal(custom.get("description")),
-        bytes(form) if form is not None else None,
+        _flat_format(bytes(form)) if form is not None else None,
         custom=True,
         at=at,
     )
+
+
+def _flat_format(form: Json) -> Json:
+    """A grammar beside its type, as Responses writes it and we keep it. Chat puts it one level deeper."""
+    wire = split_members(form, "/format") if form[:1] == b"{" else {}
+    grammar = wire.pop("grammar", None)
+    return form if grammar is None else render_object(wire | split_members(grammar, "/format/grammar"))
 
 
 def text_literal(raw: Raw | None) -> bytes | None:
@@ -199,8 +206,16 @@ def _render_custom(tool: Tool) -> Json:
     if tool.description is not None:
         custom["description"] = tool.description
     if tool.schema is not None:
-        custom["format"] = tool.schema
+        custom["format"] = _nested_format(tool.schema)
     return b'{"type":"custom","custom":' + render_object(custom) + b"}"
+
+
+def _nested_format(form: Json) -> Json:
+    wire = split_members(form, "/format") if form[:1] == b"{" else {}
+    if "definition" not in wire:
+        return form
+    kind = wire.pop("type", b'"grammar"')
+    return render_object({"type": kind, "grammar": render_object(wire)})
 
 
 def _split_extras(tool: Tool) -> tuple[dict[str, Json], dict[str, Json]]:
