@@ -250,6 +250,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     item_ids: Annotated[
         Mapping[str, str], Meta(description="how the ids of items begin: reasoning, call, message")
     ] = {}
+    lone_reasoning: Annotated[Stance, Meta(description="thinking at the end of an assistant's turn")] = ACCEPTS
     empty_thinking: Annotated[Stance, Meta(description="signed thinking without its text")] = ACCEPTS
     reasoning_required: Annotated[Need, Meta(description="when thinking must come back")] = Need.NEVER
     reasoning_default: Annotated[bool, Meta(description="it thinks unless the request turns it off")] = False

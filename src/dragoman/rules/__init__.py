@@ -23,6 +23,7 @@ from dragoman.rules.late_system import late_system
 from dragoman.rules.leading_assistant import leading_assistant
 from dragoman.rules.legacy_function_call import legacy_function_call
 from dragoman.rules.list_content import list_content
+from dragoman.rules.lone_reasoning import lone_reasoning
 from dragoman.rules.many_strict import many_strict
 from dragoman.rules.many_systems import many_systems
 from dragoman.rules.many_thoughts import many_thoughts
@@ -89,7 +90,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     # Calls and results come together before anything moves, and stay together from here on.
     "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
     # Thinking belongs to its turn, so it is settled before turns move.
-    "reason": (item_id_form, foreign_reasoning, refused_reasoning, missing_signature),
+    "reason": (item_id_form, foreign_reasoning, refused_reasoning, lone_reasoning, missing_signature),
     # System messages go to where they may stand. Some become user turns, which `shape` may have to merge.
     "place": (inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
     # Media of a result may need a user turn after it, so it comes before `shape` too.
