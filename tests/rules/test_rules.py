@@ -37,7 +37,9 @@ ENOUGH = 16
 NAMES = [rule.name for rule in ORDER]
 FLATTENING = {"flat-tools", "orphan-result", "repeated-result"}
 """Rules whose repair is to say calls or results as text."""
-ONLY_EXAMPLES = {"item-id-form", "many-thoughts", "media-form", "refused-prefill", "remote-media", "volatile-ids"}
+ONLY_EXAMPLES = {
+    *("item-id-form", "many-thoughts", "media-form", "off-schema", "refused-prefill", "remote-media", "volatile-ids"),
+}
 """Rules whose defect the generated conversations do not have."""
 
 

@@ -20,6 +20,7 @@ SPELLING = frozenset(
         "inline",
         "limit_as",
         "listed",
+        "near_misses",
         "nulls",
         "prefill",
         "schema_as",

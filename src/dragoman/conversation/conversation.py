@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import CacheHint, Extras
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
@@ -24,6 +25,7 @@ class ConversationChanges(TypedDict, total=False):
     extras: Extras | None
     hint: CacheHint | None
     empty_tools: bool
+    near_misses: tuple[NearMiss, ...]
 
 
 class Conversation(msgspec.Struct, frozen=True, gc=False):
@@ -31,6 +33,7 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
 
     `extras` are top-level fields of the client's dialect that have no counterpart elsewhere. `hint` is a cache hint
     for the whole request. `empty_tools`: the client sent an empty list of tools.
+    `near_misses`: what was not written as the client's dialect has it, and still is where its text is copied.
     """
 
     messages: tuple[Message, ...]
@@ -39,6 +42,7 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
     extras: Extras | None = None
     hint: CacheHint | None = None
     empty_tools: bool = False
+    near_misses: tuple[NearMiss, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         from dragoman.conversation.canonical import canonical

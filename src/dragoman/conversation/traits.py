@@ -66,6 +66,7 @@ class Trait(IntFlag):
     SETTINGS = auto()
     THINKING = auto()
     NULLS = auto()
+    NEAR_MISSES = auto()
 
 
 # Plain numbers for the walk: an IntFlag's own arithmetic costs a microsecond each time.
@@ -117,6 +118,7 @@ _NAMES = Trait.__members__
     _SETTINGS,
     _THINKING,
     _NULLS,
+    _NEAR_MISSES,
 ) = (int(trait) for trait in _NAMES.values())
 
 _BLANK_HEADS = b' "\\'
@@ -375,6 +377,8 @@ def observe_rest(conversation: Conversation) -> int:
         found |= _HINTS
     if conversation.empty_tools:
         found |= _EMPTY_TOOLS
+    if conversation.near_misses:
+        found |= _NEAR_MISSES
     for tool in conversation.tools:
         found |= _NATIVE_TOOLS if isinstance(tool, NativeTool) else _tool_traits(tool)
     settings = conversation.settings

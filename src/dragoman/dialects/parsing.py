@@ -15,6 +15,7 @@ from dragoman.conversation.envelope import may_be_sealed, unseal
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
+from dragoman.conversation.tools import Tool, ToolChoice
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, too_deep
 
@@ -138,10 +139,32 @@ def request_parser(parse: Callable[P, Ask]) -> Callable[P, Ask]:
     @wraps(parse)
     def parsed(*args: P.args, **kwargs: P.kwargs) -> Ask:
         try:
-            return parse(*args, **kwargs)
+            ask = parse(*args, **kwargs)
         except msgspec.DecodeError as fault:
             raise malformed(fault) from None
         except RecursionError:
             raise too_deep() from None
+        choice = ask.conversation.settings.tool_choice
+        if choice is not None and choice.names:
+            _check_choice(ask, choice)
+        return ask
 
     return parsed
+
+
+def _check_choice(ask: Ask, choice: ToolChoice) -> None:
+    """Raise MalformedRequest where a tool choice names a tool that is not there. Without tools it means nothing."""
+    tools = ask.conversation.tools
+    declared = [tool.name for tool in tools if isinstance(tool, Tool)]
+    missing = [name for name in choice.names if name not in declared]
+    if not missing or len(declared) < len(tools) or not declared:
+        return
+    member = next((key for key in _CHOICE_MEMBERS if key in ask.members), "tool_choice")
+    raise MalformedRequest(
+        f'the tool choice names "{missing[0]}", which is not among the tools',
+        at=f"/{member}",
+        hint=f"declare it, or choose one of: {', '.join(sorted(declared)[:10])}",
+    )
+
+
+_CHOICE_MEMBERS = ("tool_choice", "toolChoice", "toolConfig", "function_call")

@@ -125,12 +125,23 @@ def _amend_top(
             members[key] = value
     for key in set(before.settings.nulls).difference(conversation.settings.nulls):
         members.pop(key, None)
+    for key in _restored_members(before, conversation):
+        members.pop(key, None)
+        if key in new:
+            members[key] = new[key]
     if before.empty_tools and not conversation.empty_tools and not conversation.tools:
         members.pop("tools", None)
 
 
+def _restored_members(before: Conversation, now: Conversation) -> set[str]:
+    """Members that the client wrote as its dialect does not, and that are now to be written as it does."""
+    if before.near_misses is now.near_misses:
+        return set()
+    return {key for miss in set(before.near_misses).difference(now.near_misses) for key in miss.members}
+
+
 def _amend_list(layout: BodyLayout, ask: Ask, conversation: Conversation) -> bytes:
-    wire = _wire_items(ask.members[layout.list_name])
+    wire = _wire_items(ask.members.get(layout.list_name, b"[]"))
     groups = _groups(ask.conversation.messages)
     messages = conversation.messages
     out: Pieces = [b"["]

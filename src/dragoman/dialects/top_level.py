@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
+from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.settings import Number, Settings
 from dragoman.conversation.tools import NativeTool, Tool
@@ -50,10 +51,19 @@ class TopLevel(msgspec.Struct, frozen=True):
     empty_tools: bool = False
     hint: CacheHint | None = None
     include_usage: bool = True
+    near_misses: tuple[NearMiss, ...] = ()
 
-    def conversation(self, messages: Iterable[Message]) -> Conversation:
-        """The conversation of these messages."""
-        return Conversation(tuple(messages), self.tools, self.settings, self.extras, self.hint, self.empty_tools)
+    def conversation(self, messages: Iterable[Message], near_misses: tuple[NearMiss, ...] = ()) -> Conversation:
+        """The conversation of these messages. `near_misses` are theirs."""
+        misses = joined_misses(self.near_misses, near_misses) if near_misses else self.near_misses
+        found = tuple(messages)
+        return Conversation(found, self.tools, self.settings, self.extras, self.hint, self.empty_tools, misses)
+
+
+def joined_misses(*found: tuple[NearMiss, ...]) -> tuple[NearMiss, ...]:
+    """All near misses. Where only one of these is not empty it is the same object: caches know it by identity."""
+    given = [misses for misses in found if misses]
+    return given[0] if len(given) == 1 else tuple([miss for misses in given for miss in misses])
 
 
 def setting_members(source: Mapping[str, Raw], skipped: frozenset[str], *, nulls: bool = False) -> Members:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
-from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.conversation import SYSTEM_ROLES, Ask, Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.identity_cache import IdentityCache
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
@@ -27,6 +27,7 @@ from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
 from dragoman.rules.context import Context
+from dragoman.rules.refused_part import refused_part
 from dragoman.rules.refused_setting import STATEFUL
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, KEEP, Rule
@@ -235,6 +236,8 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     seen = observe_messages(conversation.messages) if known is None else known
     wants = wanted(conversation, steps.context) if seen & _MEDIA and remote_media in steps.rules else ()
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
+    if changes:
+        _require_content(conversation, changes, target)
     stream = ask.stream if options.stream is None else options.stream
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
     refused = _USAGE if same and facts.stream_usage is Stance.REFUSES and "stream_options" in ask.members else ()
@@ -268,6 +271,18 @@ def _empty(ask: Ask) -> MalformedRequest:
     field = codec.locate(message, None).split("/")[1]
     shown = bytes(split_members(example)[field]).decode()
     return MalformedRequest(f'"{field}" has no message', at=f"/{field}", hint=f'send at least one: "{field}": {shown}')
+
+
+def _require_content(conversation: Conversation, changes: list[Change], target: Target) -> None:
+    """Raise MalformedRequest where every turn of the client's was left out: what is sent would be made up."""
+    lost = [change for change in changes if change.rule == refused_part.name and change.loses == str(Loss.CONTENT)]
+    if not lost or any(message.at != MADE and message.role not in SYSTEM_ROLES for message in conversation.messages):
+        return
+    raise MalformedRequest(
+        f"nothing of this conversation can be sent to {target.name}: {lost[0].did}",
+        at=lost[0].at,
+        hint="send a text or another part that the target takes",
+    )
 
 
 def _is_held_elsewhere(ask: Ask) -> bool:

@@ -14,7 +14,7 @@ from dragoman.conversation.traits import observe_rest
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
-_Key = tuple[int, int, int, int, int, bool]
+_Key = tuple[int, int, int, int, int, bool, int]
 
 
 class Top:
@@ -61,6 +61,7 @@ class TopLevelCache:
             id(conversation.extras),
             id(conversation.hint),
             conversation.empty_tools,
+            id(conversation.near_misses),
         )
         entry = _TOPS.get(key)
         if entry is not None:

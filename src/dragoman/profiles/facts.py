@@ -190,6 +190,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ("*",)
     native_blocks: Annotated[Stance, Meta(description="the dialect's own server-tool blocks and the like")] = ACCEPTS
 
+    # schema
+    off_schema: Annotated[
+        Stance, Meta(description="what does not fit the published schema of its dialect (refuses: it validates)")
+    ] = UNKNOWN
+    near_misses: Annotated[
+        tuple[str, ...], Meta(description="kinds of near misses that it takes although it validates")
+    ] = ()
+
     # fields
     unknown_fields: Annotated[Stance, Meta(description="message fields that the dialect does not know")] = UNKNOWN
     message_fields: Annotated[

@@ -63,8 +63,8 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
-    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `catalogue`: what it
-    takes from the catalogue of models."""
+    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `catalogue`: what
+    it takes from the catalogue of models."""
 
     dialect: str = ""
     title: str = ""

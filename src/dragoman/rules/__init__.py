@@ -38,6 +38,7 @@ from dragoman.rules.no_user_turn import no_user_turn
 from dragoman.rules.null_content import null_content
 from dragoman.rules.null_field import null_field
 from dragoman.rules.null_setting import null_setting
+from dragoman.rules.off_schema import off_schema
 from dragoman.rules.orphan_result import orphan_result
 from dragoman.rules.refused_format import refused_format
 from dragoman.rules.refused_hint import refused_hint
@@ -73,6 +74,7 @@ from dragoman.rules.volatile_ids import volatile_ids
 GROUPS: dict[str, tuple[Rule, ...]] = {
     # What no provider wants goes first, so that no other rule meets it.
     "clean": (
+        off_schema,
         null_field,
         stray_field,
         unknown_role,

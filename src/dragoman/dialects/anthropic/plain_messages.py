@@ -7,10 +7,10 @@ plain strings among them; then each list is decoded on its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Annotated, final
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import blank
@@ -25,6 +25,7 @@ from dragoman.dialects.anthropic.message_parse import (
     redacted_thinking,
     thinking,
 )
+from dragoman.dialects.anthropic.near_misses import fits_result
 from dragoman.dialects.parsing import cache_hint
 from dragoman.dialects.plain_messages import (
     ALWAYS,
@@ -59,7 +60,7 @@ class _PlainTextBlock(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag=
 
 @final
 class _PlainToolUse(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool_use"):
-    id: str
+    id: Annotated[str, Meta(min_length=1)]
     name: str
     input: Raw
     cache_control: Raw = _NONE
@@ -67,7 +68,7 @@ class _PlainToolUse(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="t
 
 @final
 class _PlainToolResult(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool_result"):
-    tool_use_id: str
+    tool_use_id: Annotated[str, Meta(min_length=1)]
     content: Raw = _NULL
     is_error: bool | None = None
     cache_control: Raw = _NONE
@@ -254,7 +255,7 @@ def _blocks_of(raw: Raw) -> list[_Block] | None:
 
 def _result(block: _PlainToolResult, content: bytes, at: str) -> Result | None:
     """A result. Blocks inside it may be of any kind: the general parser takes them."""
-    if content[0] != QUOTE and content[0] != LIST and content != b"null":
+    if content[0] != QUOTE and block.content is not _NULL and not fits_result(content):
         return None
     listed = content[0] == LIST
     parts = parse_blocks(content, at) if content[0] != QUOTE else (Text(content),)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Raw
+
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.message_parse import parse_messages
+from dragoman.dialects.anthropic.near_misses import FORM, MEMBERS
 from dragoman.dialects.anthropic.plain_messages import parse_opening, parse_plain
 from dragoman.dialects.anthropic.settings import parse_top_level
+from dragoman.dialects.near_misses.lists import MeantMessages, parse_meant
+from dragoman.dialects.near_misses.members import MeantMembers, parse_members_meant
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.plain_messages import Opening
 from dragoman.errors import MalformedRequest
 
 
@@ -19,18 +25,19 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     opened = open_body(body)
     found = opened.members
-    raw = found.get("messages")
+    members = parse_members_meant(found, MEMBERS)
+    raw = members.found.get("messages")
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Messages request has "messages"')
-    top = parse_top_level(found)
-    opening = parse_opening(bytes(found.get("system", b"")))
-    plain = parse_plain(raw, opening)
-    messages = plain.messages if plain is not None else (*opening.messages, *parse_messages(raw))
+    top = parse_top_level(members.found)
+    opening = parse_opening(bytes(members.found.get("system", b"")))
+    plain = parse_plain(raw, opening) if members.found is found else None
+    meant = MeantMessages(plain.messages) if plain is not None else _parse_meant(raw, opening, members)
     return Ask(
         NAME,
         parse_model(found),
         asks_for_stream(found),
-        top.conversation(messages),
+        top.conversation(meant.messages, meant.misses),
         opened.source,
         found,
         headers or {},
@@ -38,6 +45,12 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         opened.repairs,
         plain.traits if plain is not None else None,
     )
+
+
+def _parse_meant(raw: Raw, opening: Opening, members: MeantMembers) -> MeantMessages:
+    """Messages that may not fit the schema."""
+    found = parse_meant(raw, FORM, parse_messages, members.list_name)
+    return MeantMessages((*opening.messages, *found.messages), (*members.misses, *found.misses))
 
 
 def locate(message: Message, part: int | None) -> str:

@@ -11,6 +11,7 @@ from msgspec import Raw
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
@@ -18,6 +19,7 @@ from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
@@ -30,6 +32,7 @@ from dragoman.dialects.top_level import (
     decode_number,
     decode_whole,
     decode_word,
+    joined_misses,
     parse_members,
     setting_members,
 )
@@ -65,18 +68,21 @@ _THINKING = ("on", "adaptive", "budget", "effort")
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools, the cache hint and the fields that we do not know."""
-    settings, extras = parse_settings(setting_members(source, SKIPPED, nulls=True))
-    tools, empty = parse_tools(bytes(source.get("tools", b"")))
-    return TopLevel(settings, tools, extras, empty, cache_hint(source.get("cache_control")))
+    settings, extras, misses = parse_settings(setting_members(source, SKIPPED, nulls=True))
+    found = parse_tools(bytes(source.get("tools", b"")))
+    hint = cache_hint(source.get("cache_control"))
+    near_misses = joined_misses(found.misses, misses)
+    return TopLevel(settings, found.tools, extras, found.empty, hint, near_misses=near_misses)
 
 
 @remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
+def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
+    members, misses = meant_settings(members, FORM)
     found, extras = parse_members(members, PLAIN, PARSERS)
     thinking = {key: found.pop(key) for key in _THINKING if key in found}
     if thinking:
         found["thinking"] = Thinking(**thinking, spelled="" if "on" in thinking else EFFORT_ALONE)
-    return Settings(**found), extras_of(NAME, extras)
+    return Settings(**found), extras_of(NAME, extras), misses
 
 
 def _parse_stop(raw: bytes) -> ParsedMember:
@@ -153,6 +159,40 @@ PARSERS: SpecialMembers = {
     "tool_choice": _parse_choice,
     "metadata": _parse_metadata,
 }
+
+
+def _own_choice(raw: bytes) -> ToolChoice | None:
+    found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
+    return found
+
+
+def _written_choice(choice: ToolChoice) -> Json | None:
+    out: dict[str, Json] = {}
+    if choice.mode is ChoiceMode.NAMED or choice.mode in _KINDS:
+        _render_choice(Settings(tool_choice=choice), out)
+    return out.get("tool_choice")
+
+
+FORM = SettingForm(
+    PLAIN,
+    {
+        "stop": "stop_sequences",
+        "stopSequences": "stop_sequences",
+        "max_completion_tokens": "max_tokens",
+        "max_output_tokens": "max_tokens",
+        "maxOutputTokens": "max_tokens",
+        "maxTokens": "max_tokens",
+        "max_tokens_to_sample": "max_tokens",
+        "topP": "top_p",
+        "topK": "top_k",
+        "toolChoice": "tool_choice",
+    },
+    "stop_sequences",
+    True,
+    _own_choice,
+    _written_choice,
+)
+"""How Messages writes settings, and what other dialects call them."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

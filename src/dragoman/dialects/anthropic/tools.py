@@ -10,6 +10,8 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.anthropic.near_misses import TOOLS
+from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
@@ -19,8 +21,12 @@ from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
 @remembered
-def parse_tools(raw: bytes) -> tuple[Tools, bool]:
+def parse_tools(raw: bytes) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
+    return parse_meant_tools(raw, TOOLS, _parse_list)
+
+
+def _parse_list(raw: bytes) -> tuple[Tools, bool]:
     if raw in (b"", b"null"):
         return (), False
     tools = tuple([_parse_tool(bytes(item), at) for at, item in enumerate(split_items(raw, "/tools"))])

@@ -219,7 +219,7 @@ def _render_list(parts: Sequence[Part], names: _ToolNames, here: int, out: Piece
     for part in parts:
         out.append(mark)
         if type(part) is Result:
-            _render_result(part, names.of(part, here), out)
+            render_result(part, names.of(part, here), out)
         else:
             render_part(part, out)
         mark = b","
@@ -279,7 +279,8 @@ def _render_call(part: Call, out: Pieces) -> None:
     out.append(b"}")
 
 
-def _render_result(part: Result, name: str, out: Pieces) -> None:
+def render_result(part: Result, name: str, out: Pieces) -> None:
+    """A result, with the name of its tool."""
     if part.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini part")
     if part.custom:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Literal, final
+from typing import Annotated, Literal, final
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
@@ -64,13 +64,13 @@ class _PlainResponse(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _PlainFunctionResponse(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str
+    name: Annotated[str, Meta(min_length=1)]
     response: _PlainResponse
     id: str = ""
 
 
 class _AnyFunctionResponse(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str
+    name: Annotated[str, Meta(min_length=1)]
     response: Raw
     id: str = ""
 

@@ -10,11 +10,14 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import parse_messages
+from dragoman.dialects.gemini.near_misses import FORM, MEMBERS
 from dragoman.dialects.gemini.plain_messages import parse_opening, parse_plain
 from dragoman.dialects.gemini.settings import SNAKE, parse_top_level
+from dragoman.dialects.near_misses.lists import MeantMessages, parse_meant
+from dragoman.dialects.near_misses.members import MeantMembers, parse_members_meant
 from dragoman.dialects.parsing import open_body, parse_model, request_parser
+from dragoman.dialects.plain_messages import Opening
 from dragoman.errors import DuplicateKey, MalformedRequest
-from dragoman.wire.json_reader import render_list, render_object, split_items
 
 
 @request_parser
@@ -23,32 +26,35 @@ def parse_request(
 ) -> Ask:
     """A client's request. `model` and `stream` come from its path. Raises MalformedRequest or DuplicateKey."""
     opened = open_body(body)
-    source, repairs = opened.source, opened.repairs
     found = _renamed(opened.members)
-    raw = found.get("contents")
+    members = parse_members_meant(found, MEMBERS)
+    raw = members.found.get("contents")
     if raw is None:
         raise MalformedRequest("there are no contents", at="/contents", hint='a Gemini request has "contents"')
-    contents, was_text = _listed(bytes(raw))
-    found["contents"] = Raw(contents)
-    if was_text:
-        source, repairs = render_object(found), (*repairs, "made a content of a text")
-    top = parse_top_level(found)
-    opening = parse_opening(bytes(found.get("systemInstruction", b"")))
-    plain = parse_plain(contents, opening)
-    messages = plain.messages if plain is not None else (*opening.messages, *parse_messages(contents))
+    contents = bytes(raw)
+    top = parse_top_level(members.found)
+    opening = parse_opening(bytes(members.found.get("systemInstruction", b"")))
+    plain = parse_plain(contents, opening) if members.found is found else None
+    meant = MeantMessages(plain.messages) if plain is not None else _parse_meant(contents, opening, members)
     named = model or (parse_model(found) or "").removeprefix("models/") or None
     return Ask(
         NAME,
         named,
         stream,
-        top.conversation(messages),
-        source,
+        top.conversation(meant.messages, meant.misses),
+        opened.source,
         found,
         headers or {},
         top.include_usage,
-        repairs,
+        opened.repairs,
         plain.traits if plain is not None else None,
     )
+
+
+def _parse_meant(raw: bytes, opening: Opening, members: MeantMembers) -> MeantMessages:
+    """Contents that may not fit the schema."""
+    found = parse_meant(raw, FORM, parse_messages, members.list_name)
+    return MeantMessages((*opening.messages, *found.messages), (*members.misses, *found.misses))
 
 
 def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
@@ -62,23 +68,6 @@ def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
             raise DuplicateKey(f'the key "{name}" stands twice, in two spellings', at=f"/{key}", hint="send it once")
         out[name] = value
     return out
-
-
-def _listed(raw: bytes) -> tuple[bytes, bool]:
-    """The contents as a list, and whether a text was made a content: SDKs accept texts, the API does not."""
-    if raw[:1] == b"{":
-        return b"[" + raw + b"]", False
-    if raw[:1] == b'"':
-        return render_list([_content(raw)]), True
-    if raw[:1] != b"[":
-        raise MalformedRequest("contents are not a list", at="/contents")
-    if raw[1:64].lstrip()[:1] != b'"':
-        return raw, False
-    return render_list([_content(bytes(item)) for item in split_items(raw, "/contents")]), True
-
-
-def _content(raw: bytes) -> bytes:
-    return b'{"role":"user","parts":[{"text":' + raw + b"}]}" if raw[:1] == b'"' else raw
 
 
 def locate(message: Message, part: int | None) -> str:

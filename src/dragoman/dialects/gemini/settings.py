@@ -11,13 +11,24 @@ from msgspec import Raw
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
-from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
+from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
 from dragoman.dialects.gemini.tools import named, parse_choice, parse_tools, render_choice, render_tools
+from dragoman.dialects.near_misses.loose_json import fields_of
+from dragoman.dialects.near_misses.settings import (
+    LIMITS,
+    SettingForm,
+    is_unlimited,
+    meant_scalar,
+    meant_settings,
+    meant_stop,
+)
 from dragoman.dialects.ownership import require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
@@ -31,6 +42,7 @@ from dragoman.dialects.top_level import (
     decode_number,
     decode_word,
     decoded,
+    joined_misses,
     parse_members,
     setting_members,
 )
@@ -87,15 +99,70 @@ Fields = dict[str, bytes]
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
-    settings, extras = parse_settings(setting_members(source, SKIPPED, nulls=True))
-    tools, empty = parse_tools(bytes(source.get("tools", b"")))
-    return TopLevel(settings, tools, extras, empty)
+    settings, extras, misses = parse_settings(setting_members(source, SKIPPED, nulls=True))
+    found = parse_tools(bytes(source.get("tools", b"")))
+    near_misses = joined_misses(found.misses, misses)
+    return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 
 @remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
+def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
+    members, misses = _meant_settings(members)
     found, extras = parse_members(members, PLAIN, PARSERS, ())
-    return Settings(**found), extras_of(NAME, extras)
+    return Settings(**found), extras_of(NAME, extras), misses
+
+
+def _meant_settings(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
+    """The members as Gemini has them: settings of other dialects stand in `generationConfig`."""
+    members, misses = meant_settings(members, FORM)
+    given = dict(members)
+    stray = {key: _STRAY[key] for key in given if key in _STRAY and given[key] != b"null"}
+    config = fields_of(given.get(GENERATION_CONFIG, b"{}"))
+    if config is None:
+        return members, misses
+    found = [NearMiss(Miss.SETTING_NAME, f"/{key}", members=(key, GENERATION_CONFIG)) for key in stray]
+    config = {**{name: given.pop(key) for key, name in stray.items()}, **config}
+    config = _meant_generation(config, found)
+    if not found:
+        return members, misses
+    return tuple({**given, GENERATION_CONFIG: render_object(config)}.items()), (*misses, *found)
+
+
+def _meant_generation(config: dict[str, bytes], misses: list[NearMiss]) -> dict[str, bytes]:
+    meant: dict[str, bytes] = {}
+    for key, raw in config.items():
+        name, at = camel(key), f"/{GENERATION_CONFIG}/{key}"
+        if name in LIMITS and is_unlimited(raw, at):
+            misses.append(NearMiss(Miss.NO_LIMIT, at, members=(GENERATION_CONFIG,)))
+            continue
+        meant[key] = _meant_value(name, raw)
+        if meant[key] is not raw:
+            misses.append(NearMiss(Miss.SETTING, at, members=(GENERATION_CONFIG,)))
+    return meant
+
+
+def _meant_value(name: str, raw: bytes) -> bytes:
+    if name == "stopSequences":
+        return meant_stop(raw, True)
+    return meant_scalar(raw, GENERATION[name][1]) if name in GENERATION else raw
+
+
+GENERATION_CONFIG = "generationConfig"
+_STRAY = {
+    "temperature": "temperature",
+    "max_tokens": "maxOutputTokens",
+    "max_completion_tokens": "maxOutputTokens",
+    "max_output_tokens": "maxOutputTokens",
+    "maxOutputTokens": "maxOutputTokens",
+    "top_p": "topP",
+    "topP": "topP",
+    "top_k": "topK",
+    "topK": "topK",
+    "stop": "stopSequences",
+    "stop_sequences": "stopSequences",
+    "stopSequences": "stopSequences",
+}
+"""Settings that are misplaced at the top level, and their names in `generationConfig`."""
 
 
 def _parse_generation(raw: bytes) -> ParsedMember:
@@ -191,6 +258,32 @@ def _parse_tool_config(raw: bytes) -> ParsedMember:
 
 
 PARSERS: SpecialMembers = {"generationConfig": _parse_generation, "toolConfig": _parse_tool_config}
+
+
+def _own_choice(raw: bytes) -> ToolChoice | None:
+    """Any tool config with a member of Gemini's own is left alone."""
+    own = raw[:1] == b"{" and not named(raw, "/toolConfig").keys().isdisjoint(_CONFIGS)
+    return ToolChoice(ChoiceMode.AUTO) if own else None
+
+
+_CONFIGS = frozenset({"functionCallingConfig", "retrievalConfig", "includeServerSideToolInvocations"})
+
+
+def _written_choice(choice: ToolChoice) -> Json | None:
+    written = render_choice(choice, {})
+    return None if written is None else b'{"functionCallingConfig":' + written + b"}"
+
+
+FORM = SettingForm(
+    PLAIN,
+    {"tool_choice": "toolConfig", "toolChoice": "toolConfig"},
+    "",
+    False,
+    _own_choice,
+    _written_choice,
+    "toolConfig",
+)
+"""How Gemini writes settings, and what other dialects call them."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

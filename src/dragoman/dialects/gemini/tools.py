@@ -15,7 +15,9 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.gemini import NAME, ORIGIN
+from dragoman.dialects.gemini.near_misses import TOOLS
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
+from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
 from dragoman.dialects.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -45,8 +47,12 @@ def named(raw: bytes | Raw, at: str) -> dict[str, bytes]:
 
 
 @remembered
-def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def parse_tools(raw: bytes) -> MeantTools:
     """The tools, one for each declaration and each provider tool, and whether the list was empty."""
+    return parse_meant_tools(raw, TOOLS, _parse_list)
+
+
+def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     found: list[Tool | NativeTool] = []
     for index, entry in enumerate(several(raw, "/tools")):
         at = f"/tools/{index}"

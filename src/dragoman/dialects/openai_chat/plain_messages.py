@@ -5,10 +5,10 @@ Half the cost of parsing a long conversation is saved here.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
@@ -42,9 +42,9 @@ class _PlainFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _PlainToolCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    id: str
+    id: Annotated[str, Meta(min_length=1)]
     function: _PlainFunction
-    type: Literal["function"] = "function"
+    type: Literal["function"]
 
 
 class _PlainMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):

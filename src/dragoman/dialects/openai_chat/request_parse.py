@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Raw
+
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.messages import TOOL, Message
-from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Refusal
+from dragoman.conversation.messages import FIELD, SYSTEM, TOOL, Message
+from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Refusal, Text
+from dragoman.dialects.near_misses.lists import MeantMessages, parse_meant
+from dragoman.dialects.near_misses.members import MeantMembers, parse_members_meant
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import parse_messages
+from dragoman.dialects.openai_chat.near_misses import FORM, MEMBERS
 from dragoman.dialects.openai_chat.plain_messages import parse_plain
 from dragoman.dialects.openai_chat.settings import parse_top_level
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
@@ -20,17 +25,18 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     opened = open_body(body)
     found = opened.members
-    raw = found.get("messages")
+    members = parse_members_meant(found, MEMBERS)
+    raw = members.found.get("messages")
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Chat request has "messages"')
-    top = parse_top_level(found)
-    plain = parse_plain(raw)
-    messages = plain.messages if plain is not None else parse_messages(raw)
+    top = parse_top_level(members.found)
+    plain = parse_plain(raw) if members.found is found else None
+    meant = MeantMessages(plain.messages) if plain is not None else _parse_meant(raw, members)
     return Ask(
         NAME,
         parse_model(found),
         asks_for_stream(found),
-        top.conversation(messages),
+        top.conversation(meant.messages, meant.misses),
         opened.source,
         found,
         headers or {},
@@ -40,8 +46,19 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     )
 
 
+def _parse_meant(raw: Raw, members: MeantMembers) -> MeantMessages:
+    """Messages that may not fit the schema. A system text in a field of its own opens them."""
+    found = parse_meant(raw, FORM, parse_messages, members.list_name)
+    if not members.system:
+        return MeantMessages(found.messages, (*members.misses, *found.misses))
+    system = Message(SYSTEM, tuple([Text(literal) for literal in members.system]), FIELD)
+    return MeantMessages((system, *found.messages), (*members.misses, *found.misses))
+
+
 def locate(message: Message, part: int | None) -> str:
     """The pointer to a message of a parsed request, or to one of its parts."""
+    if message.at == FIELD:
+        return "/system"
     return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
 
 

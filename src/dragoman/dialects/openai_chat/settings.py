@@ -12,6 +12,7 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import (
     THINKING_FIELDS,
@@ -21,6 +22,7 @@ from dragoman.conversation.settings import (
 )
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
 from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
@@ -38,6 +40,7 @@ from dragoman.dialects.top_level import (
     decode_number,
     decode_whole,
     decode_word,
+    joined_misses,
     parse_members,
     setting_members,
 )
@@ -74,14 +77,16 @@ SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
-    settings, extras = parse_settings(setting_members(source, SKIPPED))
-    tools, empty = parse_tools(source)
-    return TopLevel(settings, tools, extras, empty, include_usage=_include_usage(source))
+    settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
+    found = parse_tools(source)
+    usage = _include_usage(source)
+    return TopLevel(settings, found.tools, extras, found.empty, None, usage, joined_misses(found.misses, misses))
 
 
 @remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
+def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
+    members, misses = meant_settings(members, FORM)
     thinking = {key: raw for key, raw in members if key in THINKING_FIELDS and raw != b"null"}
     found, extras = parse_members([pair for pair in members if pair[0] not in thinking], PLAIN, PARSERS)
     if thinking:
@@ -89,7 +94,7 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
     for field, spelled in (("max_tokens", "limit_as"), ("seed", "seed_as")):
         if field in found:
             found[spelled] = next(key for key, raw in members if raw != b"null" and _field_of(key) == field)
-    return Settings(**found), extras_of(NAME, extras)
+    return Settings(**found), extras_of(NAME, extras), misses
 
 
 def _field_of(key: str) -> str:
@@ -175,6 +180,38 @@ PARSERS: SpecialMembers = {
     "function_call": _parse_legacy_choice,
     "response_format": _parse_format,
 }
+
+
+def _own_choice(raw: bytes) -> ToolChoice | None:
+    found: ToolChoice = _parse_choice(raw)[0]["tool_choice"]
+    return found
+
+
+def _written_choice(choice: ToolChoice) -> Json | None:
+    out: dict[str, Json] = {}
+    _render_choice(choice, out)
+    return out.get("tool_choice")
+
+
+FORM = SettingForm(
+    PLAIN,
+    {
+        "stop_sequences": "stop",
+        "stopSequences": "stop",
+        "max_output_tokens": "max_tokens",
+        "maxOutputTokens": "max_tokens",
+        "maxTokens": "max_tokens",
+        "topP": "top_p",
+        "topK": "top_k",
+        "toolChoice": "tool_choice",
+        "responseFormat": "response_format",
+    },
+    "stop",
+    False,
+    _own_choice,
+    _written_choice,
+)
+"""How Chat writes settings, and what other dialects call them."""
 
 
 def _include_usage(source: Mapping[str, Raw]) -> bool:

@@ -12,7 +12,9 @@ from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
 from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.openai_chat.near_misses import TOOLS
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
 from dragoman.dialects.rendering import put
@@ -37,28 +39,34 @@ _tool = msgspec.json.Decoder(_ChatTool).decode
 _function = msgspec.json.Decoder(_ChatToolFunction).decode
 
 
-def parse_tools(source: Mapping[str, Raw]) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def parse_tools(source: Mapping[str, Raw]) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
-    found: tuple[Tool | NativeTool, ...] = ()
-    empty = False
-    for key in ("tools", "functions"):
-        raw = bytes(source.get(key, b"null"))
-        if raw != b"null":
-            tools = _parse_list(key, raw)
-            found += tools
-            empty = empty or not tools
-    return found, empty
+    own, older = bytes(source.get("tools", b"null")), bytes(source.get("functions", b"null"))
+    found = _parse_list("tools", own) if own != b"null" else _NO_TOOLS
+    if older == b"null":
+        return found
+    functions = _parse_list("functions", older)
+    return MeantTools((*found.tools, *functions.tools), found.empty or functions.empty, found.misses)
+
+
+_NO_TOOLS = MeantTools((), False)
 
 
 @remembered
-def _parse_list(key: str, raw: bytes) -> tuple[Tool | NativeTool, ...]:
+def _parse_list(key: str, raw: bytes) -> MeantTools:
     """A list of tools. An agent sends the same dozens of large ones on every turn, so they are parsed once."""
+    if key == "functions":
+        return MeantTools(*_parse_entries(key, raw))
+    return parse_meant_tools(raw, TOOLS, lambda entries: _parse_entries(key, entries))
+
+
+def _parse_entries(key: str, raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     if raw[:1] != b"[":
         raise MalformedRequest("tools are not a list", at=f"/{key}")
     found: list[Tool | NativeTool] = []
     for index, item in enumerate(split_items(raw, f"/{key}")):
         found += _parse_legacy(bytes(item), index) if key == "functions" else parse_tool(bytes(item), index)
-    return tuple(found)
+    return tuple(found), not found
 
 
 def _parse_legacy(raw: bytes, at: int) -> list[Tool]:

@@ -23,6 +23,7 @@ from dragoman.dialects.openai_responses.message_parse import (
     signs_call,
     with_item_fields,
 )
+from dragoman.dialects.openai_responses.near_misses import fits_output
 from dragoman.dialects.parsing import extras_of, link_literal
 from dragoman.dialects.plain_messages import (
     ALWAYS,
@@ -161,12 +162,14 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
             turn.append(Call(identity, name, arguments, extras=extras))
         elif kind == "function_call_output":
             identity, content = item.call_id, bytes(item.output)
-            if identity is UNSET or item.name is not UNSET or not content:
+            if not identity or item.name is not UNSET or not content:
                 return None
             answered.append(identity)
             if content[0] == QUOTE and extras is None:
                 turn.append(Result(identity, (Text(content),)))
                 continue
+            if content[0] != QUOTE and not fits_output(content):
+                return None
             result = _result(identity, content, extras, index)
             traits |= observe_result(result)
             turn.append(result)
@@ -193,7 +196,7 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
                     return None
                 parts: tuple[Part, ...] = (Text(content),)
             else:
-                found = _parse_parts(item.content)
+                found = _parse_parts(item.content, role)
                 if found is None:
                     return None
                 parts = found.parts
@@ -228,21 +231,26 @@ def _result(identity: str, output: bytes, extras: Extras | None, index: int) -> 
 
 
 def _reasoning(item: _PlainItem, extras: Extras | None) -> Reasoning | None:
-    """Reasoning, or None where it may carry the signature of the call that follows."""
+    """Reasoning, or None where it may carry the signature of the call that follows, or has no summary."""
+    if item.summary is _NONE:
+        return None
     beside = extras.fields if extras is not None else {}
     part = parse_reasoning(bytes(item.summary), bytes(item.content), bytes(item.encrypted_content), beside)
     return None if part is None or signs_call(part) else part
 
 
-def _parse_parts(raw: Raw) -> PlainParts | None:
-    """A list of texts and images, or None where it is empty or holds anything else."""
+def _parse_parts(raw: Raw, role: Role) -> PlainParts | None:
+    """A list of texts and images, or None where it is empty or holds anything else than this role may say."""
     try:
         wire = _decode_parts(raw)
     except msgspec.DecodeError:
         return None
     traits = 0
     parts: list[Part] = []
+    answers = role is ASSISTANT
     for part in wire:
+        if (type(part) is _PlainOutputText) is not answers:
+            return None
         if type(part) is _PlainInputImage:
             url = bytes(part.image_url)
             if url[0] != QUOTE:

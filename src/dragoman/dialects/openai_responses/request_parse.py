@@ -6,12 +6,17 @@ from collections.abc import Mapping
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message, Role
+from dragoman.dialects.near_misses.lists import MeantMessages, parse_meant
+from dragoman.dialects.near_misses.members import MeantMembers, parse_members_meant
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import parse_messages
 from dragoman.dialects.openai_responses.message_render import turn_items
+from dragoman.dialects.openai_responses.near_misses import FORM, MEMBERS
 from dragoman.dialects.openai_responses.plain_messages import parse_opening, parse_plain
 from dragoman.dialects.openai_responses.settings import parse_top_level
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.plain_messages import Opening
+from dragoman.dialects.raw_json import NOTHING
 from dragoman.errors import MalformedRequest
 
 _STORED = ("previous_response_id", "conversation", "prompt")
@@ -23,18 +28,20 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
     opened = open_body(body)
     found = opened.members
-    if "input" not in found and not any(key in found for key in _STORED):
+    stored = any(key in found for key in _STORED)
+    members = parse_members_meant(found, MEMBERS) if not stored else MeantMembers(found, "input")
+    if "input" not in members.found and not stored:
         raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
-    top = parse_top_level(found)
-    opening = parse_opening(bytes(found.get("instructions", b"")))
-    raw = found.get("input", b"")
-    plain = parse_plain(raw, opening)
-    messages = plain.messages if plain is not None else (*opening.messages, *parse_messages(bytes(raw)))
+    top = parse_top_level(members.found)
+    opening = parse_opening(bytes(members.found.get("instructions", b"")))
+    raw = members.found.get("input", b"")
+    plain = parse_plain(raw, opening) if members.found is found else None
+    meant = MeantMessages(plain.messages) if plain is not None else _parse_meant(bytes(raw), opening, members)
     return Ask(
         NAME,
         parse_model(found),
         asks_for_stream(found),
-        top.conversation(messages),
+        top.conversation(meant.messages, meant.misses),
         opened.source,
         found,
         headers or {},
@@ -42,6 +49,15 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         opened.repairs,
         plain.traits if plain is not None else None,
     )
+
+
+def _parse_meant(raw: bytes, opening: Opening, members: MeantMembers) -> MeantMessages:
+    """Items that may not fit the schema."""
+    if members.list_name == "input" and (raw in NOTHING or raw[:1] == b'"'):
+        found = MeantMessages(tuple(parse_messages(raw)))
+    else:
+        found = parse_meant(raw, FORM, parse_messages, members.list_name)
+    return MeantMessages((*opening.messages, *found.messages), (*members.misses, *found.misses))
 
 
 def locate(message: Message, part: int | None) -> str:

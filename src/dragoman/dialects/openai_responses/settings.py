@@ -11,10 +11,12 @@ from msgspec import Raw
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tools
@@ -32,6 +34,7 @@ from dragoman.dialects.top_level import (
     decode_number,
     decode_whole,
     decode_word,
+    joined_misses,
     parse_members,
     setting_members,
 )
@@ -67,15 +70,17 @@ _LOGPROBS = b'"message.output_text.logprobs"'
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
-    settings, extras = parse_settings(setting_members(source, SKIPPED))
-    tools, empty = parse_tools(bytes(source.get("tools", b"")))
-    return TopLevel(settings, tools, extras, empty)
+    settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
+    found = parse_tools(bytes(source.get("tools", b"")))
+    near_misses = joined_misses(found.misses, misses)
+    return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 
 @remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None]:
+def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
+    members, misses = meant_settings(members, FORM)
     found, extras = parse_members(members, PLAIN, PARSERS, (*ODD_FORM, MalformedRequest))
-    return Settings(**found), extras_of(NAME, extras)
+    return Settings(**found), extras_of(NAME, extras), misses
 
 
 def _given(raw: bytes) -> dict[str, bytes]:
@@ -173,6 +178,35 @@ PARSERS: SpecialMembers = {
     "include": _parse_include,
     "instructions": _parse_instructions,
 }
+
+
+def _own_choice(raw: bytes) -> ToolChoice | None:
+    found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
+    return found
+
+
+def _written_choice(choice: ToolChoice) -> Json | None:
+    if choice.mode is ChoiceMode.NAMED:
+        return b'{"type":"function","name":%b}' % quote(choice.names[0])
+    return None if choice.mode is ChoiceMode.ALLOWED else quote(choice.mode)
+
+
+FORM = SettingForm(
+    PLAIN,
+    {
+        "max_tokens": "max_output_tokens",
+        "max_completion_tokens": "max_output_tokens",
+        "maxOutputTokens": "max_output_tokens",
+        "maxTokens": "max_output_tokens",
+        "topP": "top_p",
+        "toolChoice": "tool_choice",
+    },
+    "",
+    False,
+    _own_choice,
+    _written_choice,
+)
+"""How Responses writes settings, and what other dialects call them."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

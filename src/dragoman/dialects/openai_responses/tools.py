@@ -7,7 +7,9 @@ from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
 from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses.near_misses import TOOLS
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import put
@@ -17,7 +19,12 @@ from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
 @remembered
-def parse_tools(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def parse_tools(raw: bytes) -> MeantTools:
+    """The tools, and whether the client sent an empty list."""
+    return parse_meant_tools(raw, TOOLS, _parse_list)
+
+
+def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     if raw in (b"", b"null"):
         return (), False
     if raw[:1] != b"[":

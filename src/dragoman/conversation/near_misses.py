@@ -1,0 +1,76 @@
+"""What does not fit its dialect's published schema, though it is clear what is meant.
+
+A parser builds the value that is meant and notes the near miss beside it. In the client's own dialect the value is
+still written as it came, unless a rule clears the note: then it is written as the schema has it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from dragoman.conversation.parts import Json
+
+NO_ITEM = -2
+"""The `item` of a near miss that is not in the list of messages."""
+
+
+class Miss(StrEnum):
+    """The kinds of near misses. `SENTENCES` says what is done about each."""
+
+    ARGUMENTS = "argument-form"
+    CALL = "call-form"
+    ID = "missing-id"
+    ROLE = "role-name"
+    PART = "part-form"
+    CONTENT = "content-form"
+    RESULT = "result-form"
+    TURN = "turn-form"
+    LIST = "list-form"
+    SYSTEM = "system-form"
+    UNKNOWN_KEY = "unknown-key"
+    TOOL = "tool-form"
+    SCHEMA = "tool-schema"
+    NAMELESS = "nameless-tool"
+    CHOICE = "choice-form"
+    SETTING = "setting-form"
+    SETTING_NAME = "setting-name"
+    NO_LIMIT = "no-limit"
+
+
+SENTENCES: dict[Miss, str] = {
+    Miss.ARGUMENTS: "wrote the arguments of a call as its dialect does",
+    Miss.CALL: "wrote a call as its dialect does",
+    Miss.ID: "gave the id that the order of calls and results tells",
+    Miss.ROLE: "gave the role that is meant",
+    Miss.PART: "wrote a part as its dialect does",
+    Miss.CONTENT: "wrote the content as its dialect does",
+    Miss.RESULT: "wrote the result of a call as its dialect does",
+    Miss.TURN: "wrote a message of another dialect as its own does",
+    Miss.LIST: "wrote the messages as a list, under the name that its dialect has",
+    Miss.SYSTEM: "wrote the system text as its dialect does",
+    Miss.UNKNOWN_KEY: "left out keys that a part does not have",
+    Miss.TOOL: "wrote a tool as its dialect does",
+    Miss.SCHEMA: "completed the schema of a tool",
+    Miss.NAMELESS: "left out a tool without a name",
+    Miss.CHOICE: "wrote the tool choice as its dialect does",
+    Miss.SETTING: "wrote a setting in the type that it has",
+    Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",
+    Miss.NO_LIMIT: "left out a limit of -1, which means no limit",
+}
+"""What the repair does, in the words of the report."""
+
+
+class NearMiss(msgspec.Struct, frozen=True, gc=False):
+    """`at` is a pointer into the client's request, `item` the place of the message that it belongs to.
+
+    `members` are the top-level members that it touches: where the client wrote the value and where it belongs. `lost`
+    is what the meant value has no place for.
+    """
+
+    kind: Miss
+    at: str
+    item: int = NO_ITEM
+    members: tuple[str, ...] = ()
+    lost: Json | None = None

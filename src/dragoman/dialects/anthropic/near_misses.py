@@ -1,0 +1,244 @@
+"""What fits the schema of Messages, and how a turn is written that did not."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
+from dragoman.conversation.parts import Call, Json, Text
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.message_render import render_block
+from dragoman.dialects.near_misses.loose_json import as_text, fields_of
+from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.parts import fits_items
+from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, ToolForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.raw_json import UNREADABLE
+from dragoman.dialects.rendering import Pieces
+from dragoman.wire.json_reader import render_list, render_object
+
+_Id = Annotated[str, Meta(min_length=1)]
+
+
+class _AnthropicSchemaText(msgspec.Struct, gc=False, tag="text"):
+    text: str
+
+
+class _AnthropicSchemaImage(msgspec.Struct, gc=False, tag="image"):
+    source: dict[str, Raw]
+
+
+class _AnthropicSchemaDocument(msgspec.Struct, gc=False, tag="document"):
+    source: dict[str, Raw]
+
+
+class _AnthropicSchemaCall(msgspec.Struct, gc=False, tag="tool_use"):
+    id: _Id
+    name: str
+    input: dict[str, Raw]
+
+
+class _AnthropicSchemaSearchResult(msgspec.Struct, gc=False, tag="search_result"):
+    content: Raw
+
+
+class _AnthropicSchemaToolReference(msgspec.Struct, gc=False, tag="tool_reference"):
+    tool_name: Raw
+
+
+_ResultContent = (
+    str
+    | Annotated[
+        list[
+            _AnthropicSchemaText
+            | _AnthropicSchemaImage
+            | _AnthropicSchemaDocument
+            | _AnthropicSchemaSearchResult
+            | _AnthropicSchemaToolReference
+        ],
+        Meta(min_length=1),
+    ]
+)
+
+
+class _AnthropicSchemaResult(msgspec.Struct, gc=False, tag="tool_result"):
+    tool_use_id: _Id
+    content: _ResultContent | UnsetType = UNSET
+
+
+class _AnthropicSchemaThinking(msgspec.Struct, gc=False, tag="thinking"):
+    thinking: str
+
+
+class _AnthropicSchemaRedacted(msgspec.Struct, gc=False, tag="redacted_thinking"):
+    data: str
+
+
+_Block = (
+    _AnthropicSchemaText
+    | _AnthropicSchemaImage
+    | _AnthropicSchemaDocument
+    | _AnthropicSchemaCall
+    | _AnthropicSchemaResult
+    | _AnthropicSchemaThinking
+    | _AnthropicSchemaRedacted
+    | _AnthropicSchemaSearchResult
+)
+
+
+class _AnthropicSchemaTurn(msgspec.Struct, gc=False, tag_field="role"):
+    content: str | list[_Block]
+    tool_calls: UnsetType = UNSET
+
+
+class _AnthropicSchemaUser(_AnthropicSchemaTurn, gc=False, tag="user"):
+    """A user's message."""
+
+
+class _AnthropicSchemaAssistant(_AnthropicSchemaTurn, gc=False, tag="assistant"):
+    """The model's message."""
+
+
+class _AnthropicSchemaSystem(_AnthropicSchemaTurn, gc=False, tag="system"):
+    """A system message among the others."""
+
+
+_Message = _AnthropicSchemaUser | _AnthropicSchemaAssistant | _AnthropicSchemaSystem
+_decode_message = msgspec.json.Decoder(_Message).decode
+_decode_messages = msgspec.json.Decoder(list[_Message]).decode
+_decode_result = msgspec.json.Decoder(_ResultContent).decode
+_decode_block = msgspec.json.Decoder(_Block).decode
+
+
+def fits_result(raw: Json) -> bool:
+    """Whether the content of a result fits the schema."""
+    try:
+        _decode_result(raw)
+    except UNREADABLE:
+        return fits_items(raw, _fits_inner)
+    return True
+
+
+def _fits_inner(item: Json) -> bool:
+    return _fits_part(item, TOOL)
+
+
+def _fits_list(raw: Json) -> bool:
+    try:
+        _decode_messages(raw)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _fits(item: Json) -> bool:
+    try:
+        _decode_message(item)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _fits_part(item: Json, role: Role) -> bool:
+    try:
+        _decode_block(item)
+    except UNREADABLE:
+        return _is_newer_result(item)
+    return True
+
+
+def _is_newer_result(item: Json) -> bool:
+    """Whether it is a result whose blocks are all right, or of kinds that are not known here."""
+    fields = fields_of(item) or {}
+    is_result = fields.get("type") == b'"tool_result"' and len(fields.get("tool_use_id", b"")) > 2
+    return is_result and fits_items(fields.get("content", b""), _fits_inner)
+
+
+_ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", DEVELOPER: "system"}
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    """One message of blocks, or of a text alone."""
+    called = any(type(piece.meant) is Call for piece in turn.pieces)
+    role = turn.role_text or ("assistant" if called else _ROLES[turn.role])
+    only = turn.pieces[0].meant if len(turn.pieces) == 1 and not turn.listed else None
+    if type(only) is Text and only.hint is None:
+        content: Json = only.literal
+    else:
+        content = render_list([_block(piece) for piece in turn.pieces])
+    return [render_object({"role": quote(role), "content": content})]
+
+
+def _block(piece: MeantPart) -> Json:
+    if piece.kept is not None or piece.meant is None:
+        return piece.kept or b"{}"
+    part = piece.meant
+    if type(part) is Call and part.arguments[:1] != b"{":
+        part = msgspec.structs.replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
+    out: Pieces = []
+    render_block(part, out)
+    return b"".join(out)
+
+
+class _AnthropicSchemaTool(msgspec.Struct, gc=False):
+    """A tool. What it must have depends on its type."""
+
+    type: str | None = None
+    name: _Id | UnsetType = UNSET
+    input_schema: dict[str, Raw] | UnsetType = UNSET
+
+
+_decode_tool = msgspec.json.Decoder(_AnthropicSchemaTool).decode
+_decode_system = msgspec.json.Decoder(str | list[_AnthropicSchemaText] | None).decode
+
+
+def _fits_tool(entry: Json) -> bool:
+    """Whether a tool has the form of Messages, or is a provider's own."""
+    try:
+        tool = _decode_tool(entry)
+    except UNREADABLE:
+        return False
+    if tool.type is None or tool.type == "custom":
+        return tool.name is not UNSET and tool.input_schema is not UNSET
+    return tool.type != "function"
+
+
+def _render_tool(tool: MeantTool) -> Json:
+    entry: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        entry["description"] = tool.description
+    entry["input_schema"] = tool.schema or NO_ARGUMENTS
+    if tool.strict is not None:
+        entry["strict"] = tool.strict
+    return render_object(entry if tool.hint is None else {**entry, "cache_control": tool.hint})
+
+
+def _fits_system(raw: Json) -> bool:
+    try:
+        _decode_system(raw)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _render_system(texts: list[Json]) -> Json:
+    return texts[0] if len(texts) == 1 else render_list([b'{"type":"text","text":%b}' % text for text in texts])
+
+
+TOOLS = ToolForm(_fits_tool, _render_tool)
+MEMBERS = MemberForm("messages", "system", _fits_system, _render_system)
+FORM = WireForm(
+    name=NAME,
+    list_name="messages",
+    content_name="content",
+    roles=frozenset({"user", "assistant", "system"}),
+    fits_list=_fits_list,
+    fits=_fits,
+    fits_part=_fits_part,
+    render=_render_turn,
+    takes_hints=True,
+)

@@ -1,0 +1,252 @@
+"""What fits Gemini's schema, and how a content is written that did not.
+
+Each key may be spelled in camelCase or in snake_case. Calls and responses need no ids.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
+from dragoman.conversation.near_misses import Miss
+from dragoman.conversation.parts import Call, Json, Media, Result
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.message_parse import NO_ID
+from dragoman.dialects.gemini.message_render import render_part, render_result
+from dragoman.dialects.gemini.proto_schema import camel
+from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
+from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
+from dragoman.dialects.raw_json import UNREADABLE
+from dragoman.dialects.rendering import Pieces
+from dragoman.wire.json_reader import render_list, render_object
+
+_Name = Annotated[str, Meta(min_length=1)]
+
+
+class _GeminiSchemaCall(msgspec.Struct, gc=False):
+    name: _Name
+    args: dict[str, Raw] | None = None
+
+
+class _GeminiSchemaResponse(msgspec.Struct, gc=False):
+    name: _Name
+    response: dict[str, Raw] | None = None
+
+
+class _GeminiSchemaPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """The members of a part in both spellings. Each has one that says what it is."""
+
+    text: str | None = None
+    thought: bool | None = None
+    thought_signature: Raw | None = None
+    thoughtSignature: Raw | None = None  # noqa: N815
+    function_call: _GeminiSchemaCall | None = None
+    functionCall: _GeminiSchemaCall | None = None  # noqa: N815
+    function_response: _GeminiSchemaResponse | None = None
+    functionResponse: _GeminiSchemaResponse | None = None  # noqa: N815
+    inline_data: dict[str, Raw] | None = None
+    inlineData: dict[str, Raw] | None = None  # noqa: N815
+    file_data: dict[str, Raw] | None = None
+    fileData: dict[str, Raw] | None = None  # noqa: N815
+    executable_code: Raw | None = None
+    executableCode: Raw | None = None  # noqa: N815
+    code_execution_result: Raw | None = None
+    codeExecutionResult: Raw | None = None  # noqa: N815
+    video_metadata: Raw | None = None
+    videoMetadata: Raw | None = None  # noqa: N815
+    media_resolution: Raw | None = None
+    mediaResolution: Raw | None = None  # noqa: N815
+    part_metadata: Raw | None = None
+    partMetadata: Raw | None = None  # noqa: N815
+
+
+class _GeminiSchemaContent(msgspec.Struct, gc=False):
+    parts: list[_GeminiSchemaPart] | _GeminiSchemaPart
+    role: Literal["user", "model", "system", "function"] | None = None
+
+
+_decode_content = msgspec.json.Decoder(_GeminiSchemaContent).decode
+_decode_contents = msgspec.json.Decoder(list[_GeminiSchemaContent]).decode
+_decode_part = msgspec.json.Decoder(_GeminiSchemaPart).decode
+_KNOWN = frozenset(_GeminiSchemaPart.__struct_fields__)
+_HOLDING = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData"})
+
+
+def _fits_list(raw: Json) -> bool:
+    try:
+        _decode_contents(raw)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _fits(item: Json) -> bool:
+    try:
+        _decode_content(item)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _fits_part(item: Json, role: Role) -> bool:
+    try:
+        _decode_part(item)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
+    """A part of Gemini's own without keys that it does not have, and with arguments and responses that are objects."""
+    fields = fields_of(item)
+    if fields is None or "type" in fields or not any(camel(key) in _HOLDING for key in fields):
+        return None
+    if fields.get("text", NULL)[:1] not in (b'"', b"n"):
+        return None
+    lost = {key: value for key, value in fields.items() if key not in _KNOWN}
+    if any(value[:1] in b"{[" for value in lost.values()):
+        return None  # a newer kind of part
+    kept = {key: _repaired(key, value, below, log) for key, value in fields.items() if key in _KNOWN}
+    if lost:
+        log.note(Miss.UNKNOWN_KEY, below, render_object(lost))
+    return render_object(kept)
+
+
+def _repaired(key: str, value: Json, below: str, log: MissLog) -> Json:
+    fields = fields_of(value)
+    if fields is None:
+        return value
+    if camel(key) == "functionCall":
+        return _repaired_call(fields, f"{below}/{key}", log)
+    return _repaired_response(fields, f"{below}/{key}", log) if camel(key) == "functionResponse" else value
+
+
+def _repaired_call(fields: Fields, below: str, log: MissLog) -> Json:
+    if fields.get("args", b"{")[:1] not in (b"{", b"n"):
+        log.note(Miss.ARGUMENTS, f"{below}/args")
+        literal = as_text(fields["args"])
+        fields["args"] = embedded_object(literal) or b'{"arguments":' + literal + b"}"
+    return render_object(fields)
+
+
+def _repaired_response(fields: Fields, below: str, log: MissLog) -> Json:
+    if fields.get("name", NULL) in (NULL, b'""'):
+        log.note(Miss.RESULT, below)
+    response = fields.get("response", NULL)
+    if response != NULL and response[:1] != b"{":
+        log.note(Miss.RESULT, f"{below}/response")
+        items = items_of(response)
+        only = items[0] if items is not None and len(items) == 1 else response
+        fields["response"] = b'{"output":' + (only if only[:1] == b'"' else as_text(response)) + b"}"
+    return render_object(fields)
+
+
+_ROLES = {USER: "user", TOOL: "user", ASSISTANT: "model", SYSTEM: "system", DEVELOPER: "system"}
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    called = any(type(piece.meant) is Call for piece in turn.pieces)
+    role = turn.role_text or ("model" if called else _ROLES[turn.role])
+    parts = render_list([_part(piece) for piece in turn.pieces])
+    return [render_object({"role": quote(role), "parts": parts})]
+
+
+def _part(piece: MeantPart) -> Json:
+    part = piece.meant
+    if type(part) is Result and piece.kept is not None:
+        return _named(piece.kept, part)
+    if piece.kept is not None or part is None:
+        return piece.kept or b"{}"
+    out: Pieces = []
+    if type(part) is Result:
+        render_result(msgspec.structs.replace(part, hint=None), part.name or "tool", out)
+        return b"".join(out)
+    if type(part) is Call and part.arguments[:1] != b"{":
+        part = msgspec.structs.replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
+    if type(part) is Media:
+        part = msgspec.structs.replace(part, detail=None)
+    render_part(part, out)
+    return b"".join(out)
+
+
+def _named(kept: Json, result: Result) -> Json:
+    """A response with the name of the tool that it comes from."""
+    fields = fields_of(kept) or {}
+    key = next((key for key in fields if camel(key) == "functionResponse"), "")
+    inner = fields_of(fields.get(key)) or {}
+    if not key or inner.get("name", NULL) not in (NULL, b'""'):
+        return kept
+    return render_object({**fields, key: render_object({**inner, "name": quote(result.name or "tool")})})
+
+
+class _GeminiSchemaTool(msgspec.Struct, gc=False):
+    """A declaration of another dialect has one of these members; Gemini's own entries have none."""
+
+    type: UnsetType = UNSET
+    function: UnsetType = UNSET
+    name: UnsetType = UNSET
+    input_schema: UnsetType = UNSET
+    inputSchema: UnsetType = UNSET  # noqa: N815
+    parameters: UnsetType = UNSET
+    toolSpec: UnsetType = UNSET  # noqa: N815
+    functionDeclarations: list[_GeminiSchemaDeclaration] | _GeminiSchemaDeclaration | None = None  # noqa: N815
+    function_declarations: list[_GeminiSchemaDeclaration] | _GeminiSchemaDeclaration | None = None
+
+
+class _GeminiSchemaDeclaration(msgspec.Struct, gc=False):
+    name: _Name
+    input_schema: UnsetType = UNSET
+    inputSchema: UnsetType = UNSET  # noqa: N815
+
+
+_decode_tool = msgspec.json.Decoder(_GeminiSchemaTool).decode
+
+
+def _fits_tool(entry: Json) -> bool:
+    try:
+        _decode_tool(entry)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _render_tool(tool: MeantTool) -> Json:
+    declared: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        declared["description"] = tool.description
+    if tool.schema is not None:
+        declared["parametersJsonSchema"] = tool.schema
+    return b'{"functionDeclarations":[' + render_object(declared) + b"]}"
+
+
+def _fits_system(raw: Json) -> bool:
+    """Whether a system instruction is a content. Its role has no meaning."""
+    fields = fields_of(raw)
+    return raw == NULL or (fields is not None and fields.get("parts", NULL)[:1] in (b"[", b"{"))
+
+
+def _render_system(texts: list[Json]) -> Json:
+    return b'{"parts":' + render_list([b'{"text":%b}' % text for text in texts]) + b"}"
+
+
+TOOLS = ToolForm(_fits_tool, _render_tool, takes_one=True)
+MEMBERS = MemberForm("contents", "systemInstruction", _fits_system, _render_system)
+FORM = WireForm(
+    name=NAME,
+    list_name="contents",
+    content_name="parts",
+    roles=frozenset({"user", "model", "system", "function"}),
+    fits_list=_fits_list,
+    fits=_fits,
+    fits_part=_fits_part,
+    render=_render_turn,
+    repair_part=_repair_part,
+    needs_ids=False,
+    no_id=NO_ID,
+)

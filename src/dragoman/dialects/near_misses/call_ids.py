@@ -1,0 +1,60 @@
+"""Ids for calls and results that came without one: a result answers the call that its place tells."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from dragoman.conversation.parts import Call, Part, Result
+from dragoman.dialects.parsing import made_id
+
+
+class CallIds:
+    """The calls of a conversation in their order, and those that wait for their result.
+
+    A call without an id gets that of the first result after it that answers no other call, else one that is made up.
+    """
+
+    def __init__(self, parts: Sequence[Part | None]) -> None:
+        known = {part.id for part in parts if type(part) is Call}
+        # Results that answer no call, each with the number of calls before it.
+        self._strangers: deque[tuple[int, str]] = deque()
+        calls = 0
+        for part in parts:
+            calls += type(part) is Call
+            if type(part) is Result and part.call_id and part.call_id not in known:
+                self._strangers.append((calls, part.call_id))
+        self._calls = 0
+        self._orphans = 0
+        self._waiting: dict[str, str] = {}
+        self._calling = False
+
+    def call(self, call: Call) -> str:
+        """The call's own id, or the one that it gets. A new turn of calls ends the wait for earlier ones."""
+        self._calls += 1
+        if not self._calling:
+            self._waiting.clear()
+            self._calling = True
+        identity = call.id or self._stranger() or made_id(self._calls, call.name)
+        self._waiting[identity] = call.name
+        return identity
+
+    def _stranger(self) -> str:
+        while self._strangers and self._strangers[0][0] < self._calls:
+            self._strangers.popleft()
+        return self._strangers.popleft()[1] if self._strangers else ""
+
+    def result(self, result: Result) -> tuple[str, str]:
+        """The id and the tool's name of the call that a result answers. The name is empty where nothing tells it."""
+        self._calling = False
+        identity = result.call_id or self._first(result.name)
+        name = self._waiting.pop(identity, "") or result.name or ""
+        if not identity:
+            self._orphans += 1
+            identity = made_id(-self._orphans, name)
+        return identity, name
+
+    def _first(self, name: str | None) -> str:
+        """The first call of this name that waits, else the first of all."""
+        named = next((identity for identity, called in self._waiting.items() if called == name), "")
+        return named or next(iter(self._waiting), "")

@@ -1,0 +1,52 @@
+"""A tool choice in the words of any dialect."""
+
+from __future__ import annotations
+
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, first_of, items_of, text_of
+
+_MODES = {
+    "auto": ChoiceMode.AUTO,
+    "validated": ChoiceMode.AUTO,
+    "none": ChoiceMode.NONE,
+    "required": ChoiceMode.REQUIRED,
+    "any": ChoiceMode.REQUIRED,
+}
+_KINDS = frozenset({"", "tool", "function"})
+
+
+def parse_any_choice(raw: Json) -> ToolChoice | None:
+    """The choice that is meant, or None where that is not clear. A word that is no mode is the name of a tool."""
+    if raw[:1] == b'"':
+        return _parse_word(text_of(raw))
+    fields = fields_of(raw)
+    if fields is None:
+        return None
+    config = fields_of(first_of(fields, ("functionCallingConfig", "function_calling_config")))
+    if config is not None or "mode" in fields:
+        return _parse_config(config if config is not None else fields)
+    kind = text_of(fields.get("type"))
+    if kind.lower() in _MODES:
+        return ToolChoice(_MODES[kind.lower()])
+    function = fields_of(fields.get("function")) or fields
+    name = text_of(function.get("name"))
+    return ToolChoice(ChoiceMode.NAMED, (name,)) if name and kind in _KINDS else None
+
+
+def _parse_word(word: str) -> ToolChoice | None:
+    if word.lower() in _MODES:
+        return ToolChoice(_MODES[word.lower()])
+    return ToolChoice(ChoiceMode.NAMED, (word,)) if word else None
+
+
+def _parse_config(fields: Fields) -> ToolChoice | None:
+    """Gemini's form."""
+    mode = _MODES.get(text_of(fields.get("mode")).lower())
+    listed = items_of(first_of(fields, ("allowedFunctionNames", "allowed_function_names"))) or []
+    names = tuple([text_of(name) for name in listed if name[:1] == b'"'])
+    if mode is ChoiceMode.REQUIRED and len(names) == 1:
+        return ToolChoice(ChoiceMode.NAMED, names)
+    if names:
+        return ToolChoice(ChoiceMode.ALLOWED, names, mode is ChoiceMode.REQUIRED)
+    return ToolChoice(mode) if mode is not None else None

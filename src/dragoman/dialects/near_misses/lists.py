@@ -1,0 +1,149 @@
+"""The list of messages that is meant, in the form of the client's own dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.messages import Message
+from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.parts import Call, Json, Result
+from dragoman.dialects.near_misses.call_ids import CallIds
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, TurnReader, WireForm
+from dragoman.errors import Unrepresentable
+from dragoman.wire.json_reader import render_list, render_object
+
+
+class MeantList(msgspec.Struct, frozen=True):
+    """The list as its dialect has it. `origins`: for each item the place of the client's item that it comes from."""
+
+    raw: Json
+    origins: tuple[int, ...]
+    misses: tuple[NearMiss, ...]
+
+    def placed(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """The messages at the places of the client's own items. Those that share an item share their place too."""
+        groups: list[list[int]] = []
+        homes: list[tuple[Message, list[int]]] = []
+        for message in messages:
+            start, stop = self._range(message)
+            if groups and 0 <= start < groups[-1][1]:
+                groups[-1][1] = max(groups[-1][1], stop)
+            else:
+                groups.append([start, stop])
+            homes.append((message, groups[-1]))
+        return tuple(message if at < 0 else message.but(at=at, span=end - at) for message, (at, end) in homes)
+
+    def _range(self, message: Message) -> tuple[int, int]:
+        if message.at < 0:
+            return message.at, message.at + 1
+        last = message.at + message.span - 1
+        return self.origins[message.at], self.origins[last] + 1
+
+
+class MeantMessages(msgspec.Struct, frozen=True):
+    """The messages, and what had to be read otherwise than it was written."""
+
+    messages: tuple[Message, ...]
+    misses: tuple[NearMiss, ...] = ()
+
+
+def parse_meant(
+    raw: bytes | Raw, form: WireForm, parse: Callable[[bytes], Iterable[Message]], member: str = ""
+) -> MeantMessages:
+    """The messages of a list that may not fit its schema."""
+    text = bytes(raw)
+    moved = member not in ("", form.list_name)
+    meant = None if not moved and form.fits_list(text) else parse_list(text, form, member)
+    if meant is None:
+        return MeantMessages(tuple(parse(text)))
+    return MeantMessages(meant.placed(parse(meant.raw)), meant.misses)
+
+
+def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
+    """The list that is meant, or None where all of it fits the schema. `member`: where it stands."""
+    member = member or form.list_name
+    items = items_of(raw)
+    if items is None and raw[:1] not in (b"{", b'"'):
+        return None
+    misses: list[NearMiss] = []
+    if items is None or member != form.list_name:
+        misses.append(NearMiss(Miss.LIST, f"/{member}", members=(member, form.list_name)))
+        items = [raw] if items is None else items
+    turns = [_parse_item(item, index, form, f"/{member}/{index}") for index, item in enumerate(items)]
+    _identify(turns, form)
+    meant: list[Json] = []
+    origins: list[int] = []
+    for index, turn in enumerate(turns):
+        written = turn.written(form)
+        meant += written
+        origins += [index] * len(written)
+        misses += turn.log.found
+    return MeantList(render_list(meant), tuple(origins), tuple(misses)) if misses else None
+
+
+class _ItemTurn(msgspec.Struct):
+    """An item of the client's list, what it means where that is clear, and the near misses in it."""
+
+    item: Json
+    log: MissLog
+    turn: MeantTurn | None
+    fits: bool
+
+    def written(self, form: WireForm) -> list[Json]:
+        """The items in its place. Where it stays as it is, it has no near misses."""
+        if self.turn is not None and self.log.found and not self.fits:
+            try:
+                return _with_rest(form.render(self.turn), self.turn.rest)
+            except Unrepresentable:
+                pass
+        self.log.found.clear()
+        return [self.item]
+
+
+def _with_rest(items: list[Json], rest: Fields) -> list[Json]:
+    if rest and items:
+        items[-1] = render_object({**(fields_of(items[-1]) or {}), **rest})
+    return items
+
+
+def _parse_item(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
+    log = MissLog(index, at)
+    fits = form.fits(item)
+    return _ItemTurn(item, log, TurnReader(form, log).read(item), fits)
+
+
+def _identify(turns: list[_ItemTurn], form: WireForm) -> None:
+    """Give calls and results the ids that their places tell, where they have none."""
+    pieces = [(piece, one.log) for one in turns if one.turn is not None for piece in one.turn.pieces]
+    ids = CallIds([piece.meant for piece, _ in pieces])
+    for piece, log in pieces:
+        part = piece.meant
+        if type(part) is Call:
+            _identify_call(piece, part, ids, form, log)
+        elif type(part) is Result:
+            _identify_result(piece, part, ids, form, log)
+
+
+def _identify_call(piece: MeantPart, call: Call, ids: CallIds, form: WireForm, log: MissLog) -> None:
+    identity = ids.call(call)
+    if call.id:
+        return
+    piece.meant = msgspec.structs.replace(call, id=identity, spelled=form.no_id)
+    if form.needs_ids:
+        log.note(Miss.ID, piece.below)
+        piece.kept = None
+
+
+def _identify_result(piece: MeantPart, result: Result, ids: CallIds, form: WireForm, log: MissLog) -> None:
+    identity, name = ids.result(result)
+    if not form.needs_ids:
+        spelled = "" if result.call_id else form.no_id
+        piece.meant = msgspec.structs.replace(result, call_id=identity, name=result.name or name, spelled=spelled)
+    elif not result.call_id:
+        piece.meant = msgspec.structs.replace(result, call_id=identity)
+        log.note(Miss.ID, piece.below)
+        piece.kept = None

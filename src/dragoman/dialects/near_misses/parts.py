@@ -1,0 +1,305 @@
+"""A part in the form of any dialect, read for what it means.
+
+It may be a text, media, a call, a result or a thought. What none of the dialects has is not guessed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.parts import (
+    CacheHint,
+    Call,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Part,
+    Plain,
+    Reasoning,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.dialects.near_misses.loose_json import (
+    NULL,
+    Fields,
+    as_text,
+    embedded_object,
+    fields_of,
+    first_of,
+    items_of,
+    text_of,
+)
+from dragoman.dialects.parsing import OPENAI_FILES, link_literal
+
+_IDS = ("tool_use_id", "tool_call_id", "call_id", "toolUseId", "toolCallId")
+_NAMES = ("name", "tool_name", "toolName")
+_ARGUMENTS = ("arguments", "args", "input", "parameters")
+_RESULTS = ("content", "output", "response", "result")
+_CALL_WRAPPERS = ("functionCall", "function_call", "toolUse", "tool_use", "function")
+_RESULT_WRAPPERS = ("functionResponse", "function_response", "toolResult", "tool_result")
+
+
+def parse_part_of_any(raw: Json) -> Part | None:
+    """The part that is meant, or None where that is not clear. A bare string or number is a text."""
+    if raw[:1] == b'"':
+        return Text(raw)
+    fields = fields_of(raw)
+    if fields is None:
+        return None
+    kind = text_of(fields.get("type")).replace("-", "_")
+    reader = READERS.get(kind)
+    if reader is not None:
+        return reader(fields)
+    return _parse_wrapped(fields) if kind else _parse_untyped(fields)
+
+
+def _parse_untyped(fields: Fields) -> Part | None:
+    """A part without a type of its own: its members show what it is."""
+    part = _parse_wrapped(fields) or _parse_thought_mark(fields)
+    if part is not None:
+        return part
+    if not fields.keys().isdisjoint(_IDS) and not fields.keys().isdisjoint(_RESULTS):
+        return parse_any_result(fields)
+    if "name" in fields and ("arguments" in fields or "args" in fields):
+        return parse_any_call(fields)
+    if "image_url" in fields:
+        return _parse_image(fields)
+    return _parse_text(fields)
+
+
+def _parse_wrapped(fields: Fields) -> Part | None:
+    """A part that stands in a member of its name."""
+    return _parse_wrapped_call(fields) or _parse_wrapped_result(fields) or _parse_blob(fields)
+
+
+def _parse_text(fields: Fields) -> Part | None:
+    literal = fields.get("text", b"")
+    inner = fields_of(literal)
+    if inner is not None:
+        literal = inner.get("value", b"")
+    return Text(literal, hint=_hint(fields)) if literal[:1] == b'"' else None
+
+
+def _parse_thought_mark(fields: Fields) -> Part | None:
+    """Gemini's thought: a text with a mark."""
+    if fields.get("thought") != b"true" or fields.get("text", b"")[:1] != b'"':
+        return None
+    return Reasoning(text=Text(fields["text"]), field="reasoning_content")
+
+
+def _parse_thinking(fields: Fields) -> Part | None:
+    literal = first_of(fields, ("thinking", "reasoning", "text"))
+    if literal is None or literal[:1] != b'"':
+        return None
+    return Reasoning(text=Text(literal), field="reasoning_content")
+
+
+def _hint(fields: Fields) -> CacheHint | None:
+    raw = fields.get("cache_control", NULL)
+    return None if raw == NULL else CacheHint(raw)
+
+
+# calls and results
+
+
+def _parse_wrapped_call(fields: Fields) -> Part | None:
+    for key in _CALL_WRAPPERS:
+        inner = fields_of(fields.get(key))
+        if inner is not None and first_of(inner, _NAMES) is not None:
+            return parse_any_call({**fields, **inner})
+    return None
+
+
+def parse_any_call(fields: Fields) -> Call | None:
+    """A call in any form. Its id is empty where it has none."""
+    for key in _CALL_WRAPPERS:
+        fields = {**fields, **(fields_of(fields.get(key)) or {})}
+    name = text_of(first_of(fields, _NAMES))
+    if not name:
+        return None
+    identity = text_of(first_of(fields, ("call_id", "id", *_IDS)))
+    return Call(identity, name, parse_any_arguments(first_of(fields, _ARGUMENTS)), hint=_hint(fields))
+
+
+def parse_any_arguments(raw: Json | None) -> Json:
+    """Arguments as an object, or as a string where they are no object."""
+    if raw is None or raw in (NULL, EMPTY):
+        return b"{}"
+    if raw[:1] != b'"':
+        return raw if raw[:1] == b"{" else as_text(raw)
+    return embedded_object(raw) or raw
+
+
+def _parse_wrapped_result(fields: Fields) -> Part | None:
+    for key in _RESULT_WRAPPERS:
+        inner = fields_of(fields.get(key))
+        if inner is not None:
+            return parse_any_result({**fields, **inner, "type": NULL})
+    return None
+
+
+def parse_any_result(fields: Fields) -> Result:
+    """A result in any form. Its id is empty where it has none, and it may have no parts."""
+    identity = text_of(first_of(fields, _IDS if text_of(fields.get("type")) else (*_IDS, "id")))
+    failed = fields.get("is_error") == b"true" or fields.get("isError") == b"true" or fields.get("status") == b'"error"'
+    name = text_of(first_of(fields, _NAMES)) or None
+    parts = parse_result_content(first_of(fields, _RESULTS))
+    return Result(identity, parts, failed, name, hint=_hint(fields))
+
+
+def parse_result_content(raw: Json | None) -> tuple[Part, ...]:
+    """What a tool gave back: texts and media. Anything else is the text of its JSON."""
+    if raw is None or raw == NULL:
+        return ()
+    items = items_of(raw)
+    if items is None:
+        return (_parse_piece(raw) or Text(as_text(raw)),)
+    pieces = [_parse_piece(item) for item in items]
+    found = tuple([piece for piece in pieces if piece is not None])
+    return found if len(found) == len(pieces) else (Text(as_text(raw)),)
+
+
+def fits_items(raw: Json, fits: Callable[[Json], bool]) -> bool:
+    """Whether every item of a list fits, or is of a kind that is not known here and may be newer than this."""
+    items = items_of(raw)
+    return bool(items) and all(fits(item) or _is_newer(item) for item in items or ())
+
+
+def _is_newer(item: Json) -> bool:
+    fields = fields_of(item)
+    kind = text_of(fields.get("type")) if fields is not None else ""
+    return kind != "" and kind.replace("-", "_") not in READERS
+
+
+def _parse_piece(raw: Json) -> Part | None:
+    """A text or media; of an object `{"output": "text"}` the text."""
+    fields = fields_of(raw)
+    if fields is not None and len(fields) == 1 and fields.get("output", b"")[:1] == b'"':
+        return Text(fields["output"])
+    part = parse_part_of_any(raw) if fields is None or _is_part(fields) else None
+    return part if isinstance(part, (Text, Media)) else None
+
+
+def _is_part(fields: Fields) -> bool:
+    """Whether an object is a part and not a value that happens to have a member `text`."""
+    return text_of(fields.get("type")) in READERS or fields.keys() == {"text"} or not fields.keys().isdisjoint(_BLOBS)
+
+
+# media
+
+
+def _parse_image(fields: Fields) -> Part | None:
+    return _parse_media(fields, MediaKind.IMAGE, ("image_url", "image", "url"))
+
+
+def _parse_document(fields: Fields) -> Part | None:
+    file = fields_of(fields.get("file"))
+    inner = file if file is not None else fields
+    return _parse_media({**inner, "type": NULL}, MediaKind.DOCUMENT, ("document_url", "file_data", "file_url", "url"))
+
+
+def _parse_audio(fields: Fields) -> Part | None:
+    inner = fields_of(fields.get("input_audio")) or fields
+    content = inner.get("data", b"")
+    if content[:1] != b'"':
+        return None
+    form = text_of(inner.get("format"))
+    return Media(MediaKind.AUDIO, Inline(f"audio/{_AUDIO.get(form, form)}", content), hint=_hint(fields))
+
+
+_AUDIO = {"mp3": "mpeg"}
+
+
+def _parse_media(fields: Fields, kind: MediaKind, links: tuple[str, ...]) -> Part | None:
+    source = _parse_source(fields_of(fields.get("source"))) or _parse_link(fields, links)
+    if source is None:
+        return None
+    title = text_of(first_of(fields, ("filename", "title"))) or None
+    wrapper = fields_of(fields.get("image_url")) or fields
+    detail = text_of(wrapper.get("detail")) or None
+    return Media(kind, source, title, detail if kind is MediaKind.IMAGE else None, hint=_hint(fields))
+
+
+def _parse_link(fields: Fields, links: tuple[str, ...]) -> Inline | Remote | Stored | None:
+    raw = first_of(fields, links)
+    inner = fields_of(raw)
+    literal = inner.get("url") if inner is not None else raw
+    if literal is not None and literal[:1] == b'"' and literal != EMPTY:
+        return link_literal(literal)
+    file_id = text_of(fields.get("file_id"))
+    return Stored(file_id, OPENAI_FILES) if file_id else None
+
+
+def _parse_source(fields: Fields | None) -> Inline | Remote | Plain | None:
+    """Anthropic's source of media. A stored file has meaning for its own provider only."""
+    if fields is None:
+        return None
+    content = fields.get("data", b"")
+    if content[:1] == b'"':
+        if text_of(fields.get("type")) == "text":
+            return Plain(content)
+        return Inline(text_of(first_of(fields, ("media_type", "mediaType", "mime_type", "mimeType"))), content)
+    url = fields.get("url", b"")
+    return link_literal(url) if url[:1] == b'"' else None
+
+
+_BLOBS = ("inlineData", "inline_data", "fileData", "file_data")
+
+
+def _parse_blob(fields: Fields) -> Part | None:
+    """Gemini's media: bytes or a file, with their media type."""
+    blob = fields_of(first_of(fields, _BLOBS))
+    if blob is None:
+        return None
+    media_type = text_of(first_of(blob, ("mimeType", "mime_type")))
+    content, uri = blob.get("data", b""), first_of(blob, ("fileUri", "file_uri")) or b""
+    if content[:1] == b'"':
+        return Media(_kind_of(media_type), Inline(media_type, content))
+    return Media(_kind_of(media_type), Remote(text_of(uri), media_type)) if uri[:1] == b'"' else None
+
+
+def _kind_of(media_type: str) -> MediaKind:
+    head = media_type.partition("/")[0]
+    return MediaKind(head) if head in ("image", "audio", "video") else MediaKind.DOCUMENT
+
+
+READERS: dict[str, Callable[[Fields], Part | None]] = {
+    "text": _parse_text,
+    "input_text": _parse_text,
+    "output_text": _parse_text,
+    "image_url": _parse_image,
+    "input_image": _parse_image,
+    "image": _parse_image,
+    "document": _parse_document,
+    "document_url": _parse_document,
+    "input_file": _parse_document,
+    "file": _parse_document,
+    "input_audio": _parse_audio,
+    "thinking": _parse_thinking,
+    "reasoning": _parse_thinking,
+    "tool_use": parse_any_call,
+    "tool_call": parse_any_call,
+    "function_call": parse_any_call,
+    "function": parse_any_call,
+    "tool_result": parse_any_result,
+    "function_call_output": parse_any_result,
+}
+
+CALL_KEYS = frozenset(
+    {
+        *("type", "id", "call_id", "name", "arguments", "args", "input", "parameters", "function", "custom"),
+        *("functionCall", "function_call", "toolUse", "tool_use", "toolName", "toolCallId", "cache_control"),
+    }
+)
+CONSUMED = CALL_KEYS | {
+    *("text", "value", "image_url", "image", "detail", "source", "file", "file_data", "file_url", "file_id"),
+    *("filename", "title", "input_audio", "data", "format", "document_url", "url", "inlineData", "inline_data"),
+    *("fileData", "tool_use_id", "tool_call_id", "toolUseId", "tool_name", "functionResponse", "function_response"),
+    *("toolResult", "tool_result", "content", "output", "response", "result", "is_error", "isError", "status"),
+    *("thinking", "thought", "reasoning", "annotations"),
+}
+"""Members of parts that are read. What else stands in a part of another dialect is left out, and noted."""

@@ -1,0 +1,125 @@
+"""Settings in another type than they have, or under the name of another dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from dragoman.conversation.literals import unquote
+from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.dialects.near_misses.choices import parse_any_choice
+from dragoman.dialects.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
+from dragoman.errors import MalformedRequest
+
+LIMITS = frozenset(
+    {"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "max_tokens_to_sample"}
+)
+"""What dialects call the limit of an answer."""
+
+
+class SettingForm(msgspec.Struct, frozen=True):
+    """How a dialect writes settings.
+
+    `plain` gives the type of each, `names` the names that other dialects have for them. `stop` is the member of stop
+    sequences; `stop_listed`: it must be a list. `choice` is the member of the tool choice and
+    `parse_choice` reads one that fits the schema.
+    """
+
+    plain: PlainMembers
+    names: Mapping[str, str]
+    stop: str
+    stop_listed: bool
+    parse_choice: Callable[[Json], ToolChoice | None]
+    render_choice: Callable[[ToolChoice], Json | None]
+    choice: str = "tool_choice"
+
+
+def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
+    """The members as their dialect has them. The same ones where all fit."""
+    given = {key for key, _ in members}
+    found: list[tuple[str, Json]] = []
+    misses: list[NearMiss] = []
+    for key, raw in members:
+        name = form.names.get(key, key)
+        if name != key and name not in given:
+            misses.append(NearMiss(Miss.SETTING_NAME, f"/{key}", members=(key, name)))
+        else:
+            name = key
+        value = _parse_value(name, raw, form, misses, key)
+        if value is not None:
+            found.append((name, value))
+    return (tuple(found), tuple(misses)) if misses else (members, ())
+
+
+def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:
+    """The value of a setting; None where it is left out."""
+    if name in LIMITS and is_unlimited(raw, f"/{key}"):
+        misses.append(NearMiss(Miss.NO_LIMIT, f"/{key}", members=(key, name)))
+        return None
+    meant, kind = raw, Miss.SETTING
+    if name == form.choice:
+        meant, kind = _parse_choice(raw, form), Miss.CHOICE
+    elif name == form.stop:
+        meant = meant_stop(raw, form.stop_listed)
+    elif name in form.plain:
+        meant = meant_scalar(raw, form.plain[name][1])
+    if meant is not raw:
+        misses.append(NearMiss(kind, f"/{key}", members=(key, name)))
+    return meant
+
+
+def _parse_choice(raw: Json, form: SettingForm) -> Json:
+    if raw == b"null":
+        return raw
+    try:
+        own = form.parse_choice(raw)
+    except ODD_FORM:
+        own = None
+    if own is not None and own.mode is not ChoiceMode.NATIVE:
+        return raw
+    choice = parse_any_choice(raw)
+    written = form.render_choice(choice) if choice is not None else None
+    return raw if written is None else written
+
+
+def is_unlimited(raw: Json, at: str) -> bool:
+    """Whether a limit is -1, which means none. Raises MalformedRequest where it is any other negative number."""
+    text = raw.strip(b'"')
+    if text[:1] != b"-":
+        return False
+    if text == b"-1":
+        return True
+    raise MalformedRequest(
+        f"a limit of {text.decode()} tokens", at=at, hint="send a positive number, or leave it out for no limit"
+    )
+
+
+def meant_scalar(raw: Json, decode: Callable[[Json], object]) -> Json:
+    """A number or a truth value that was written as a text, and a whole number that was written with a fraction."""
+    if raw[:1] == b'"' and decode in _LOOSE:
+        return _unquoted(raw, decode)
+    if decode is decode_whole and raw[-2:] == b".0":
+        return raw[:-2]
+    return raw
+
+
+def _unquoted(raw: Json, decode: Callable[[Json], object]) -> Json:
+    text = unquote(raw).strip().lower().encode()
+    try:
+        decode(text)
+    except msgspec.DecodeError:
+        return raw
+    return text
+
+
+_LOOSE = frozenset({decode_number, decode_whole, decode_flag})
+
+
+def meant_stop(raw: Json, listed: bool) -> Json:
+    """Stop sequences as a list of texts, where they must be one."""
+    if raw[:1] == b'"' and listed:
+        return b"[" + raw + b"]"
+    return raw

@@ -1,0 +1,159 @@
+"""Tools in the form of any dialect, and tools with small faults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.near_misses.loose_json import NULL, Fields, fields_of, first_of, items_of, text_of
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_list
+
+Tools = tuple[Tool | NativeTool, ...]
+
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "schema")
+_DECLARATIONS = ("functionDeclarations", "function_declarations")
+_WRAPPERS = ("function", "toolSpec")
+_SHOUTED = re.compile(rb'"type"\s*:\s*"[A-Z]+"')
+NO_ARGUMENTS = b'{"type":"object","properties":{}}'
+
+
+class MeantTool(msgspec.Struct):
+    """A function that the model may call. Its name is empty where it has none."""
+
+    name: str
+    description: Json | None = None
+    schema: Json | None = None
+    strict: Json | None = None
+    hint: Json | None = None
+
+
+class ToolForm(msgspec.Struct, frozen=True):
+    """How a dialect writes tools.
+
+    `fits`: does an entry fit the schema, or is it a provider's own tool? `takes_one`: may a single entry stand in place
+    of the list?
+    """
+
+    fits: Callable[[Json], bool]
+    render: Callable[[MeantTool], Json]
+    takes_one: bool = False
+
+
+class MeantTools(msgspec.Struct, frozen=True):
+    """The tools, whether the client sent an empty list, and what had to be read otherwise than it was written."""
+
+    tools: Tools
+    empty: bool
+    misses: tuple[NearMiss, ...] = ()
+
+
+def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[Tools, bool]]) -> MeantTools:
+    """The tools of a list that may not fit its schema."""
+    entries = items_of(raw)
+    if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
+        return MeantTools(*parse(raw))
+    misses: list[NearMiss] = [] if entries is not None or form.takes_one else [_miss(Miss.TOOL, "/tools")]
+    meant: list[Json] = []
+    origins: list[int] = []
+    for index, entry in enumerate(entries if entries is not None else [raw]):
+        written = [entry] if form.fits(entry) else _parse_entry(entry, f"/tools/{index}", form, misses)
+        meant += written
+        origins += [index] * len(written)
+    if not misses:
+        return MeantTools(*parse(raw))
+    if not meant:
+        raise MalformedRequest("the only tool has no name", at="/tools/0", hint='give it a "name", or send no tools')
+    tools, empty = parse(render_list(meant))
+    return MeantTools(tuple([_placed(tool, origins) for tool in tools]), empty, tuple(misses))
+
+
+def _miss(kind: Miss, at: str, lost: Json | None = None) -> NearMiss:
+    return NearMiss(kind, at, members=("tools",), lost=lost)
+
+
+def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
+    return msgspec.structs.replace(tool, at=origins[tool.at]) if 0 <= tool.at < len(origins) else tool
+
+
+def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -> list[Json]:
+    """The entries in place of one. One that is no function in any dialect stays."""
+    found = parse_any_tools(entry)
+    if found is None:
+        return [entry]
+    named = [tool for tool in found if tool.name]
+    if len(named) < len(found):
+        misses.append(_miss(Miss.NAMELESS, at, entry))
+    if named:
+        misses.append(_miss(Miss.SCHEMA if _is_only_schema(entry, named, form) else Miss.TOOL, at))
+    return [form.render(tool) for tool in named]
+
+
+def _is_only_schema(entry: Json, tools: list[MeantTool], form: ToolForm) -> bool:
+    """Whether it would fit with the schema alone completed: then its members are the same."""
+    written, given = fields_of(form.render(tools[0])) or {}, fields_of(entry) or {}
+    return len(tools) == 1 and {*written} - {*_SCHEMAS} == {*given} - {*_SCHEMAS}
+
+
+def parse_any_tools(entry: Json) -> list[MeantTool] | None:
+    """The functions that an entry declares, or None where it declares none."""
+    fields = fields_of(entry)
+    if fields is None:
+        return None
+    for key in _DECLARATIONS:
+        if key in fields:
+            declared = items_of(fields[key]) or [fields[key]]
+            return [_parse_function(inner) for inner in map(fields_of, declared) if inner is not None]
+    for key in _WRAPPERS:
+        inner = fields_of(fields.get(key))
+        if inner is not None:
+            return [_parse_function({**inner, "cache_control": fields.get("cache_control", NULL)})]
+    kind = text_of(fields.get("type"))
+    if kind not in ("", "function", "custom") or (kind == "custom" and _is_grammar(fields)):
+        return None
+    looks_like_one = kind or "name" in fields or any(key in fields for key in _SCHEMAS)
+    return [_parse_function(fields)] if looks_like_one else None
+
+
+def _is_grammar(fields: Fields) -> bool:
+    """Whether it is a tool that takes plain text."""
+    return "custom" in fields or "format" in fields or not any(key in fields for key in _SCHEMAS)
+
+
+def _parse_function(fields: Fields) -> MeantTool:
+    description = first_of(fields, ("description",))
+    return MeantTool(
+        text_of(first_of(fields, ("name",))),
+        description if description is not None and description[:1] == b'"' else None,
+        parse_any_schema(first_of(fields, _SCHEMAS)),
+        first_of(fields, ("strict",)),
+        first_of(fields, ("cache_control",)),
+    )
+
+
+def parse_any_schema(raw: Json | None) -> Json | None:
+    """A schema of arguments. Bedrock's stands in a member `json`, and Gemini's types are in capitals."""
+    fields = fields_of(raw)
+    if fields is None or raw is None:
+        return None
+    if fields.keys() == {"json"}:
+        return parse_any_schema(fields["json"])
+    return msgspec.json.encode(_lowered(msgspec.json.decode(raw))) if _SHOUTED.search(raw) else raw
+
+
+def _lowered(value: Any) -> Any:
+    """A schema with its types in small letters."""
+    if isinstance(value, list):
+        return [_lowered(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: _lowered(item) for key, item in value.items()}
+    if isinstance(found.get("type"), str):
+        found["type"] = found["type"].lower()
+    return found

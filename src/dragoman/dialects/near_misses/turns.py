@@ -1,0 +1,331 @@
+"""One item of the list of messages, taken apart into what it means.
+
+It may have the form of any dialect. Parts that fit the schema of the client's own dialect are kept as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
+from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.parts import Call, Extras, Json, Part, Reasoning, Result, Text
+from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
+from dragoman.dialects.near_misses.parts import (
+    CALL_KEYS,
+    CONSUMED,
+    fits_items,
+    parse_any_call,
+    parse_any_result,
+    parse_part_of_any,
+)
+from dragoman.wire.json_reader import render_object
+
+ROLES = {
+    "user": USER,
+    "human": USER,
+    "assistant": ASSISTANT,
+    "model": ASSISTANT,
+    "ai": ASSISTANT,
+    "bot": ASSISTANT,
+    "system": SYSTEM,
+    "developer": DEVELOPER,
+    "tool": TOOL,
+    "function": TOOL,
+}
+"""What each role means, in whichever dialect or library it is called so."""
+
+_CONTENTS = ("content", "parts", "text")
+_READ = frozenset({"role", "tool_calls", "tool_call_id", "tool_use_id", "toolCallId", *_CONTENTS})
+"""Members of a message that are read here. All others stay as they are."""
+_ALONE = frozenset(
+    {"function_call", "function_call_output", "tool_use", "tool_result", "tool_call", "reasoning", "thinking"}
+)
+_ALONE_KEYS = ("functionCall", "functionResponse", "function_response", "toolUse", "toolResult")
+
+
+class MissLog:
+    """The near misses of one item, in the order in which they are found."""
+
+    def __init__(self, item: int, at: str) -> None:
+        self.item = item
+        self.at = at
+        self.found: list[NearMiss] = []
+
+    def note(self, kind: Miss, below: str = "", lost: Json | None = None) -> None:
+        self.found.append(NearMiss(kind, self.at + below, self.item, lost=lost))
+
+
+class MeantPart(msgspec.Struct):
+    """A part: what it means, as far as it was read, and its own text where that can stay."""
+
+    meant: Part | None
+    kept: Json | None = None
+    below: str = ""
+
+
+class MeantTurn(msgspec.Struct):
+    """What one item means. `rest` are its other members, `role_text` is a role that nobody knows."""
+
+    role: Role
+    pieces: list[MeantPart]
+    rest: Fields
+    listed: bool = False
+    role_text: str = ""
+
+    def parts(self, kind: type[Part]) -> list[Part]:
+        return [piece.meant for piece in self.pieces if type(piece.meant) is kind]
+
+
+class WireForm(msgspec.Struct, frozen=True):
+    """How a dialect writes messages.
+
+    `list_name` is the member that holds them, `content_name` the member of each that holds its parts, `roles` are its
+    names of roles. `fits_list`: does the whole
+    list fit the schema? `fits`: does an item? `fits_part`: does a part, in a turn of this role? `render`: a
+    turn as items. `repair_part` repairs small faults of the dialect's own parts.
+    `takes_hints`: do parts have cache hints? `needs_ids`: must calls and results have ids (`no_id` marks
+    those without)? `has_items`: do calls and
+    results stand in the list by themselves? `has_calls`: do messages have a member `tool_calls`?
+    """
+
+    name: str
+    list_name: str
+    content_name: str
+    roles: frozenset[str]
+    fits_list: Callable[[Json], bool]
+    fits: Callable[[Json], bool]
+    fits_part: Callable[[Json, Role], bool]
+    render: Callable[[MeantTurn], list[Json]]
+    repair_part: Callable[[Json, str, MissLog], Json | None] = lambda raw, below, log: None
+    takes_hints: bool = False
+    needs_ids: bool = True
+    no_id: str = ""
+    has_items: bool = False
+    has_calls: bool = False
+
+
+class TurnReader:
+    """Reads one item. What it notes goes to `log`."""
+
+    def __init__(self, form: WireForm, log: MissLog) -> None:
+        self._form = form
+        self._log = log
+
+    def read(self, item: Json) -> MeantTurn | None:
+        """The turn that an item is, or None where it is a turn in no dialect."""
+        if item[:1] == b'"':
+            self._log.note(Miss.TURN)
+            return MeantTurn(USER, [MeantPart(Text(item))], {})
+        fields = fields_of(item)
+        if fields is None:
+            return None
+        if first_of(fields, ("role",)) is None and _stands_alone(fields):
+            return self._lone_part(item, fields)
+        if first_of(fields, ("role",)) is None and not _speaks(fields):
+            return None
+        return self._message(fields)
+
+    def _lone_part(self, item: Json, fields: Fields) -> MeantTurn | None:
+        """A part that stands in the list by itself, as calls and results do in one dialect."""
+        part = parse_part_of_any(item)
+        if part is None:
+            return None
+        if not self._form.has_items or isinstance(part, Text):
+            self._log.note(Miss.TURN)
+            return MeantTurn(_role_of(part), [MeantPart(part)], {})
+        self._note_item(fields, part)
+        rest = {key: value for key, value in fields.items() if key in ("id", "status") or key not in CONSUMED}
+        return MeantTurn(_role_of(part), [MeantPart(part)], rest if text_of(fields.get("type")) in _ITEM_TYPES else {})
+
+    def _note_item(self, fields: Fields, part: Part) -> None:
+        kind = text_of(fields.get("type"))
+        if kind and kind not in _ITEM_TYPES:
+            self._log.note(Miss.TURN)
+        elif not kind:
+            self._log.note(Miss.CALL if type(part) is Call else Miss.RESULT)
+        elif type(part) is Call and fields.get("arguments", b"")[:1] != b'"':
+            self._log.note(Miss.ARGUMENTS, "/arguments")
+        elif type(part) is Result:
+            self._log.note(Miss.RESULT, "/output")
+
+    def _message(self, fields: Fields) -> MeantTurn:
+        role, role_text = self._role(fields)
+        rest = {key: value for key, value in fields.items() if key not in _READ and not self._is_mark(key, value)}
+        key, content = self._content(fields)
+        if role is TOOL and not _holds_results(content):
+            rest.pop("name", None)
+            return MeantTurn(TOOL, [self._result(fields, content)], rest)
+        pieces = self._pieces(key, content, role)
+        pieces += self._calls(fields, rest)
+        return MeantTurn(role, pieces, rest, content is not None and content[:1] == b"[", role_text)
+
+    def _is_mark(self, key: str, value: Json) -> bool:
+        """Responses' mark of a message, which other dialects do not have."""
+        if key != "type" or value != b'"message"' or self._form.has_items:
+            return False
+        self._log.note(Miss.TURN)
+        return True
+
+    def _role(self, fields: Fields) -> tuple[Role, str]:
+        named = text_of(fields.get("role"))
+        if not named:
+            self._log.note(Miss.ROLE)
+            return _guessed_role(fields), ""
+        role = ROLES.get(named.lower())
+        if role is None:
+            return USER, named
+        if named not in self._form.roles:
+            self._log.note(Miss.ROLE, "/role")
+        return role, ""
+
+    def _content(self, fields: Fields) -> tuple[str, Json | None]:
+        """The content, and the member that holds it."""
+        own = self._form.content_name
+        if fields.get(own, NULL) != NULL:
+            return own, fields[own]
+        for key in _CONTENTS:
+            if fields.get(key, NULL) != NULL:
+                self._log.note(Miss.CONTENT, f"/{key}")
+                return key, fields[key]
+        return own, None
+
+    # parts
+
+    def _pieces(self, key: str, content: Json | None, role: Role) -> list[MeantPart]:
+        if content is None:
+            return []
+        if content[:1] == b'"':
+            if key == self._form.content_name == "parts":
+                self._log.note(Miss.CONTENT, "/parts")
+            return [MeantPart(Text(content))]
+        items = items_of(content)
+        if items is not None:
+            return [self._piece(item, role, f"/{key}/{index}") for index, item in enumerate(items)]
+        if key == self._form.content_name:
+            self._log.note(Miss.CONTENT, f"/{key}")
+        return [self._piece(content if content[:1] == b"{" else as_text(content), role, f"/{key}")]
+
+    def _piece(self, item: Json, role: Role, below: str) -> MeantPart:
+        """A part of the dialect's own as it is; another one as what it means; else as it is."""
+        if self._form.fits_part(item, role):
+            return MeantPart(parse_part_of_any(item), item, below)
+        repaired = self._form.repair_part(item, below, self._log)
+        if repaired is not None:
+            return MeantPart(parse_part_of_any(repaired), repaired, below)
+        part = parse_part_of_any(item)
+        if part is None:
+            return MeantPart(None, item, below)
+        self._log.note(Miss.PART, below)
+        return MeantPart(self._settled(item, part, below), None, below)
+
+    def _settled(self, item: Json, part: Part, below: str) -> Part:
+        """The part without what its new form has no place for, which is noted."""
+        fields = fields_of(item) or {}
+        lost = {key: value for key, value in fields.items() if key not in CONSUMED and value != NULL}
+        if part.hint is not None and not self._form.takes_hints:
+            lost["cache_control"] = part.hint.json
+            part = msgspec.structs.replace(part, hint=None)
+        if lost:
+            self._log.note(Miss.UNKNOWN_KEY, below, render_object(lost))
+        return part
+
+    # calls and results
+
+    def _result(self, fields: Fields, content: Json | None) -> MeantPart:
+        """A tool's message: one result."""
+        result = parse_any_result({**fields, "type": NULL, "content": content or NULL})
+        if not result.parts:
+            result = msgspec.structs.replace(result, parts=(Text(EMPTY),))
+        if not self._form.has_calls:
+            self._log.note(Miss.TURN)
+        elif content is None or (content[:1] != b'"' and not self._fits_all(content)):
+            self._log.note(Miss.RESULT, "/content")
+        return MeantPart(result)
+
+    def _fits_all(self, content: Json) -> bool:
+        return content == b"[]" or fits_items(content, lambda item: self._form.fits_part(item, TOOL))
+
+    def _calls(self, fields: Fields, rest: Fields) -> list[MeantPart]:
+        raw = fields.get("tool_calls", NULL)
+        entries = items_of(raw)
+        if entries is None and raw[:1] == b"{":
+            self._log.note(Miss.CALL, "/tool_calls")
+            entries = [raw]
+        if entries and not self._form.has_calls:
+            self._log.note(Miss.TURN)
+        if entries == [] or (raw == NULL and "tool_calls" in fields):
+            rest["tool_calls"] = raw  # strict servers refuse it, so a rule looks at it
+        found = [self._call(entry, f"/tool_calls/{index}") for index, entry in enumerate(entries or [])]
+        return [piece for piece in found if piece is not None]
+
+    def _call(self, entry: Json, below: str) -> MeantPart | None:
+        fields = fields_of(entry)
+        if fields is None:
+            return None
+        call = _parse_custom(fields) or parse_any_call(fields)
+        if call is None:
+            return MeantPart(None, entry, below)
+        if self._form.has_calls:
+            self._note_call(fields, below)
+            others = {key: value for key, value in fields.items() if key not in CALL_KEYS}
+            call = msgspec.structs.replace(call, extras=Extras(self._form.name, others) if others else None)
+        return MeantPart(call, None, below)
+
+    def _note_call(self, fields: Fields, below: str) -> None:
+        function = fields_of(fields.get("function"))
+        if text_of(fields.get("type")) == "custom" and "custom" in fields:
+            return
+        if function is None or text_of(fields.get("type")) != "function":
+            self._log.note(Miss.CALL, below)
+        elif function.get("arguments", b"")[:1] != b'"':
+            self._log.note(Miss.ARGUMENTS, f"{below}/function/arguments" if "arguments" in function else below)
+
+
+_ITEM_TYPES = frozenset({"function_call", "function_call_output", "reasoning"})
+
+
+def _stands_alone(fields: Fields) -> bool:
+    """Whether an item without a role is a part by itself: a call, a result or a thought."""
+    kind = text_of(fields.get("type")).replace("-", "_")
+    if kind in _ALONE or any(key in fields for key in _ALONE_KEYS):
+        return True
+    if kind:
+        return kind in ("text", "input_text", "image_url", "input_image", "image")
+    called = "name" in fields and ("arguments" in fields or "args" in fields)
+    return called or ("call_id" in fields and "output" in fields) or "tool_use_id" in fields
+
+
+def _speaks(fields: Fields) -> bool:
+    """Whether an item without a role is a message all the same: it says something, and nothing else is its type."""
+    return text_of(fields.get("type")) in ("", "message") and not fields.keys().isdisjoint(_MESSAGE_KEYS)
+
+
+_MESSAGE_KEYS = frozenset({*_CONTENTS, "tool_calls"})
+
+
+def _role_of(part: Part) -> Role:
+    return TOOL if type(part) is Result else ASSISTANT if isinstance(part, (Call, Reasoning)) else USER
+
+
+def _guessed_role(fields: Fields) -> Role:
+    if first_of(fields, ("tool_call_id", "tool_use_id")) is not None:
+        return TOOL
+    return ASSISTANT if first_of(fields, ("tool_calls",)) is not None else USER
+
+
+def _holds_results(content: Json | None) -> bool:
+    """Whether results are parts of the content, as in Messages and Gemini."""
+    items = items_of(content) or []
+    return any(type(parse_part_of_any(item)) is Result for item in items)
+
+
+def _parse_custom(fields: Fields) -> Call | None:
+    """Chat's call of a tool that takes plain text."""
+    custom = fields_of(fields.get("custom")) if text_of(fields.get("type")) == "custom" else None
+    if custom is None or custom.get("name", b"")[:1] != b'"':
+        return None
+    return Call(text_of(fields.get("id")), text_of(custom["name"]), as_text(custom.get("input", EMPTY)), custom=True)

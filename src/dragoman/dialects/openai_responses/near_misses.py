@@ -1,0 +1,221 @@
+"""What fits the schema of Responses, and how a turn is written that did not."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from dragoman.conversation.literals import joined, quote
+from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result
+from dragoman.dialects.near_misses.loose_json import items_of
+from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.parts import fits_items
+from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, ToolForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses.content import parse_content
+from dragoman.dialects.openai_responses.message_render import render_messages
+from dragoman.dialects.raw_json import UNREADABLE
+from dragoman.dialects.rendering import Pieces
+from dragoman.wire.json_reader import render_object
+
+
+class _ResponsesSchemaInputText(msgspec.Struct, gc=False, tag="input_text"):
+    text: str
+
+
+class _ResponsesSchemaOutputText(msgspec.Struct, gc=False, tag="output_text"):
+    text: str
+
+
+class _ResponsesSchemaRefusal(msgspec.Struct, gc=False, tag="refusal"):
+    refusal: str
+
+
+class _ResponsesSchemaImage(msgspec.Struct, gc=False, tag="input_image"):
+    image_url: str | None = None
+    file_id: str | None = None
+
+
+class _ResponsesSchemaFile(msgspec.Struct, gc=False, tag="input_file"):
+    file_id: str | None = None
+
+
+class _ResponsesSchemaAudio(msgspec.Struct, gc=False, tag="input_audio"):
+    input_audio: dict[str, Raw]
+
+
+_OutputParts = _ResponsesSchemaOutputText | _ResponsesSchemaRefusal
+_InputParts = _ResponsesSchemaInputText | _ResponsesSchemaImage | _ResponsesSchemaFile | _ResponsesSchemaAudio
+
+
+class _ResponsesSchemaItem(msgspec.Struct, gc=False):
+    """The members that say what an item is. What must be there depends on its type."""
+
+    type: str | None = None
+    role: str | None = None
+    content: Raw | UnsetType = UNSET
+    parts: UnsetType = UNSET
+    tool_calls: UnsetType = UNSET
+    tool_call_id: UnsetType = UNSET
+    call_id: str | None = None
+    name: str | None = None
+    arguments: Raw = Raw()
+    output: Raw = Raw()
+    summary: Raw = Raw()
+
+
+_decode_item = msgspec.json.Decoder(_ResponsesSchemaItem).decode
+_decode_items = msgspec.json.Decoder(list[_ResponsesSchemaItem]).decode
+_decode_output = msgspec.json.Decoder(str | list[_OutputParts]).decode
+_decode_input = msgspec.json.Decoder(str | list[_InputParts]).decode
+_decode_output_part = msgspec.json.Decoder(_OutputParts).decode
+_decode_input_part = msgspec.json.Decoder(_InputParts).decode
+_ROLES = frozenset({"user", "assistant", "system", "developer"})
+_PARTS = frozenset(
+    {"text", "image_url", "image", "input_text", "output_text", "input_image", "tool_use", "tool_result"}
+)
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
+def fits_output(raw: Json) -> bool:
+    """Whether the output of a call fits the schema."""
+    try:
+        _decode_input(raw)
+    except UNREADABLE:
+        return fits_items(raw, lambda item: _fits_part(item, TOOL))
+    return True
+
+
+def _fits_list(raw: Json) -> bool:
+    try:
+        return all(map(_is_whole, _decode_items(raw)))
+    except UNREADABLE:
+        return False
+
+
+def _fits(item: Json) -> bool:
+    try:
+        return _is_whole(_decode_item(item))
+    except UNREADABLE:
+        return False
+
+
+def _is_whole(item: _ResponsesSchemaItem) -> bool:
+    """Whether an item has what its type needs. Types that are not known here are not looked at."""
+    kind = item.type
+    if kind == "message" or (kind is None and item.role is not None):
+        return item.role in _ROLES and _fits_content(item)
+    if kind == "function_call":
+        return bool(item.call_id) and item.name is not None and bytes(item.arguments)[:1] == b'"'
+    if kind in _OUTPUTS:
+        return bool(item.call_id) and fits_output(bytes(item.output))
+    if kind == "reasoning":
+        return bytes(item.summary)[:1] == b"["
+    return kind is not None and kind not in _PARTS
+
+
+def _fits_content(item: _ResponsesSchemaItem) -> bool:
+    if item.content is UNSET:
+        return False
+    decode = _decode_output if item.role == "assistant" else _decode_input
+    decode(item.content)
+    return True
+
+
+def _fits_part(item: Json, role: Role) -> bool:
+    try:
+        (_decode_output_part if role is ASSISTANT else _decode_input_part)(item)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    """Texts and media as a message, calls and results as items of their own, in their order."""
+    out: Pieces = []
+    messages = list(_messages(turn))
+    render_messages(messages, 0, len(messages), out)
+    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+
+
+def _messages(turn: MeantTurn) -> list[Message]:
+    """Runs of results, of the model's parts and of the user's."""
+    found: list[Message] = []
+    run: list[Part] = []
+    role = turn.role
+    for piece in turn.pieces:
+        part = _part(piece)
+        speaker = TOOL if type(part) is Result else ASSISTANT if isinstance(part, (Call, Reasoning)) else _speaker(turn)
+        if run and speaker is not role:
+            found.append(_message(role, run, turn))
+            run = []
+        role = speaker
+        run.append(part)
+    return [*found, _message(role, run, turn)]
+
+
+def _speaker(turn: MeantTurn) -> Role:
+    called = any(type(piece.meant) is Call for piece in turn.pieces)
+    return ASSISTANT if called else USER if turn.role is TOOL else turn.role
+
+
+def _message(role: Role, parts: list[Part], turn: MeantTurn) -> Message:
+    listed = turn.listed and role is not ASSISTANT and role is not TOOL
+    return Message(role, tuple(parts), listed=listed, inline=role is SYSTEM, role_text=turn.role_text)
+
+
+def _part(piece: MeantPart) -> Part:
+    if piece.kept is not None:
+        return parse_content(b"[" + piece.kept + b"]", "")[0]
+    assert piece.meant is not None
+    return piece.meant
+
+
+class _ResponsesSchemaTool(msgspec.Struct, gc=False):
+    """A tool. What it must have depends on its type."""
+
+    type: str
+    name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    function: UnsetType = UNSET
+    parameters: dict[str, Raw] | None = None
+
+
+_decode_tool = msgspec.json.Decoder(_ResponsesSchemaTool).decode
+
+
+def _fits_tool(entry: Json) -> bool:
+    """Whether a tool has the form of Responses, or is a provider's own."""
+    try:
+        tool = _decode_tool(entry)
+    except UNREADABLE:
+        return False
+    return tool.type != "function" or tool.name is not UNSET
+
+
+def _render_tool(tool: MeantTool) -> Json:
+    entry: dict[str, Json] = {"type": b'"function"', "name": quote(tool.name)}
+    if tool.description is not None:
+        entry["description"] = tool.description
+    entry["parameters"] = tool.schema or NO_ARGUMENTS
+    if tool.strict is not None:
+        entry["strict"] = tool.strict
+    return render_object(entry)
+
+
+TOOLS = ToolForm(_fits_tool, _render_tool)
+MEMBERS = MemberForm("input", "instructions", lambda raw: raw[:1] in (b'"', b"n"), lambda texts: joined("\n\n", texts))
+FORM = WireForm(
+    name=NAME,
+    list_name="input",
+    content_name="content",
+    roles=_ROLES,
+    fits_list=_fits_list,
+    fits=_fits,
+    fits_part=_fits_part,
+    render=_render_turn,
+    has_items=True,
+)

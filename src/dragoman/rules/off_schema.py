@@ -1,0 +1,62 @@
+"""What does not fit the published schema of its dialect, though it is clear what is meant.
+
+Clients write arguments as an object, leave out a type or an id, or mix in parts, tools and messages of another dialect.
+What is meant is read from it. A provider that checks requests against its schema refuses the form all the same, so it
+is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. A
+provider that does not check gets what the client wrote.
+
+Loses nothing in most cases. A tool without a name is left out, which loses content; keys that a part does not have are
+left out, which loses metadata.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.near_misses import SENTENCES, Miss, NearMiss
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rule import rule
+
+_LOSSES = {Miss.NAMELESS: Loss.CONTENT, Miss.UNKNOWN_KEY: Loss.METADATA}
+
+
+@rule(
+    "off-schema",
+    spelling=True,
+    when=lambda facts: facts.off_schema is Stance.REFUSES,
+    looks_for=Trait.NEAR_MISSES,
+    loses=Loss.CONTENT,
+)
+def off_schema(conversation: Conversation, context: Context) -> Rewrite:
+    cleared = [miss for miss in conversation.near_misses if _is_refused(miss, context.facts)]
+    if not cleared:
+        return Rewrite(conversation)
+    kept = tuple([miss for miss in conversation.near_misses if miss not in cleared])
+    items = {miss.item for miss in cleared}
+    messages = tuple([_written_anew(message, items) for message in conversation.messages])
+    notes = tuple([_note(miss) for miss in cleared])
+    return Rewrite(conversation.but(messages=messages, near_misses=kept), notes)
+
+
+def _is_refused(miss: NearMiss, facts: Facts) -> bool:
+    return miss.kind not in facts.near_misses
+
+
+def _written_anew(message: Message, items: set[int]) -> Message:
+    """An equal message that is not the client's own any more, so that it is not copied from its text."""
+    here = any(item in items for item in range(message.at, message.at + message.span))
+    return message.but() if here else message
+
+
+def _note(miss: NearMiss) -> Note:
+    did = f"{SENTENCES[miss.kind]} ({miss.kind})"
+    return Note(did, key=miss.at[1:], loses=_LOSSES.get(miss.kind, Loss.NOTHING), before=miss.lost, after=None)

@@ -1,0 +1,675 @@
+"""Requests that do not fit their dialect's schema but whose meaning is clear are read as what they mean (K29).
+
+Each near miss is parsed to the same conversation as the request that it misses, and says where and of which kind it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from dragoman.conversation.canonical import same
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.near_misses import SENTENCES, Miss
+from dragoman.conversation.parts import Call, Result
+from dragoman.dialects.registry import dialect
+from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.errors import MalformedRequest
+
+CHAT, RESPONSES, ANTHROPIC, GEMINI = "openai-chat", "openai-responses", "anthropic", "gemini"
+LIST_NAMES = {CHAT: "messages", RESPONSES: "input", ANTHROPIC: "messages", GEMINI: "contents"}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+URL = "https://example.com/a.png"
+
+
+def parse(name: str, body: dict[str, Any]) -> Ask:
+    return dialect(name).requests.parse(msgspec.json.encode(body))
+
+
+def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **more}
+
+
+def chat_call(**more: Any) -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"city":"Paris"}'}} | more
+
+
+def function(arguments: Any) -> dict[str, Any]:
+    return {"name": "look", "arguments": arguments}
+
+
+def calls(*entries: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": list(entries)}
+
+
+USE = {"type": "tool_use", "id": "c1", "name": "look", "input": {"city": "Paris"}}
+USE_RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "sunny"}
+GEMINI_CALL = {"functionCall": {"name": "look", "args": {"city": "Paris"}}}
+GEMINI_RESULT = {"functionResponse": {"name": "look", "response": {"output": "sunny"}}}
+ITEM_CALL = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"city":"Paris"}'}
+ITEM_OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "sunny"}
+TOOL_ANSWER = {"role": "tool", "tool_call_id": "c1", "content": "sunny"}
+ASK = said("user", "Weather in Paris?")
+GEMINI_ASK = {"role": "user", "parts": [{"text": "Weather in Paris?"}]}
+
+
+def turns(name: str, answers: Any, **changes: Any) -> list[Any]:
+    return [ASK, answers, changes.get("result", TOOL_ANSWER)]
+
+
+def without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key not in keys}
+
+
+Case = tuple[str, list[Any], list[Any], str, Miss]
+"""The dialect, the messages as they came, as they should be, where the near miss is, and its kind."""
+
+OWN_CALL = [ASK, calls(chat_call()), TOOL_ANSWER]
+CHAT_CASES: dict[str, tuple[list[Any], list[Any], str, Miss]] = {
+    "arguments as an object": (
+        [ASK, calls(chat_call(function=function({"city": "Paris"}))), TOOL_ANSWER],
+        OWN_CALL,
+        "/messages/1/tool_calls/0/function/arguments",
+        Miss.ARGUMENTS,
+    ),
+    "arguments null": (
+        [ASK, calls(chat_call(function=function(None))), TOOL_ANSWER],
+        [ASK, calls(chat_call(function=function("{}"))), TOOL_ANSWER],
+        "/messages/1/tool_calls/0/function/arguments",
+        Miss.ARGUMENTS,
+    ),
+    "a call without its type": (
+        [ASK, calls(without(chat_call(), "type")), TOOL_ANSWER],
+        OWN_CALL,
+        "/messages/1/tool_calls/0",
+        Miss.CALL,
+    ),
+    "a flat call": (
+        [ASK, calls({"id": "c1", "name": "look", "arguments": {"city": "Paris"}}), TOOL_ANSWER],
+        OWN_CALL,
+        "/messages/1/tool_calls/0",
+        Miss.CALL,
+    ),
+    "calls as an object": (
+        [ASK, {"role": "assistant", "tool_calls": chat_call()}, TOOL_ANSWER],
+        OWN_CALL,
+        "/messages/1/tool_calls",
+        Miss.CALL,
+    ),
+    "C6 a result without an id": (
+        [ASK, calls(chat_call()), without(TOOL_ANSWER, "tool_call_id")],
+        OWN_CALL,
+        "/messages/2",
+        Miss.ID,
+    ),
+    "C6 a result with an empty id": (
+        [ASK, calls(chat_call()), TOOL_ANSWER | {"tool_call_id": ""}],
+        OWN_CALL,
+        "/messages/2",
+        Miss.ID,
+    ),
+    "C6 a call without an id": (
+        [ASK, calls(without(chat_call(), "id")), TOOL_ANSWER],
+        OWN_CALL,
+        "/messages/1/tool_calls/0",
+        Miss.ID,
+    ),
+    "a part without a type": (
+        [said("user", [{"text": "a"}])],
+        [said("user", [{"type": "text", "text": "a"}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "input_text": (
+        [said("user", [{"type": "input_text", "text": "a"}])],
+        [said("user", [{"type": "text", "text": "a"}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "output_text": (
+        [ASK, said("assistant", [{"type": "output_text", "text": "a", "annotations": []}])],
+        [ASK, said("assistant", [{"type": "text", "text": "a"}])],
+        "/messages/1/content/0",
+        Miss.PART,
+    ),
+    "texts in a list": (
+        [said("user", ["a", {"type": "text", "text": "b"}])],
+        [said("user", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "input_image": (
+        [said("user", [{"type": "input_image", "image_url": URL, "detail": "low"}])],
+        [said("user", [{"type": "image_url", "image_url": {"url": URL, "detail": "low"}}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "Anthropic's image": (
+        [said("user", [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}])],
+        [said("user", [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "Gemini's image": (
+        [said("user", [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}])],
+        [said("user", [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "Anthropic's call": ([ASK, said("assistant", [USE]), TOOL_ANSWER], OWN_CALL, "/messages/1/content/0", Miss.PART),
+    "Anthropic's result": (
+        [ASK, calls(chat_call()), said("user", [USE_RESULT])],
+        OWN_CALL,
+        "/messages/2/content/0",
+        Miss.PART,
+    ),
+    "Gemini's call": (
+        [ASK, said("assistant", [GEMINI_CALL]), TOOL_ANSWER],
+        OWN_CALL,
+        "/messages/1/content/0",
+        Miss.PART,
+    ),
+    "Gemini's message": (
+        [{"role": "user", "parts": [{"text": "a"}]}],
+        [said("user", [{"type": "text", "text": "a"}])],
+        "/messages/0/parts",
+        Miss.CONTENT,
+    ),
+    "items of Responses": ([ASK, ITEM_CALL, ITEM_OUTPUT], OWN_CALL, "/messages/1", Miss.TURN),
+    "content as an object": (
+        [said("user", {"type": "text", "text": "a"})],
+        [said("user", [{"type": "text", "text": "a"}])],
+        "/messages/0/content",
+        Miss.CONTENT,
+    ),
+    "content as a number": (
+        [said("user", 42)],
+        [said("user", [{"type": "text", "text": "42"}])],
+        "/messages/0/content",
+        Miss.CONTENT,
+    ),
+    "a result as an object": (
+        [ASK, calls(chat_call()), TOOL_ANSWER | {"content": {"t": 12}}],
+        [ASK, calls(chat_call()), TOOL_ANSWER | {"content": '{"t":12}'}],
+        "/messages/2/content",
+        Miss.RESULT,
+    ),
+    "a result as a list of objects": (
+        [ASK, calls(chat_call()), TOOL_ANSWER | {"content": [{"t": 12}]}],
+        [ASK, calls(chat_call()), TOOL_ANSWER | {"content": '[{"t":12}]'}],
+        "/messages/2/content",
+        Miss.RESULT,
+    ),
+    "a result that is null": (
+        [ASK, calls(chat_call()), TOOL_ANSWER | {"content": None}],
+        [ASK, calls(chat_call()), TOOL_ANSWER | {"content": ""}],
+        "/messages/2/content",
+        Miss.RESULT,
+    ),
+    "a role in capitals": ([said("User", "a")], [said("user", "a")], "/messages/0/role", Miss.ROLE),
+    "a role of LangChain's": ([ASK, said("ai", "a")], [ASK, said("assistant", "a")], "/messages/1/role", Miss.ROLE),
+    "no role": ([{"content": "a"}], [said("user", "a")], "/messages/0", Miss.ROLE),
+    "a text for a message": (["a"], [said("user", "a")], "/messages/0", Miss.TURN),
+}
+
+BLOCK_CALL = [ASK, said("assistant", [USE]), said("user", [USE_RESULT])]
+ANTHROPIC_CASES: dict[str, tuple[list[Any], list[Any], str, Miss]] = {
+    "input as text": (
+        [ASK, said("assistant", [USE | {"input": '{"city":"Paris"}'}]), BLOCK_CALL[2]],
+        BLOCK_CALL,
+        "/messages/1/content/0",
+        Miss.PART,
+    ),
+    "input null": (
+        [ASK, said("assistant", [USE | {"input": None}]), BLOCK_CALL[2]],
+        [ASK, said("assistant", [USE | {"input": {}}]), BLOCK_CALL[2]],
+        "/messages/1/content/0",
+        Miss.PART,
+    ),
+    "C6 no ids": (
+        [ASK, said("assistant", [USE]), said("user", [without(USE_RESULT, "tool_use_id")])],
+        BLOCK_CALL,
+        "/messages/2/content/0",
+        Miss.ID,
+    ),
+    "a result as an object": (
+        [*BLOCK_CALL[:2], said("user", [USE_RESULT | {"content": {"t": 12}}])],
+        [*BLOCK_CALL[:2], said("user", [USE_RESULT | {"content": '{"t":12}'}])],
+        "/messages/2/content/0",
+        Miss.PART,
+    ),
+    "an empty list of a result": (
+        [*BLOCK_CALL[:2], said("user", [USE_RESULT | {"content": []}])],
+        [*BLOCK_CALL[:2], said("user", [without(USE_RESULT, "content")])],
+        "/messages/2/content/0",
+        Miss.PART,
+    ),
+    "Chat's call": ([ASK, calls(chat_call()), BLOCK_CALL[2]], BLOCK_CALL, "/messages/1", Miss.TURN),
+    "Chat's result": ([*BLOCK_CALL[:2], TOOL_ANSWER], BLOCK_CALL, "/messages/2/role", Miss.ROLE),
+    "image_url": (
+        [said("user", [{"type": "image_url", "image_url": {"url": URL}}])],
+        [said("user", [{"type": "image", "source": {"type": "url", "url": URL}}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "a block without a type": (
+        [said("user", [{"text": "a"}])],
+        [said("user", [{"type": "text", "text": "a"}])],
+        "/messages/0/content/0",
+        Miss.PART,
+    ),
+    "content as an object": (
+        [said("user", {"type": "text", "text": "a"})],
+        [said("user", [{"type": "text", "text": "a"}])],
+        "/messages/0/content",
+        Miss.CONTENT,
+    ),
+    "Gemini's call": (
+        [ASK, {"role": "model", "parts": [GEMINI_CALL | {"id": "c1"}]}, BLOCK_CALL[2]],
+        BLOCK_CALL,
+        "/messages/1/role",
+        Miss.ROLE,
+    ),
+}
+
+GEMINI_TURNS = [GEMINI_ASK, {"role": "model", "parts": [GEMINI_CALL]}, {"role": "user", "parts": [GEMINI_RESULT]}]
+
+
+def response(**changes: Any) -> list[Any]:
+    return [
+        *GEMINI_TURNS[:2],
+        {"role": "user", "parts": [{"functionResponse": GEMINI_RESULT["functionResponse"] | changes}]},
+    ]
+
+
+GEMINI_CASES: dict[str, tuple[list[Any], list[Any], str, Miss]] = {
+    "a key too many": (
+        [{"role": "user", "parts": [{"text": "a", "index": 0}]}],
+        [{"role": "user", "parts": [{"text": "a"}]}],
+        "/contents/0/parts/0",
+        Miss.UNKNOWN_KEY,
+    ),
+    "a typed part": (
+        [{"role": "user", "parts": [{"type": "text", "text": "a"}]}],
+        [{"role": "user", "parts": [{"text": "a"}]}],
+        "/contents/0/parts/0",
+        Miss.PART,
+    ),
+    "content for parts": (
+        [said("user", "a")],
+        [{"role": "user", "parts": [{"text": "a"}]}],
+        "/contents/0/content",
+        Miss.CONTENT,
+    ),
+    "parts as a text": (
+        [{"role": "user", "parts": "a"}],
+        [{"role": "user", "parts": [{"text": "a"}]}],
+        "/contents/0/parts",
+        Miss.CONTENT,
+    ),
+    "assistant": (
+        [GEMINI_ASK, {"role": "assistant", "parts": [{"text": "a"}]}],
+        [GEMINI_ASK, {"role": "model", "parts": [{"text": "a"}]}],
+        "/contents/1/role",
+        Miss.ROLE,
+    ),
+    "the role tool": (
+        [*GEMINI_TURNS[:2], {"role": "tool", "parts": [GEMINI_RESULT]}],
+        GEMINI_TURNS,
+        "/contents/2/role",
+        Miss.ROLE,
+    ),
+    "args as text": (
+        [
+            GEMINI_ASK,
+            {"role": "model", "parts": [{"functionCall": {"name": "look", "args": '{"city":"Paris"}'}}]},
+            GEMINI_TURNS[2],
+        ],
+        GEMINI_TURNS,
+        "/contents/1/parts/0/functionCall/args",
+        Miss.ARGUMENTS,
+    ),
+    "a response as text": (
+        response(response="sunny"),
+        GEMINI_TURNS,
+        "/contents/2/parts/0/functionResponse/response",
+        Miss.RESULT,
+    ),
+    "a response as a list": (
+        response(response=["sunny"]),
+        GEMINI_TURNS,
+        "/contents/2/parts/0/functionResponse/response",
+        Miss.RESULT,
+    ),
+    "a response without a name": (
+        response(name=None),
+        GEMINI_TURNS,
+        "/contents/2/parts/0/functionResponse",
+        Miss.RESULT,
+    ),
+    "Chat's messages": (
+        [ASK, calls(chat_call()), TOOL_ANSWER],
+        [
+            GEMINI_ASK,
+            {"role": "model", "parts": [{"functionCall": GEMINI_CALL["functionCall"] | {"id": "c1"}}]},
+            {"role": "user", "parts": [{"functionResponse": GEMINI_RESULT["functionResponse"] | {"id": "c1"}}]},
+        ],
+        "/contents/0/content",
+        Miss.CONTENT,
+    ),
+}
+
+ITEMS = [ASK, ITEM_CALL, ITEM_OUTPUT]
+RESPONSES_CASES: dict[str, tuple[list[Any], list[Any], str, Miss]] = {
+    "arguments as an object": (
+        [ASK, ITEM_CALL | {"arguments": {"city": "Paris"}}, ITEM_OUTPUT],
+        ITEMS,
+        "/input/1/arguments",
+        Miss.ARGUMENTS,
+    ),
+    "arguments null": (
+        [ASK, ITEM_CALL | {"arguments": None}, ITEM_OUTPUT],
+        [ASK, ITEM_CALL | {"arguments": "{}"}, ITEM_OUTPUT],
+        "/input/1/arguments",
+        Miss.ARGUMENTS,
+    ),
+    "an output as an object": (
+        [ASK, ITEM_CALL, ITEM_OUTPUT | {"output": {"t": 12}}],
+        [ASK, ITEM_CALL, ITEM_OUTPUT | {"output": '{"t":12}'}],
+        "/input/2/output",
+        Miss.RESULT,
+    ),
+    "an output that is null": (
+        [ASK, ITEM_CALL, ITEM_OUTPUT | {"output": None}],
+        [ASK, ITEM_CALL, ITEM_OUTPUT | {"output": ""}],
+        "/input/2/output",
+        Miss.RESULT,
+    ),
+    "an output of texts": (
+        [ASK, ITEM_CALL, ITEM_OUTPUT | {"output": ["sunny"]}],
+        ITEMS,
+        "/input/2/output",
+        Miss.RESULT,
+    ),
+    "no types": ([ASK, without(ITEM_CALL, "type"), without(ITEM_OUTPUT, "type")], ITEMS, "/input/1", Miss.CALL),
+    "C6 no ids": ([ASK, ITEM_CALL, without(ITEM_OUTPUT, "call_id")], ITEMS, "/input/2", Miss.ID),
+    "text": (
+        [said("user", [{"type": "text", "text": "a"}])],
+        [said("user", [{"type": "input_text", "text": "a"}])],
+        "/input/0/content/0",
+        Miss.PART,
+    ),
+    "the model's input_text": (
+        [ASK, said("assistant", [{"type": "input_text", "text": "a"}])],
+        [ASK, said("assistant", [{"type": "output_text", "text": "a"}])],
+        "/input/1/content/0",
+        Miss.PART,
+    ),
+    "image_url": (
+        [said("user", [{"type": "image_url", "image_url": {"url": URL}}])],
+        [said("user", [{"type": "input_image", "image_url": URL}])],
+        "/input/0/content/0",
+        Miss.PART,
+    ),
+    "Chat's messages": ([ASK, calls(chat_call()), TOOL_ANSWER], ITEMS, "/input/1", Miss.TURN),
+    "Anthropic's messages": (
+        [ASK, said("assistant", [USE]), said("user", [USE_RESULT])],
+        ITEMS,
+        "/input/1/content/0",
+        Miss.PART,
+    ),
+}
+
+LISTS = [
+    (name, case, *cases[case])
+    for name, cases in (
+        (CHAT, CHAT_CASES),
+        (ANTHROPIC, ANTHROPIC_CASES),
+        (GEMINI, GEMINI_CASES),
+        (RESPONSES, RESPONSES_CASES),
+    )
+    for case in cases
+]
+
+
+@pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
+def test_K29_messages_are_read_as_what_they_mean(
+    name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
+) -> None:
+    found = parse(name, {LIST_NAMES[name]: odd}).conversation
+    meant = parse(name, {LIST_NAMES[name]: whole}).conversation
+    assert meant.near_misses == ()
+    assert found.messages == meant.messages
+    assert (at, kind) in [(miss.at, miss.kind) for miss in found.near_misses]
+
+
+@pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
+def test_K29_pointers_lead_into_the_clients_request(
+    name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
+) -> None:
+    for miss in parse(name, {LIST_NAMES[name]: odd}).conversation.near_misses:
+        here: Any = {LIST_NAMES[name]: odd}
+        for step in miss.at.split("/")[1:]:
+            here = here[int(step)] if isinstance(here, list) else here[step]
+
+
+CHAT_TOOL = {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": SCHEMA}}
+FLAT_TOOL = {"type": "function", "name": "look", "description": "Looks.", "parameters": SCHEMA}
+BLOCK_TOOL = {"name": "look", "description": "Looks.", "input_schema": SCHEMA}
+DECLARED = {"functionDeclarations": [{"name": "look", "description": "Looks.", "parametersJsonSchema": SCHEMA}]}
+BEDROCK_TOOL = {"toolSpec": {"name": "look", "description": "Looks.", "inputSchema": {"json": SCHEMA}}}
+MCP_TOOL = {"name": "look", "description": "Looks.", "inputSchema": SCHEMA}
+OWN_TOOLS = {CHAT: CHAT_TOOL, RESPONSES: FLAT_TOOL, ANTHROPIC: BLOCK_TOOL, GEMINI: DECLARED}
+TOOL_FORMS = {**OWN_TOOLS, "bedrock": BEDROCK_TOOL, "mcp": MCP_TOOL}
+CHOICES = {
+    CHAT: ("tool_choice", {"type": "function", "function": {"name": "look"}}),
+    RESPONSES: ("tool_choice", {"type": "function", "name": "look"}),
+    ANTHROPIC: ("tool_choice", {"type": "tool", "name": "look"}),
+    GEMINI: ("toolConfig", {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}}),
+}
+
+
+def request(name: str, **more: Any) -> dict[str, Any]:
+    return {LIST_NAMES[name]: [GEMINI_ASK if name == GEMINI else ASK], **more}
+
+
+@pytest.mark.parametrize("form", TOOL_FORMS)
+@pytest.mark.parametrize("name", OWN_TOOLS)
+def test_K29_tools_of_every_dialect_are_tools_in_every_other(name: str, form: str) -> None:
+    found = parse(name, request(name, tools=[TOOL_FORMS[form]])).conversation
+    assert same(found.tools, parse(name, request(name, tools=[OWN_TOOLS[name]])).conversation.tools)
+
+
+@pytest.mark.parametrize("form", [*CHOICES, "name"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_K29_a_tool_choice_of_every_dialect_is_one_in_every_other(name: str, form: str) -> None:
+    key, own = CHOICES[name]
+    choice = CHOICES[form][1] if form != "name" else "look"
+    found = parse(name, request(name, tools=[OWN_TOOLS[name]], **{key: choice})).conversation.settings
+    meant = parse(name, request(name, tools=[OWN_TOOLS[name]], **{key: own})).conversation.settings
+    assert found.tool_choice is not None
+    assert found.tool_choice == meant.tool_choice
+
+
+SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    (CHAT, {"max_tokens": "100"}, {"max_tokens": 100}),
+    (CHAT, {"temperature": "0.5", "logprobs": "true"}, {"temperature": 0.5, "logprobs": True}),
+    (CHAT, {"stop_sequences": ["a"]}, {"stop": ["a"]}),
+    (CHAT, {"maxTokens": 5}, {"max_tokens": 5}),
+    (CHAT, {"tool_choice": "REQUIRED"}, {"tool_choice": "required"}),
+    (ANTHROPIC, {"stop_sequences": "END"}, {"stop_sequences": ["END"]}),
+    (ANTHROPIC, {"stop": "END"}, {"stop_sequences": ["END"]}),
+    (ANTHROPIC, {"tool_choice": "auto"}, {"tool_choice": {"type": "auto"}}),
+    (ANTHROPIC, {"tool_choice": "required"}, {"tool_choice": {"type": "any"}}),
+    (RESPONSES, {"max_tokens": 5}, {"max_output_tokens": 5}),
+    (RESPONSES, {"tool_choice": {"type": "any"}}, {"tool_choice": "required"}),
+    (GEMINI, {"temperature": 0.5, "max_tokens": 5}, {"generationConfig": {"temperature": 0.5, "maxOutputTokens": 5}}),
+    (GEMINI, {"generationConfig": {"temperature": "0.5"}}, {"generationConfig": {"temperature": 0.5}}),
+    (GEMINI, {"generationConfig": {"stopSequences": "a"}}, {"generationConfig": {"stopSequences": ["a"]}}),
+    (GEMINI, {"tool_choice": "required"}, {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
+]
+
+
+@pytest.mark.parametrize(("name", "odd", "whole"), SETTINGS)
+def test_K29_settings_are_read_as_what_they_mean(name: str, odd: dict[str, Any], whole: dict[str, Any]) -> None:
+    found, meant = parse(name, request(name, **odd)).conversation, parse(name, request(name, **whole)).conversation
+    assert found == meant
+    assert found.near_misses
+    assert not meant.near_misses
+
+
+SYSTEMS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    (GEMINI, {"systemInstruction": "Be brief"}, {"systemInstruction": {"parts": [{"text": "Be brief"}]}}),
+    (GEMINI, {"system": "Be brief"}, {"systemInstruction": {"parts": [{"text": "Be brief"}]}}),
+    (GEMINI, {"systemInstruction": {"content": "Be brief"}}, {"systemInstruction": {"parts": [{"text": "Be brief"}]}}),
+    (ANTHROPIC, {"system": {"type": "text", "text": "Be brief"}}, {"system": "Be brief"}),
+    (ANTHROPIC, {"instructions": "Be brief"}, {"system": "Be brief"}),
+    (RESPONSES, {"instructions": ["Be brief", "Be kind"]}, {"instructions": "Be brief\n\nBe kind"}),
+    (RESPONSES, {"system": "Be brief"}, {"instructions": "Be brief"}),
+]
+
+
+@pytest.mark.parametrize(("name", "odd", "whole"), SYSTEMS)
+def test_K29_a_system_text_is_found_where_it_stands(name: str, odd: dict[str, Any], whole: dict[str, Any]) -> None:
+    found, meant = parse(name, request(name, **odd)).conversation, parse(name, request(name, **whole)).conversation
+    assert found == meant
+    assert found.near_misses
+    assert not meant.near_misses
+
+
+def test_K29_a_system_text_beside_chats_messages_opens_them() -> None:
+    found = parse(CHAT, request(CHAT, system="Be brief")).conversation
+    assert found == parse(CHAT, {"messages": [said("system", "Be brief"), ASK]}).conversation
+    done = adapt(request(CHAT, system="Be brief"), target="openai/gpt-4o")
+    assert done.json == {"model": "gpt-4o", "messages": [said("system", "Be brief"), ASK]}
+    assert [(change.rule, change.at) for change in done.changes] == [("off-schema", "/system")]
+
+
+@pytest.mark.parametrize("name", LIST_NAMES)
+@pytest.mark.parametrize("member", ["messages", "input", "contents"])
+def test_K29_messages_are_found_under_every_dialects_name(name: str, member: str) -> None:
+    own = request(name)[LIST_NAMES[name]]
+    assert parse(name, {member: own}).conversation == parse(name, request(name)).conversation
+
+
+@pytest.mark.parametrize("name", LIST_NAMES)
+def test_K29_a_message_alone_is_a_list_of_one(name: str) -> None:
+    own = request(name)[LIST_NAMES[name]]
+    assert parse(name, {LIST_NAMES[name]: own[0]}).conversation == parse(name, request(name)).conversation
+
+
+TARGETS = ["openai/gpt-4o", "openai-responses/gpt-5", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", LIST_NAMES)
+def test_K33_a_choice_of_a_tool_that_is_not_there_is_refused(name: str, target: str) -> None:
+    key, choice = CHOICES[name]
+    wrong = msgspec.json.decode(msgspec.json.encode(choice).replace(b"look", b"listen"))
+    with pytest.raises(MalformedRequest) as caught:
+        adapt(request(name, tools=[OWN_TOOLS[name]], **{key: wrong}), source=name, target=target)
+    assert caught.value.at == f"/{key}"
+    assert "listen" in str(caught.value)
+    assert "look" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        (CHAT, {"type": "function", "function": {"description": "?"}}),
+        (RESPONSES, {"type": "function"}),
+        (ANTHROPIC, {"input_schema": SCHEMA}),
+        (GEMINI, {"functionDeclarations": [{"description": "?"}]}),
+    ],
+)
+def test_C13_a_nameless_tool_alone_is_refused(name: str, tool: dict[str, Any]) -> None:
+    with pytest.raises(MalformedRequest) as caught:
+        parse(name, request(name, tools=[tool]))
+    assert caught.value.at == "/tools/0"
+    assert caught.value.hint
+
+
+LIMITS = {CHAT: "max_tokens", RESPONSES: "max_output_tokens", ANTHROPIC: "max_tokens"}
+
+
+def limited(name: str, limit: int) -> dict[str, Any]:
+    if name == GEMINI:
+        return request(name, generationConfig={"maxOutputTokens": limit})
+    return request(name, **{LIMITS[name]: limit})
+
+
+@pytest.mark.parametrize("name", LIST_NAMES)
+def test_K35_minus_one_is_no_limit(name: str) -> None:
+    found = parse(name, limited(name, -1)).conversation
+    assert found.settings.max_tokens is None
+    assert [miss.kind for miss in found.near_misses] == [Miss.NO_LIMIT]
+
+
+def test_K35_who_takes_minus_one_gets_it() -> None:
+    assert adapt(limited(CHAT, -1), target="llamacpp/m").json["max_tokens"] == -1
+    done = adapt(limited(CHAT, -1), target="openai/gpt-4o")
+    assert done.json == {"model": "gpt-4o", "messages": [ASK]}
+    assert [(change.rule, change.at, change.loses) for change in done.changes] == [
+        ("off-schema", "/max_tokens", "nothing")
+    ]
+
+
+@pytest.mark.parametrize("limit", [-2, -100])
+@pytest.mark.parametrize("name", LIST_NAMES)
+def test_K35_other_negative_limits_are_refused(name: str, limit: int) -> None:
+    with pytest.raises(MalformedRequest) as caught:
+        parse(name, limited(name, limit))
+    assert caught.value.at == ("/generationConfig/maxOutputTokens" if name == GEMINI else f"/{LIMITS[name]}")
+    assert caught.value.hint
+
+
+UNKNOWN = {
+    CHAT: [said("user", [{"type": "hologram", "data": 1}])],
+    ANTHROPIC: [said("user", [{"type": "hologram", "data": 1}])],
+    RESPONSES: [said("user", [{"type": "hologram", "data": 1}])],
+    GEMINI: [{"role": "user", "parts": [{"hologram": {"data": 1}}]}],
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_K33_a_request_is_never_sent_without_its_content(name: str, target: str) -> None:
+    body = {LIST_NAMES[name]: UNKNOWN[name]}
+    if BUILTIN.target(target).dialect == name and name != CHAT:
+        # It may be newer than we are: the provider knows its own kinds of parts best.
+        assert "hologram" in adapt(body, source=name, target=target).body.decode()
+        return
+    with pytest.raises(MalformedRequest, match="hologram") as caught:
+        adapt(body, source=name, target=target)
+    assert caught.value.at.startswith(f"/{LIST_NAMES[name]}/0")
+    assert caught.value.hint
+
+
+def test_C6_parallel_calls_without_ids_are_paired_in_order() -> None:
+    odd = [
+        ASK,
+        calls(without(chat_call(), "id"), without(chat_call(function={"name": "hear", "arguments": "{}"}), "id")),
+        {"role": "tool", "name": "hear", "content": "birds"},
+        {"role": "tool", "content": "sunny"},
+    ]
+    messages = parse(CHAT, {"messages": odd}).conversation.messages
+    names = {part.id: part.name for part in messages[1].parts if isinstance(part, Call)}
+    answers = {names[part.call_id]: part.parts for part in messages[2].parts if isinstance(part, Result)}
+    assert {name: [part.text for part in parts] for name, parts in answers.items()} == {
+        "hear": ["birds"],
+        "look": ["sunny"],
+    }  # type: ignore[attr-defined]
+    assert len(names) == 2
+
+
+def test_C6_ids_do_not_change_when_turns_are_added() -> None:
+    odd = [ASK, calls(without(chat_call(), "id")), without(TOOL_ANSWER, "tool_call_id")]
+    first = parse(CHAT, {"messages": odd}).conversation.messages
+    later = parse(CHAT, {"messages": [*odd, said("assistant", "Sunny."), ASK, *odd[1:]]}).conversation.messages
+    assert later[:3] == first[:3]
+
+
+def test_every_kind_has_its_sentence() -> None:
+    assert SENTENCES.keys() == set(Miss)

@@ -1,0 +1,123 @@
+"""`off-schema`: what does not fit the published schema, though it is clear what is meant (K17, K29)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.rules.off_schema import off_schema
+
+HELLO: dict[str, Any] = {"role": "user", "content": "Hi"}
+TOOL: dict[str, Any] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+VALIDATES = facts(off_schema="refuses")
+
+
+def calling(arguments: Any, **more: Any) -> dict[str, Any]:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": arguments}, **more}
+    return {"messages": [HELLO, {"role": "assistant", "tool_calls": [call]}, answer()]}
+
+
+def answer(**more: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": "c1", "content": "sunny", **more}
+
+
+def speaking(content: Any) -> dict[str, Any]:
+    return {"messages": [HELLO, {"role": "user", "content": content}]}
+
+
+PLACES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
+    "arguments": (
+        calling({"a": 1}),
+        calling('{"a":1}'),
+        "/messages/1/tool_calls/0/function/arguments",
+        "argument-form",
+    ),
+    "part": (
+        speaking([{"type": "input_text", "text": "So?"}]),
+        speaking([{"type": "text", "text": "So?"}]),
+        "/messages/1/content/0",
+        "part-form",
+    ),
+    "content": (
+        speaking({"type": "text", "text": "So?"}),
+        speaking([{"type": "text", "text": "So?"}]) | {},
+        "/messages/1/content",
+        "content-form",
+    ),
+    "role": (
+        {"messages": [{"role": "human", "content": "Hi"}]},
+        {"messages": [HELLO]},
+        "/messages/0/role",
+        "role-name",
+    ),
+    "choice": (
+        {"messages": [HELLO], "tools": [TOOL], "tool_choice": {"type": "tool", "name": "look"}},
+        {"messages": [HELLO], "tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "look"}}},
+        "/tool_choice",
+        "choice-form",
+    ),
+    "setting": ({"messages": [HELLO], "top_p": "0.5"}, {"messages": [HELLO], "top_p": 0.5}, "/top_p", "setting-form"),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_K17_what_is_meant_is_written_as_the_schema_has_it(name: str) -> None:
+    odd, whole, at, kind = PLACES[name]
+    done = run(off_schema, odd, VALIDATES)
+    assert {key: value for key, value in done.json.items() if key != "model"} == whole
+    assert done.changes == [(at, "nothing", False)]
+    assert done.did[0].endswith(f"({kind})")
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_K17_what_fits_or_is_not_checked_is_untouched(name: str) -> None:
+    odd, whole, _, kind = PLACES[name]
+    assert run(off_schema, whole, VALIDATES).untouched
+    assert run(off_schema, odd, facts(off_schema="accepts")).untouched
+    assert run(off_schema, odd, facts(off_schema="refuses", near_misses=[kind])).untouched
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_K17_a_server_that_does_not_check_gets_the_clients_own_bytes(name: str) -> None:
+    odd, _, _, _ = PLACES[name]
+    done = sent(odd | {"model": "m"}, "openai-compatible-lenient/m")
+    assert done.json == odd | {"model": "m"}
+    assert done.changes == []
+
+
+def test_K19_care_repairs_it_there_too() -> None:
+    odd, whole, _, _ = PLACES["arguments"]
+    done = sent(odd, "openai-compatible-lenient/m", doubt="careful")
+    assert done.json["messages"][1]["tool_calls"] == whole["messages"][1]["tool_calls"]
+
+
+def test_only_what_was_odd_is_written_anew() -> None:
+    odd, _, _, _ = PLACES["part"]
+    done = run(off_schema, odd, VALIDATES)
+    assert done.conversation.messages[0] is done.ask.conversation.messages[0]
+    assert done.conversation == done.ask.conversation
+
+
+def test_to_another_dialect_it_is_translation_and_no_change() -> None:
+    odd, _, _, _ = PLACES["arguments"]
+    done = sent(odd | {"tools": [TOOL], "max_tokens": 50}, "anthropic/claude-sonnet-4-5", source="openai-chat")
+    assert done.json["messages"][1]["content"] == [{"type": "tool_use", "id": "c1", "name": "look", "input": {"a": 1}}]
+    assert [change for change in done.changes if change[0] == "off-schema"] == []
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])
+def test_C13_a_nameless_tool_among_others_is_left_out_and_reported(target: str) -> None:
+    nameless = {"type": "function", "function": {"description": "?"}}
+    done = sent({"messages": [HELLO], "tools": [TOOL, nameless], "max_tokens": 50}, target, source="openai-chat")
+    assert ("off-schema", "/tools/1", "content", False) in done.changes
+    assert str(done.json["tools"]).count("'look'") == 1
+
+
+def test_keys_that_a_part_does_not_have_lose_metadata() -> None:
+    body = {"contents": [{"role": "user", "parts": [{"text": "hello", "index": 0}]}]}
+    for target in ("gemini/gemini-2.5-flash", "openai/gpt-4o"):
+        done = sent(body, target, source="gemini")
+        assert "hello" in str(done.json)
+        assert ("off-schema", "/contents/0/parts/0", "metadata", False) in done.changes
