@@ -14,8 +14,9 @@ from dragoman.conversation.canonical import same
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.near_misses import SENTENCES, Miss
 from dragoman.conversation.parts import Call, Result
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.engine.adapt import BUILTIN, Adapted, adapt
 from dragoman.errors import MalformedRequest
 
 CHAT, RESPONSES, ANTHROPIC, GEMINI = "openai-chat", "openai-responses", "anthropic", "gemini"
@@ -450,9 +451,49 @@ def test_K29_pointers_lead_into_the_clients_request(
     name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
 ) -> None:
     for miss in parse(name, {LIST_NAMES[name]: odd}).conversation.near_misses:
-        here: Any = {LIST_NAMES[name]: odd}
-        for step in miss.at.split("/")[1:]:
-            here = here[int(step)] if isinstance(here, list) else here[step]
+        resolved({LIST_NAMES[name]: odd}, miss.at)
+
+
+OWN_TARGETS = {
+    CHAT: ["openai/gpt-4o", "openai-compatible/m", "mistral/mistral-large-latest", "groq/llama-3.3-70b-versatile"],
+    ANTHROPIC: ["anthropic/claude-sonnet-4-5"],
+    GEMINI: ["gemini/gemini-2.5-flash", "vertex/gemini-2.5-flash"],
+    RESPONSES: ["openai-responses/gpt-5"],
+}
+
+
+def resolved(body: Any, at: str) -> Any:
+    for step in at.split("/")[1:]:
+        body = body[int(step)] if isinstance(body, list) else body[step]
+    return body
+
+
+@pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
+def test_K17_what_is_written_for_a_provider_that_checks_has_no_near_miss_left(
+    name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
+) -> None:
+    body = {LIST_NAMES[name]: odd, "max_tokens": 100} if name == ANTHROPIC else {LIST_NAMES[name]: odd}
+    for target in OWN_TARGETS[name]:
+        done = adapt(body, source=name, target=target)
+        again = adapt(done.body, source=name, target=target)
+        assert again.changes == ()
+        assert again.body == done.body
+        assert again.ask.conversation.near_misses == ()
+        for change in done.changes:
+            resolved(body | {"tools": []}, change.at)
+
+
+@pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
+def test_K17_a_server_that_does_not_check_gets_what_came(
+    name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
+) -> None:
+    lenient = {CHAT: "openai-compatible-lenient/m", ANTHROPIC: "anthropic-compatible/m"}
+    if name not in lenient:
+        return
+    done = adapt({LIST_NAMES[name]: odd}, source=name, target=lenient[name])
+    assert "off-schema" not in [change.rule for change in done.changes]
+    if not done.changes:
+        assert done.json[LIST_NAMES[name]] == odd
 
 
 CHAT_TOOL = {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": SCHEMA}}
@@ -669,6 +710,42 @@ def test_C6_ids_do_not_change_when_turns_are_added() -> None:
     first = parse(CHAT, {"messages": odd}).conversation.messages
     later = parse(CHAT, {"messages": [*odd, said("assistant", "Sunny."), ASK, *odd[1:]]}).conversation.messages
     assert later[:3] == first[:3]
+
+
+@pytest.mark.parametrize("name", LIST_NAMES)
+def test_messages_that_are_no_list_are_written_as_one(name: str) -> None:
+    own = request(name)[LIST_NAMES[name]]
+    for body in ({LIST_NAMES[name]: own[0]}, {"messages": own}, {"contents": own}):
+        done = adapt(body, source=name, target=OWN_TARGETS[name][0])
+        assert done.json[LIST_NAMES[name]] == parse_json(done, own)
+        assert [key for key in done.json if key in ("messages", "input", "contents")] == [LIST_NAMES[name]]
+
+
+def parse_json(done: Adapted, own: list[Any]) -> list[Any]:
+    """The same messages as the dialect itself writes them."""
+    codec = dialect(done.dialect).requests
+    written = codec.render(
+        codec.parse(msgspec.json.encode({LIST_NAMES[done.dialect]: own})).conversation, RenderOptions("m", False)
+    )
+    found: list[Any] = msgspec.json.decode(written)[LIST_NAMES[done.dialect]]
+    return found
+
+
+def test_a_message_that_a_rule_touches_beside_moved_messages_costs_none_of_them() -> None:
+    body = {"input": [said("user", "a"), said("assistant", ""), said("user", "b", done=True)]}
+    done = adapt(body, source=CHAT, target="openai-compatible-lenient/m")
+    assert [message["content"] for message in done.json["input"]] == ["a", "", "b"]
+
+
+def test_K17_null_tools_are_left_out_where_they_are_refused() -> None:
+    assert "tools" not in adapt(request(CHAT, tools=None), target="openai/gpt-4o").json
+    assert adapt(request(CHAT, tools=None), target="vllm/m").json["tools"] is None
+
+
+def test_K29_reasoning_without_a_summary_gets_an_empty_one() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAAAABsealed"}
+    done = adapt({"input": [ASK, thought, ITEM_CALL, ITEM_OUTPUT]}, source=RESPONSES, target="openai-responses/gpt-5")
+    assert done.json["input"][1] == thought | {"summary": []}
 
 
 def test_every_kind_has_its_sentence() -> None:

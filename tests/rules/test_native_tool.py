@@ -49,7 +49,7 @@ def test_the_functions_of_a_namespace_become_tools() -> None:
     assert done.json["tools"] == [
         {"type": "function", "name": "files__read", "description": "d", "parameters": SCHEMA, "strict": True},
         {"type": "function", "name": "files__list", "parameters": {}} | done.json["tools"][1],
-        FUNCTION,
+        FUNCTION | {"strict": None},
     ]
     listing = done.conversation.tools[1]
     assert (listing.schema, listing.strict) == (None, None)  # type: ignore[union-attr]

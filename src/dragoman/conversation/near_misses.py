@@ -37,6 +37,7 @@ class Miss(StrEnum):
     SETTING = "setting-form"
     SETTING_NAME = "setting-name"
     NO_LIMIT = "no-limit"
+    NULL = "null-value"
 
 
 SENTENCES: dict[Miss, str] = {
@@ -57,6 +58,7 @@ SENTENCES: dict[Miss, str] = {
     Miss.CHOICE: "wrote the tool choice as its dialect does",
     Miss.SETTING: "wrote a setting in the type that it has",
     Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",
+    Miss.NULL: "left out a null in place of a value",
     Miss.NO_LIMIT: "left out a limit of -1, which means no limit",
 }
 """What the repair does, in the words of the report."""

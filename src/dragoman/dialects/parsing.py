@@ -83,6 +83,11 @@ def data_url(source: Inline) -> bytes:
     return b"".join((b'"data:', quote(source.media_type)[1:-1], b";base64,", memoryview(source.data)[1:]))
 
 
+def stated_detail(word: str | None) -> str | None:
+    """The level of detail of an image. `auto` is what holds where nothing is stated."""
+    return None if word == "auto" else word
+
+
 def kind_of(raw: bytes, at: str) -> str:
     """The `type` of an object that has unknown fields."""
     kind = msgspec.json.decode(raw).get("type")

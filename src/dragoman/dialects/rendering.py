@@ -15,6 +15,7 @@ from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_o
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import SYSTEM, Message
+from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import RenderOptions
@@ -94,7 +95,8 @@ def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options
         return render_object(members)
     _amend_top(layout, ask, conversation, options, members)
     if conversation.messages is not before.messages:
-        members[layout.list_name] = _amend_list(layout, ask, conversation)
+        name = _list_member(before, layout)
+        members[_list_member(conversation, layout)] = _amend_list(layout, ask.members[name], ask, conversation)
     return render_object(members)
 
 
@@ -140,8 +142,14 @@ def _restored_members(before: Conversation, now: Conversation) -> set[str]:
     return {key for miss in set(before.near_misses).difference(now.near_misses) for key in miss.members}
 
 
-def _amend_list(layout: BodyLayout, ask: Ask, conversation: Conversation) -> bytes:
-    wire = _wire_items(ask.members.get(layout.list_name, b"[]"))
+def _list_member(conversation: Conversation, layout: BodyLayout) -> str:
+    """The member that holds the messages: where the client put them, while that stands."""
+    moved = [miss.members[0] for miss in conversation.near_misses if miss.kind is Miss.LIST]
+    return moved[0] if moved else layout.list_name
+
+
+def _amend_list(layout: BodyLayout, raw: bytes | Raw, ask: Ask, conversation: Conversation) -> bytes:
+    wire = _wire_items(raw)
     groups = _groups(ask.conversation.messages)
     messages = conversation.messages
     out: Pieces = [b"["]

@@ -62,11 +62,12 @@ class ReportBuilder:
     of ten thousand calls that share an id took minutes.
     """
 
-    __slots__ = ("_ask", "_digests", "_parts", "_places", "_pointers")
+    __slots__ = ("_ask", "_digests", "_missed", "_parts", "_places", "_pointers")
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._places: _Places | None = None
+        self._missed = frozenset([miss.item for miss in ask.conversation.near_misses])
         self._digests: dict[int, tuple[Any, str | None]] = {}
         # By the message's id, each with the message itself, so that no other can get its id.
         self._parts: dict[int, tuple[Message, _PartIndex]] = {}
@@ -111,11 +112,16 @@ class ReportBuilder:
         return known[1]
 
     def _located(self, message: Message) -> list[str]:
-        """Where each part stands on the wire. Before it may stand parts of other messages of the same item."""
-        locate_parts = dialect(self._ask.dialect).requests.locate_parts
+        """Where each part stands on the wire. Before it may stand parts of other messages of the same item.
+
+        Parts that were not written as the dialect has them stand elsewhere: the pointer leads to their message.
+        """
+        codec = dialect(self._ask.dialect).requests
+        if not self._missed.isdisjoint(range(message.at, message.at + message.span)):
+            return [codec.locate(message, None)] * len(message.parts)
         assert self._places is not None
         crowd = self._places.crowd(message)
-        return locate_parts(message) if crowd is None else crowd.located(message, locate_parts)
+        return codec.locate_parts(message) if crowd is None else crowd.located(message, codec.locate_parts)
 
     def _index(self, original: Message, part: Part, now: Message) -> int | None:
         """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules

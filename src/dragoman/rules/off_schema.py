@@ -42,7 +42,8 @@ def off_schema(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     kept = tuple([miss for miss in conversation.near_misses if miss not in cleared])
     items = {miss.item for miss in cleared}
-    messages = tuple([_written_anew(message, items) for message in conversation.messages])
+    whole = any(miss.kind is Miss.LIST for miss in cleared)
+    messages = tuple([_written_anew(message, items, whole) for message in conversation.messages])
     notes = tuple([_note(miss) for miss in cleared])
     return Rewrite(conversation.but(messages=messages, near_misses=kept), notes)
 
@@ -51,9 +52,9 @@ def _is_refused(miss: NearMiss, facts: Facts) -> bool:
     return miss.kind not in facts.near_misses
 
 
-def _written_anew(message: Message, items: set[int]) -> Message:
+def _written_anew(message: Message, items: set[int], whole: bool) -> Message:
     """An equal message that is not the client's own any more, so that it is not copied from its text."""
-    here = any(item in items for item in range(message.at, message.at + message.span))
+    here = whole or any(item in items for item in range(message.at, message.at + message.span))
     return message.but() if here else message
 
 

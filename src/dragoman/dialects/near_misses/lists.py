@@ -95,7 +95,9 @@ class _ItemTurn(msgspec.Struct):
 
     def written(self, form: WireForm) -> list[Json]:
         """The items in its place. Where it stays as it is, it has no near misses."""
-        if self.turn is not None and self.log.found and not self.fits:
+        if self.turn is None:
+            return [self.item]
+        if self.log.found and not self.fits:
             try:
                 return _with_rest(form.render(self.turn), self.turn.rest)
             except Unrepresentable:
@@ -113,6 +115,9 @@ def _with_rest(items: list[Json], rest: Fields) -> list[Json]:
 def _parse_item(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
     log = MissLog(index, at)
     fits = form.fits(item)
+    repaired = None if fits else form.repair_item(item, log)
+    if repaired is not None:
+        return _ItemTurn(repaired, log, None, fits)
     return _ItemTurn(item, log, TurnReader(form, log).read(item), fits)
 
 

@@ -56,6 +56,8 @@ class MeantTools(msgspec.Struct, frozen=True):
 
 def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[Tools, bool]]) -> MeantTools:
     """The tools of a list that may not fit its schema."""
+    if raw == NULL:
+        return MeantTools((), False, (_miss(Miss.NULL, "/tools"),))
     entries = items_of(raw)
     if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
         return MeantTools(*parse(raw))

@@ -86,7 +86,7 @@ class WireForm(msgspec.Struct, frozen=True):
     `list_name` is the member that holds them, `content_name` the member of each that holds its parts, `roles` are its
     names of roles. `fits_list`: does the whole
     list fit the schema? `fits`: does an item? `fits_part`: does a part, in a turn of this role? `render`: a
-    turn as items. `repair_part` repairs small faults of the dialect's own parts.
+    turn as items. `repair_part` repairs small faults of the dialect's own parts, `repair_item` of its items.
     `takes_hints`: do parts have cache hints? `needs_ids`: must calls and results have ids (`no_id` marks
     those without)? `has_items`: do calls and
     results stand in the list by themselves? `has_calls`: do messages have a member `tool_calls`?
@@ -101,6 +101,7 @@ class WireForm(msgspec.Struct, frozen=True):
     fits_part: Callable[[Json, Role], bool]
     render: Callable[[MeantTurn], list[Json]]
     repair_part: Callable[[Json, str, MissLog], Json | None] = lambda raw, below, log: None
+    repair_item: Callable[[Json, MissLog], Json | None] = lambda raw, log: None
     takes_hints: bool = False
     needs_ids: bool = True
     no_id: str = ""

@@ -36,7 +36,16 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.plain_messages import parse_arguments
-from dragoman.dialects.parsing import OPENAI_FILES, cache_hint, extras_of, kind_of, made_id, parse_link, parse_state
+from dragoman.dialects.parsing import (
+    OPENAI_FILES,
+    cache_hint,
+    extras_of,
+    kind_of,
+    made_id,
+    parse_link,
+    parse_state,
+    stated_detail,
+)
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
@@ -478,7 +487,8 @@ def _parse_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extra
         return Media(kind, parse_link(content), spelled=form or BARE, hint=hint, extras=extras)
     if not isinstance(content, dict) or not isinstance(content.get("url"), str) or content.keys() - {"url", "detail"}:
         return None
-    return Media(kind, parse_link(content["url"]), detail=content.get("detail"), spelled=form, hint=hint, extras=extras)
+    detail = stated_detail(content.get("detail"))
+    return Media(kind, parse_link(content["url"]), detail=detail, spelled=form, hint=hint, extras=extras)
 
 
 def _parse_audio(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:

@@ -42,8 +42,8 @@ _RESULT_HEAD = b',{"role":"tool","tool_call_id":'
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
-def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """messages[start:stop] as items of the list, each with a comma before it."""
+def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces, named: bool = True) -> None:
+    """messages[start:stop] as items of the list, each with a comma before it. `named`: results name their tools."""
     for index in range(start, stop):
         message = messages[index]
         role = message.role
@@ -72,15 +72,20 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
                 result: Any = only
                 if _is_bare_result(result):
                     out += (_RESULT_HEAD, quote(result.call_id), b',"content":', result.parts[0].literal)
-                    out.append(b"}" if result.name is None else b',"name":' + quote(result.name) + b"}")
+                    out.append(b"}" if result.name is None or not named else b',"name":' + quote(result.name) + b"}")
                     continue
         if role is ASSISTANT:
             _assistant(message, out)
         elif role is TOOL:
             for result in message.parts:
-                _result(result, out)
+                _result(result, out, named)
         else:
             _plain(message, out)
+
+
+def render_unnamed(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """The same for a client of another dialect. Chat's schema has no name on a result: its call names the tool."""
+    render_messages(messages, start, stop, out, False)
 
 
 def _is_bare_call(call: Call) -> bool:
@@ -264,7 +269,7 @@ def argument_text(call: Call) -> bytes:
     return arguments if arguments[:1] == b'"' else quote(arguments.decode())
 
 
-def _result(part: Part, out: Pieces) -> None:
+def _result(part: Part, out: Pieces, named: bool) -> None:
     if not isinstance(part, Result):
         raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
     if part.spelled == LEGACY and part.name is not None:
@@ -282,7 +287,7 @@ def _result(part: Part, out: Pieces) -> None:
         out.append(parts[0].literal)
     else:
         _content(parts, part.listed, TOOL, out)
-    if part.name is not None and part.spelled != LEGACY:
+    if named and part.name is not None and part.spelled != LEGACY:
         out += (b',"name":', quote(part.name))
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)

@@ -14,7 +14,7 @@ from dragoman.conversation.literals import EMPTY, blank
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
 from dragoman.conversation.parts import Call, Json, Media, MediaKind, Part, Result, Text
 from dragoman.conversation.traits import CALLING, CODES
-from dragoman.dialects.parsing import cache_hint, link_literal
+from dragoman.dialects.parsing import cache_hint, link_literal, stated_detail
 from dragoman.dialects.plain_messages import (
     ALWAYS,
     BACKSLASH,
@@ -176,7 +176,8 @@ def _parse_parts(raw: Raw) -> PlainParts | None:
             if url[0] != QUOTE:
                 return None
             traits |= MEDIA
-            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=part.image_url.detail, hint=hint))
+            detail = stated_detail(part.image_url.detail)
+            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=detail, hint=hint))
     return PlainParts(tuple(parts), traits) if parts else None
 
 

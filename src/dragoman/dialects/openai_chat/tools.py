@@ -41,8 +41,8 @@ _function = msgspec.json.Decoder(_ChatToolFunction).decode
 
 def parse_tools(source: Mapping[str, Raw]) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
-    own, older = bytes(source.get("tools", b"null")), bytes(source.get("functions", b"null"))
-    found = _parse_list("tools", own) if own != b"null" else _NO_TOOLS
+    own, older = bytes(source.get("tools", b"")), bytes(source.get("functions", b"null"))
+    found = _parse_list("tools", own) if own else _NO_TOOLS
     if older == b"null":
         return found
     functions = _parse_list("functions", older)

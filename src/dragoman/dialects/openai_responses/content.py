@@ -24,7 +24,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.ownership import own_block, render_extras
-from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of, parse_link
+from dragoman.dialects.parsing import OPENAI_FILES, data_url, extras_of, kind_of, parse_link, stated_detail
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -113,7 +113,7 @@ def _parse_image(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
         source = Stored(wire.file_id, OPENAI_FILES)
     else:
         return None
-    return Media(MediaKind.IMAGE, source, wire.filename, wire.detail, extras=extras)
+    return Media(MediaKind.IMAGE, source, wire.filename, stated_detail(wire.detail), extras=extras)
 
 
 def _parse_file(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:
@@ -207,8 +207,8 @@ def _render_media(part: Media, out: Pieces) -> None:
         out += (b'{"type":"input_%b",' % _ADDRESSED[kind], _address(kind, source))
     if part.title is not None:
         out += (b',"filename":', quote(part.title))
-    if part.detail is not None:
-        out += (b',"detail":', quote(part.detail))
+    if part.detail is not None or kind is MediaKind.IMAGE:
+        out += (b',"detail":', quote(part.detail or "auto"))  # the published types demand it of images
 
 
 _ADDRESSED = {MediaKind.IMAGE: b"image", MediaKind.DOCUMENT: b"file"}

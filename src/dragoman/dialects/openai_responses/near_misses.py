@@ -9,12 +9,13 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from dragoman.conversation.literals import joined, quote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result
-from dragoman.dialects.near_misses.loose_json import items_of
+from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, ToolForm
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.content import parse_content
 from dragoman.dialects.openai_responses.message_render import render_messages
@@ -206,6 +207,15 @@ def _render_tool(tool: MeantTool) -> Json:
     return render_object(entry)
 
 
+def _repair_item(item: Json, log: MissLog) -> Json | None:
+    """Reasoning without its summary."""
+    fields = fields_of(item)
+    if fields is None or fields.get("type") != b'"reasoning"' or fields.get("summary", b"null") != b"null":
+        return None
+    log.note(Miss.NULL if "summary" in fields else Miss.CONTENT)
+    return render_object({**fields, "summary": b"[]"})
+
+
 TOOLS = ToolForm(_fits_tool, _render_tool)
 MEMBERS = MemberForm("input", "instructions", lambda raw: raw[:1] in (b'"', b"n"), lambda texts: joined("\n\n", texts))
 FORM = WireForm(
@@ -217,5 +227,6 @@ FORM = WireForm(
     fits=_fits,
     fits_part=_fits_part,
     render=_render_turn,
+    repair_item=_repair_item,
     has_items=True,
 )

@@ -24,7 +24,7 @@ from dragoman.dialects.openai_responses.message_parse import (
     with_item_fields,
 )
 from dragoman.dialects.openai_responses.near_misses import fits_output
-from dragoman.dialects.parsing import extras_of, link_literal
+from dragoman.dialects.parsing import extras_of, link_literal, stated_detail
 from dragoman.dialects.plain_messages import (
     ALWAYS,
     BACKSLASH,
@@ -256,7 +256,7 @@ def _parse_parts(raw: Raw, role: Role) -> PlainParts | None:
             if url[0] != QUOTE:
                 return None
             traits |= MEDIA
-            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=part.detail))
+            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=stated_detail(part.detail)))
             continue
         literal = bytes(part.text)
         if literal[0] != QUOTE or blank(literal):

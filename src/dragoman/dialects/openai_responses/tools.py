@@ -12,7 +12,7 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.near_misses import TOOLS
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import put
+from dragoman.dialects.raw_json import encode
 from dragoman.dialects.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
@@ -67,7 +67,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
             wire["format"] = tool.schema
     else:
         wire["parameters"] = tool.schema if tool.schema is not None else b"null"
-        put(wire, "strict", tool.strict)
+        wire["strict"] = b"null" if tool.strict is None else encode(tool.strict)  # the published types demand it
     return render_object(wire | dict(require_own(tool.extras, NAME)))
 
 
