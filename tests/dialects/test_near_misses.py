@@ -705,6 +705,14 @@ def test_C6_parallel_calls_without_ids_are_paired_in_order() -> None:
     assert len(names) == 2
 
 
+def test_C6_what_has_neither_name_nor_id_is_a_bare_tool_result() -> None:
+    done = adapt({"messages": [ASK, {"role": "tool", "content": "sunny"}]}, target="gemini-compatible/gemini-2.5-flash")
+    assert done.json["messages"][1]["content"] == "[tool_result]\nsunny"
+    paired = [ASK, calls(without(chat_call(), "id")), {"role": "tool", "content": "sunny"}]
+    done = adapt({"messages": paired}, target="gemini-compatible/gemini-2.5-flash")
+    assert done.json["messages"][2]["content"] == "[tool_result name=look]\nsunny"
+
+
 def test_C6_ids_do_not_change_when_turns_are_added() -> None:
     odd = [ASK, calls(without(chat_call(), "id")), without(TOOL_ANSWER, "tool_call_id")]
     first = parse(CHAT, {"messages": odd}).conversation.messages

@@ -69,6 +69,10 @@ class Text(Part, frozen=True, gc=False):
         return literals.blank(self.literal)
 
 
+NO_ID = "no-id"
+"""The spelling of a call or a result that came without an id. Its id is made up."""
+
+
 class Call(Part, frozen=True, gc=False):
     """The model calls a tool. `arguments` is a JSON object, or a JSON string where the text was no object.
 

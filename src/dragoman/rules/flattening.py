@@ -9,7 +9,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined, prefixed, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import Spot
-from dragoman.conversation.parts import Call, Part, Result, Text
+from dragoman.conversation.parts import NO_ID, Call, Part, Result, Text
 
 
 def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
@@ -18,7 +18,7 @@ def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
     known = name or result.name
     if known:
         words.append(f"name={known}")
-    if result.call_id:
+    if result.call_id and result.spelled != NO_ID:
         words.append(f"id={result.call_id}")
     header = f"[{' '.join(words)}]\n"
     texts = [part.literal for part in result.parts if type(part) is Text]
@@ -28,7 +28,7 @@ def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
 
 def call_text(call: Call) -> Text:
     """`[tool_call name=… id=…]`, then the arguments."""
-    header = f"[tool_call name={call.name}" + (f" id={call.id}" if call.id else "") + "]\n"
+    header = f"[tool_call name={call.name}" + (f" id={call.id}" if call.id and call.spelled != NO_ID else "") + "]\n"
     arguments = call.arguments if call.arguments[:1] == b'"' else quote(call.arguments.decode())
     return Text(prefixed(header, arguments))
 

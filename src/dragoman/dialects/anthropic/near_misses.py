@@ -218,6 +218,8 @@ def _render_tool(tool: MeantTool) -> Json:
 
 
 def _fits_system(raw: Json) -> bool:
+    if raw[:1] == b'"':
+        return True
     try:
         _decode_system(raw)
     except UNREADABLE:

@@ -17,6 +17,7 @@ from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
+    NO_ID,
     Call,
     Extras,
     Inline,
@@ -37,9 +38,6 @@ from dragoman.dialects.parsing import extras_of, made_id, parse_state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items, split_members
-
-NO_ID = "no-id"
-"""The spelling of a call or a result that came without an id. Its id is made up."""
 
 
 class GeminiWireContent(msgspec.Struct, forbid_unknown_fields=True, gc=False):

@@ -16,6 +16,7 @@ from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
+    NO_ID,
     Call,
     Extras,
     Inline,
@@ -32,7 +33,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_parse import NO_ID, guess, kind_of, parse_response
+from dragoman.dialects.gemini.message_parse import guess, kind_of, parse_response
 from dragoman.dialects.ownership import own_block, render_extras
 from dragoman.dialects.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable

@@ -13,9 +13,8 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
 from dragoman.conversation.near_misses import Miss
-from dragoman.conversation.parts import Call, Json, Media, Result
+from dragoman.conversation.parts import NO_ID, Call, Json, Media, Result
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_parse import NO_ID
 from dragoman.dialects.gemini.message_render import render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of

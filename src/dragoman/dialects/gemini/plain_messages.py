@@ -17,11 +17,10 @@ from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
-from dragoman.conversation.parts import Call, Inline, Media, Part, Reasoning, Result, Text
+from dragoman.conversation.parts import NO_ID, Call, Inline, Media, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import CALLING, observe_message
 from dragoman.dialects.gemini import ORIGIN
 from dragoman.dialects.gemini.message_parse import (
-    NO_ID,
     joined_thoughts,
     kind_of,
     parse_response,

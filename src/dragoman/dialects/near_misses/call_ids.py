@@ -12,7 +12,8 @@ from dragoman.dialects.parsing import made_id
 class CallIds:
     """The calls of a conversation in their order, and those that wait for their result.
 
-    A call without an id gets that of the first result after it that answers no other call, else one that is made up.
+    A call without an id gets that of the first result after it that answers no other call, else one that is made up:
+    those are in `made`.
     """
 
     def __init__(self, parts: Sequence[Part | None]) -> None:
@@ -24,6 +25,7 @@ class CallIds:
             calls += type(part) is Call
             if type(part) is Result and part.call_id and part.call_id not in known:
                 self._strangers.append((calls, part.call_id))
+        self.made: set[str] = set()
         self._calls = 0
         self._orphans = 0
         self._waiting: dict[str, str] = {}
@@ -35,7 +37,7 @@ class CallIds:
         if not self._calling:
             self._waiting.clear()
             self._calling = True
-        identity = call.id or self._stranger() or made_id(self._calls, call.name)
+        identity = call.id or self._stranger() or self._made(self._calls, call.name)
         self._waiting[identity] = call.name
         return identity
 
@@ -51,8 +53,13 @@ class CallIds:
         name = self._waiting.pop(identity, "") or result.name or ""
         if not identity:
             self._orphans += 1
-            identity = made_id(-self._orphans, name)
+            identity = self._made(-self._orphans, name)
         return identity, name
+
+    def _made(self, ordinal: int, name: str) -> str:
+        identity = made_id(ordinal, name)
+        self.made.add(identity)
+        return identity
 
     def _first(self, name: str | None) -> str:
         """The first call of this name that waits, else the first of all."""

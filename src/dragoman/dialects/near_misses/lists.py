@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from dragoman.conversation.messages import Message
 from dragoman.conversation.near_misses import Miss, NearMiss
-from dragoman.conversation.parts import Call, Json, Result
+from dragoman.conversation.parts import NO_ID, Call, Json, Part, Result
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, TurnReader, WireForm
@@ -18,17 +18,19 @@ from dragoman.wire.json_reader import render_list, render_object
 
 
 class MeantList(msgspec.Struct, frozen=True):
-    """The list as its dialect has it. `origins`: for each item the place of the client's item that it comes from."""
+    """The list as its dialect has it. `origins`: for each item the place of the client's item that it comes from.
+    `made`: ids that are made up."""
 
     raw: Json
     origins: tuple[int, ...]
     misses: tuple[NearMiss, ...]
+    made: frozenset[str] = frozenset()
 
     def placed(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """The messages at the places of the client's own items. Those that share an item share their place too."""
         groups: list[list[int]] = []
         homes: list[tuple[Message, list[int]]] = []
-        for message in messages:
+        for message in map(self._marked, messages) if self.made else messages:
             start, stop = self._range(message)
             if groups and 0 <= start < groups[-1][1]:
                 groups[-1][1] = max(groups[-1][1], stop)
@@ -36,6 +38,14 @@ class MeantList(msgspec.Struct, frozen=True):
                 groups.append([start, stop])
             homes.append((message, groups[-1]))
         return tuple(message if at < 0 else message.but(at=at, span=end - at) for message, (at, end) in homes)
+
+    def _marked(self, message: Message) -> Message:
+        """The message with its made-up ids marked as such."""
+        return message.but(parts=tuple([self._marked_part(part) for part in message.parts]))
+
+    def _marked_part(self, part: Part) -> Part:
+        identity = part.id if type(part) is Call else part.call_id if type(part) is Result else ""
+        return msgspec.structs.replace(part, spelled=NO_ID) if identity in self.made else part
 
     def _range(self, message: Message) -> tuple[int, int]:
         if message.at < 0:
@@ -74,7 +84,7 @@ def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
         misses.append(NearMiss(Miss.LIST, f"/{member}", members=(member, form.list_name)))
         items = [raw] if items is None else items
     turns = [_parse_item(item, index, form, f"/{member}/{index}") for index, item in enumerate(items)]
-    _identify(turns, form)
+    made = _identify(turns, form)
     meant: list[Json] = []
     origins: list[int] = []
     for index, turn in enumerate(turns):
@@ -82,7 +92,7 @@ def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
         meant += written
         origins += [index] * len(written)
         misses += turn.log.found
-    return MeantList(render_list(meant), tuple(origins), tuple(misses)) if misses else None
+    return MeantList(render_list(meant), tuple(origins), tuple(misses), made) if misses else None
 
 
 class _ItemTurn(msgspec.Struct):
@@ -121,8 +131,8 @@ def _parse_item(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
     return _ItemTurn(item, log, TurnReader(form, log).read(item), fits)
 
 
-def _identify(turns: list[_ItemTurn], form: WireForm) -> None:
-    """Give calls and results the ids that their places tell, where they have none."""
+def _identify(turns: list[_ItemTurn], form: WireForm) -> frozenset[str]:
+    """Give calls and results the ids that their places tell, where they have none. These are the made-up ones."""
     pieces = [(piece, one.log) for one in turns if one.turn is not None for piece in one.turn.pieces]
     ids = CallIds([piece.meant for piece, _ in pieces])
     for piece, log in pieces:
@@ -131,6 +141,7 @@ def _identify(turns: list[_ItemTurn], form: WireForm) -> None:
             _identify_call(piece, part, ids, form, log)
         elif type(part) is Result:
             _identify_result(piece, part, ids, form, log)
+    return frozenset(ids.made)
 
 
 def _identify_call(piece: MeantPart, call: Call, ids: CallIds, form: WireForm, log: MissLog) -> None:
