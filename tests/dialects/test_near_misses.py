@@ -5,6 +5,7 @@ Each near miss is parsed to the same conversation as the request that it misses,
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -703,6 +704,21 @@ def test_C6_parallel_calls_without_ids_are_paired_in_order() -> None:
         "look": ["sunny"],
     }  # type: ignore[attr-defined]
     assert len(names) == 2
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_work_grows_with_the_calls(named: bool) -> None:
+    def seconds(count: int) -> float:
+        results = [{"role": "tool", "content": "x"} | ({"name": "look"} if named else {}) for _ in range(count)]
+        body = msgspec.json.encode({"messages": [ASK, calls(*[without(chat_call(), "id")] * count), *results]})
+        best = 9.0
+        for _ in range(3):
+            start = perf_counter()
+            adapt(body, target="openai/gpt-4o")
+            best = min(best, perf_counter() - start)
+        return best
+
+    assert seconds(4000) < 8 * seconds(1000)
 
 
 def test_C6_what_has_neither_name_nor_id_is_a_bare_tool_result() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
+from dragoman.engine.lint import Severity, lint
 from dragoman.rules.off_schema import off_schema
 
 HELLO: dict[str, Any] = {"role": "user", "content": "Hi"}
@@ -121,3 +122,11 @@ def test_keys_that_a_part_does_not_have_lose_metadata() -> None:
         done = sent(body, target, source="gemini")
         assert "hello" in str(done.json)
         assert ("off-schema", "/contents/0/parts/0", "metadata", False) in done.changes
+
+
+def test_a_lint_says_that_it_would_be_refused() -> None:
+    odd, _, at, _ = PLACES["arguments"]
+    (found,) = lint(odd, targets="openai/gpt-4o", source="openai-chat")
+    assert (found.rule, found.at, found.severity) == ("off-schema", at, Severity.ERROR)
+    assert found.says == "Missing required parameter: 'messages[2].tool_calls[0].type'."
+    assert lint(odd, targets="vllm/m", source="openai-chat") == []

@@ -12,7 +12,7 @@ from dragoman.profiles.facts import Facts, Medium, Setting, Stance
 from dragoman.profiles.profile import Evidence, Profile, Profiles, Target
 from dragoman.rules.context import Context
 
-NO_REASONS = frozenset({"dialect", "provider", "family", "model", "message_fields", "known_settings"})
+NO_REASONS = frozenset({"dialect", "provider", "family", "model", "message_fields", "known_settings", "near_misses"})
 """Facts that say who or how, never that something is refused."""
 
 
@@ -31,6 +31,12 @@ class Watched:
     def medium(self, kind: str) -> Medium:
         self.read[f"media.{kind}"] = None
         return self._facts.medium(kind)
+
+    def closes(self, holder: str) -> bool:
+        closed = self._facts.closes(holder)
+        if closed:
+            self.read["closed_fields"] = None
+        return closed
 
     def setting(self, name: str) -> Setting:
         self.read[f"settings.{name}"] = None

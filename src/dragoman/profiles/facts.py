@@ -345,6 +345,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def medium(self, kind: str) -> Medium:
         return self.media.get(kind, NO_MEDIUM)
 
+    def closes(self, holder: str) -> bool:
+        """Whether a role, `calls` or `tools` may have no unknown fields, though it is not known of all."""
+        return holder in self.closed_fields
+
     def setting(self, name: str) -> Setting:
         return self.settings.get(name, ANY_SETTING)
 

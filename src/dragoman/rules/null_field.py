@@ -95,7 +95,7 @@ def refuses_fields(facts: Facts, holder: str, inside: bool) -> bool:
     """Are unknown fields refused: in messages of a role, in calls or tools, or `inside` the parts of a message?"""
     if inside:
         return facts.unknown_fields is Stance.REFUSES or facts.part_fields is Stance.REFUSES
-    return facts.unknown_fields is Stance.REFUSES or holder in facts.closed_fields
+    return facts.unknown_fields is Stance.REFUSES or facts.closes(holder)
 
 
 def _empty_calls(name: str, value: bytes, facts: Facts) -> bool:

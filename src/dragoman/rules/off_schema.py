@@ -40,7 +40,7 @@ def off_schema(conversation: Conversation, context: Context) -> Rewrite:
     cleared = [miss for miss in conversation.near_misses if _is_refused(miss, context.facts)]
     if not cleared:
         return Rewrite(conversation)
-    kept = tuple([miss for miss in conversation.near_misses if miss not in cleared])
+    kept = tuple([miss for miss in conversation.near_misses if not _is_refused(miss, context.facts)])
     items = {miss.item for miss in cleared}
     whole = any(miss.kind is Miss.LIST for miss in cleared)
     messages = tuple([_written_anew(message, items, whole) for message in conversation.messages])
@@ -49,7 +49,7 @@ def off_schema(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _is_refused(miss: NearMiss, facts: Facts) -> bool:
-    return miss.kind not in facts.near_misses
+    return facts.off_schema is Stance.REFUSES and miss.kind not in facts.near_misses
 
 
 def _written_anew(message: Message, items: set[int], whole: bool) -> Message:

@@ -29,6 +29,8 @@ class CallIds:
         self._calls = 0
         self._orphans = 0
         self._waiting: dict[str, str] = {}
+        self._order: deque[str] = deque()
+        self._by_name: dict[str, deque[str]] = {}
         self._calling = False
 
     def call(self, call: Call) -> str:
@@ -36,9 +38,13 @@ class CallIds:
         self._calls += 1
         if not self._calling:
             self._waiting.clear()
+            self._order.clear()
+            self._by_name.clear()
             self._calling = True
         identity = call.id or self._stranger() or self._made(self._calls, call.name)
         self._waiting[identity] = call.name
+        self._order.append(identity)
+        self._by_name.setdefault(call.name, deque()).append(identity)
         return identity
 
     def _stranger(self) -> str:
@@ -63,5 +69,9 @@ class CallIds:
 
     def _first(self, name: str | None) -> str:
         """The first call of this name that waits, else the first of all."""
-        named = next((identity for identity, called in self._waiting.items() if called == name), "")
-        return named or next(iter(self._waiting), "")
+        return self._first_in(self._by_name.get(name or "", deque())) or self._first_in(self._order)
+
+    def _first_in(self, order: deque[str]) -> str:
+        while order and order[0] not in self._waiting:
+            order.popleft()  # it was answered: each is passed over once
+        return order[0] if order else ""
