@@ -122,7 +122,7 @@ class TurnReader:
             self._log.note(Miss.TURN)
             return MeantTurn(USER, [MeantPart(Text(item))], {})
         fields = fields_of(item)
-        if fields is None:
+        if fields is None or fields.get("role", NULL)[:1] not in (b'"', b"n"):
             return None
         if first_of(fields, ("role",)) is None and _stands_alone(fields):
             return self._lone_part(item, fields)
@@ -251,25 +251,25 @@ class TurnReader:
         return content == b"[]" or fits_items(content, lambda item: self._form.fits_part(item, TOOL))
 
     def _calls(self, fields: Fields, rest: Fields) -> list[MeantPart]:
-        raw = fields.get("tool_calls", NULL)
-        entries = items_of(raw)
-        if entries is None and raw[:1] == b"{":
+        raw = fields.get("tool_calls")
+        if raw is None:
+            return []
+        entries = items_of(raw) or ([raw] if raw[:1] == b"{" else [])
+        found = [self._call(entry, f"/tool_calls/{index}") for index, entry in enumerate(entries)]
+        if not found or None in found:
+            rest["tool_calls"] = raw  # a rule looks at null and at an empty list; what is no call is refused
+            return []
+        if raw[:1] == b"{":
             self._log.note(Miss.CALL, "/tool_calls")
-            entries = [raw]
-        if entries and not self._form.has_calls:
+        if not self._form.has_calls:
             self._log.note(Miss.TURN)
-        if entries == [] or (raw == NULL and "tool_calls" in fields):
-            rest["tool_calls"] = raw  # strict servers refuse it, so a rule looks at it
-        found = [self._call(entry, f"/tool_calls/{index}") for index, entry in enumerate(entries or [])]
         return [piece for piece in found if piece is not None]
 
     def _call(self, entry: Json, below: str) -> MeantPart | None:
         fields = fields_of(entry)
-        if fields is None:
+        call = None if fields is None else _parse_custom(fields) or parse_any_call(fields)
+        if fields is None or call is None:
             return None
-        call = _parse_custom(fields) or parse_any_call(fields)
-        if call is None:
-            return MeantPart(None, entry, below)
         if self._form.has_calls:
             self._note_call(fields, below)
             others = {key: value for key, value in fields.items() if key not in CALL_KEYS}
