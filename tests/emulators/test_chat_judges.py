@@ -41,7 +41,10 @@ def sentence_of(refused: ErrorResponse) -> str:
         return error
     inner = error if isinstance(error, dict) else body
     raw = (inner.get("metadata") or {}).get("raw")
-    return str(raw or inner.get("message") or inner.get("detail"))
+    message = inner.get("message")
+    if isinstance(message, dict):  # Mistral's validation errors
+        return str(message["detail"])
+    return str(raw or message or inner.get("detail"))
 
 
 def talk(*messages: dict[str, Any], **rest: Any) -> dict[str, Any]:
@@ -80,7 +83,10 @@ OPENAI = [
     (talk(USER, RESULT), "Invalid parameter: messages with role 'tool' must be a response to a preceeding message"),
     (talk(USER, {**CALLS, "tool_calls": [{**CALL, "id": "x" * 41}]}), "Invalid 'messages[1].tool_calls[0].id': string"),
     ({"tools": []}, "Invalid 'tools': empty array. Expected an array with minimum length 1"),
-    ({"tool_choice": "auto"}, "'tool_choice' is only allowed when 'tools' are specified."),
+    (
+        {"tool_choice": "auto"},
+        "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
+    ),
     ({"tools": [TOOL], "tool_choice": "maybe"}, "Invalid value: 'maybe'. Supported values are: 'none', 'auto', and"),
     (
         {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "x"}}},

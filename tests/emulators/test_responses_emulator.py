@@ -29,7 +29,7 @@ def output(call_id: str = "call_1", **more: Any) -> dict[str, Any]:
 
 
 def thought(**more: Any) -> dict[str, Any]:
-    return {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA", **more}
+    return {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAABn", **more}
 
 
 def tool(**more: Any) -> dict[str, Any]:

@@ -29,7 +29,10 @@ FLIPPED = base64.b64encode(bytes([*base64.b64decode(MINE)[:20], 0, *base64.b64de
         (None, False, "empty"),
         ("c29tZXRoaW5nIGVsc2U=", False, "ok"),
         ("c29tZXRoaW5nIGVsc2U=", True, "unknown"),
-        ("not base64!", True, "unknown"),
+        ("not base64!", True, "altered"),
+        ("not base64!", False, "altered"),
+        ("undefined", False, "altered"),
+        ("skip_thought_signature_validator", False, "altered"),
     ],
 )
 def test_D3_verdicts(value: Any, strict: bool, expected: str) -> None:

@@ -359,7 +359,8 @@ def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
         assert "server.host stays 127.0.0.1 until a restart; the file has 0.0.0.0" in told
         assert "server.workers stays 1" in told
         assert "store.kind stays sqlite" in told
-        assert served.chat("gpt-4o", user="x" * 3000).status_code == 200
+        long = [{"role": "user", "content": "x" * 3000}]
+        assert served.chat("gpt-4o", messages=long).status_code == 200
 
 
 def test_what_cannot_be_written_down_is_told(tmp_path: Path) -> None:

@@ -238,11 +238,15 @@ def test_a_target_without_a_model_takes_the_sdks(providers: dict[str, Any]) -> N
 
 
 def test_K20_care_can_be_asked_of_the_transport(providers: dict[str, Any]) -> None:
-    moody: Any = [{"role": "user", "content": "Hi", "mood": "good"}]
+    blank: Any = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": " "},
+        {"role": "user", "content": "So?"},
+    ]
     for doubt, sent in (("faithful", True), ("careful", False)):
         http = httpx2.Client(transport=transport(providers, "openai", doubt=doubt))
-        openai_sdk(http).chat.completions.create(model="m", messages=moody)
-        assert ("mood" in providers["openai"].requests[-1].body["messages"][0]) is sent
+        openai_sdk(http).chat.completions.create(model="m", messages=blank)
+        assert (providers["openai"].requests[-1].body["messages"] == blank) is sent
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.emulators import openai
+from dragoman.emulators import chat_types, openai
 from dragoman.emulators.chat_answers import AnswerStyle, UsagePlace, detailed_usage
 from dragoman.emulators.chat_service import ChatRefusal, Check, ErrorRenderer, render_openai_error
 from dragoman.emulators.openai_settings import KNOWN_PARAMETERS
 from dragoman.emulators.provider import FaultKind
+from dragoman.emulators.request_shape import Shape, integer, nullable, text
 from dragoman.emulators.wire import make_id
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -47,6 +48,7 @@ class ProviderSpec:
     part_kinds: tuple[str, ...] | None = None  # allowed types of content parts; None accepts any
     null_content: bool = True  # whether content may be null without calls
     empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
+    published: Shape | None = None  # the types of the whole request; None checks only what the fields above say
     json_arguments: bool = False  # whether arguments must be JSON text
     render_error: ErrorRenderer = render_openai_error
     root: str = "/v1"
@@ -144,6 +146,11 @@ def _common_faults(
     }
 
 
+# Which keys a message and the request may have is checked by the lists of fields, which options extend.
+_STRICT_MESSAGES = {role: record.adding({"name": text}).opened() for role, record in chat_types.MESSAGES.items()}
+_STRICT_REQUEST = chat_types.REQUEST.adding(
+    {"messages": chat_types.with_messages(_STRICT_MESSAGES), "top_k": nullable(integer)}, required=("messages",)
+).opened()
 COMPATIBLE = ProviderSpec(
     roles=ROLES,
     message_fields=MESSAGE_FIELDS,
@@ -153,6 +160,7 @@ COMPATIBLE = ProviderSpec(
     part_kinds=("text", "image_url", "input_audio", "file"),
     null_content=False,
     empty_lists=False,
+    published=_STRICT_REQUEST,
     json_arguments=True,
     empty_assistant_refusal=_NO_CONTENT,
 )

@@ -6,16 +6,82 @@ v4 thinks by default. While it thinks, every assistant turn that called tools mu
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.chat_answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat_service import ChatRefusal, ChatService
+from dragoman.emulators.openai_types import bracketed, empty_array
 from dragoman.emulators.pairs import orphan_results, unanswered_calls
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.request_shape import (
+    MisfitKind,
+    RecordShape,
+    boolean,
+    either,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    one_of,
+    text,
+)
 from dragoman.emulators.usage import TokenUsage
 from dragoman.emulators.wire import make_id
 
 _ROLES = ("system", "user", "assistant", "tool")
+_USER_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_number, _whole, _flag = nullable(number), nullable(integer), nullable(boolean)
+_call = RecordShape(
+    {
+        "id": text,
+        "type": text,
+        "function": RecordShape({"name": text, "arguments": text}, ("name", "arguments"), open=True),
+    },
+    required=("function",),
+    open=True,
+)
+_part = RecordShape({"type": text, "text": text}, required=("type", "text"), open=True)
+_message = RecordShape(
+    {
+        "content": nullable(either("a string or a sequence", text=text, items=items(_part))),
+        "name": nullable(text),
+        "tool_call_id": text,
+        "reasoning_content": nullable(text),
+        "tool_calls": nullable(items(_call)),
+    },
+    open=True,
+)
+_function = RecordShape(
+    {"name": text, "description": nullable(text), "parameters": mapping}, required=("name",), open=True
+)
+_tool = RecordShape({"type": text, "function": _function}, required=("type", "function"), open=True)
+_choice = RecordShape(
+    {"type": text, "function": RecordShape({"name": text}, ("name",), open=True)}, ("type", "function"), open=True
+)
+# The types of known keys: the service parses into typed values, and ignores keys that it does not know.
+_REQUEST = RecordShape(
+    {
+        "messages": items(_message),
+        "tools": nullable(items(_tool)),
+        "tool_choice": nullable(either("a string or an object", text=one_of("none", "auto", "required"), keys=_choice)),
+        "response_format": nullable(RecordShape({"type": text}, required=("type",), open=True)),
+        "max_tokens": _whole,
+        "temperature": _number,
+        "top_p": _number,
+        "frequency_penalty": _number,
+        "presence_penalty": _number,
+        "logprobs": _flag,
+        "model": text,
+        "stream_options": nullable(RecordShape({"include_usage": _flag}, open=True)),
+        "top_logprobs": _whole,
+        "stream": _flag,
+        "stop": nullable(either("a string or a sequence", text=text, items=items(text))),
+    },
+    open=True,
+)
 
 
 def refuse(sentence: str) -> ChatRefusal:
@@ -84,10 +150,44 @@ def _calls_error(calls: Any) -> str | None:
     return None
 
 
+def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
+    """The types of the keys that it knows, and the form of a user id."""
+    misfit = _REQUEST(request.body, ())
+    if misfit is not None:
+        return _refuse_type(request, f"{bracketed(misfit.path)}: {_misfit_words(misfit.kind, misfit.path[-1])}")
+    user_id = request.body.get("user_id")
+    if user_id is None or (isinstance(user_id, str) and _USER_ID.fullmatch(user_id)):
+        return None
+    sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+    return refuse(f"Invalid 'user_id': {sentence}")
+
+
+def _misfit_words(kind: MisfitKind, key: str | int) -> str:
+    match kind:
+        case MisfitKind.MISSING:
+            return f"missing field `{key}`"
+        case MisfitKind.CHOICE:
+            return "unknown variant"
+        case _:
+            return "invalid type"
+
+
+def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:
+    """JSON mode only: https://github.com/UKGovernmentBEIS/inspect_ai/issues/4916, August 2026."""
+    response_format = request.body.get("response_format")
+    if isinstance(response_format, dict) and response_format["type"] not in ("text", "json_object"):
+        return refuse("This response_format type is unavailable now")
+    return None
+
+
 def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
-    declared = request.body.get("tools") or []
+    declared = request.body.get("tools")
+    if declared is None:
+        return None
     if not isinstance(declared, list):
         return _refuse_type(request, "tools: invalid type: expected a sequence")
+    if not declared:
+        return replace(empty_array("tools"), param=None, code="invalid_request_error")
     for at, tool in enumerate(declared):
         kind = tool.get("type") if isinstance(tool, dict) else None
         if kind != "function":
@@ -185,7 +285,15 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
     return ChatService(
         name="deepseek",
         options=options,
-        checks=(check_types, check_tools, check_tool_choice, check_reasoning, check_pairs),
+        checks=(
+            check_types,
+            check_tools,
+            check_known_keys,
+            check_response_format,
+            check_tool_choice,
+            check_reasoning,
+            check_pairs,
+        ),
         style=ANSWER_STYLE,
         root="",
         further_paths=("/v1/chat/completions", "/beta/chat/completions", "/beta/v1/chat/completions"),

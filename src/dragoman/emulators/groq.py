@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
+from dragoman.emulators import chat_types
 from dragoman.emulators.chat_answers import AnswerStyle, plain_usage
 from dragoman.emulators.chat_service import ChatRefusal, ChatService
+from dragoman.emulators.openai_types import json_type
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.request_shape import (
+    Misfit,
+    MisfitKind,
+    RecordShape,
+    Shape,
+    anything,
+    boolean,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    one_of,
+    table,
+    tagged,
+    text,
+)
 from dragoman.emulators.usage import TokenUsage
 from dragoman.emulators.wire import make_id
 
@@ -50,15 +70,72 @@ _REQUEST_FIELDS = frozenset(
         "user",
     }
 )
-_MESSAGE_FIELDS = {
-    "system": {"role", "content", "name"},
-    "developer": {"role", "content", "name"},
-    "user": {"role", "content", "name"},
-    "assistant": {"role", "content", "name", "reasoning", "tool_calls", "function_call"},
-    "tool": {"role", "content", "tool_call_id", "name"},
-    "function": {"role", "content", "name"},
+_document = RecordShape({"data": mapping, "id": nullable(text)}, required=("data",))
+_IMAGE_URL = RecordShape({"url": text, "detail": one_of("auto", "low", "high")}, required=("url",))
+_PARTS: dict[str, Shape] = {
+    "text": RecordShape({"type": text, "text": text}, required=("type", "text")),
+    "image_url": RecordShape({"type": text, "image_url": _IMAGE_URL}, required=("type", "image_url")),
+    "document": RecordShape({"type": text, "document": _document}, required=("type", "document")),
 }
+_TEXTS = chat_types.content({"text": _PARTS["text"]})
+_CALLS = items(tagged("type", {"function": chat_types.FUNCTION_CALL}))
+# after the groq package 1.7.0; `name` of a result is recorded as accepted
+_MESSAGES: dict[str, RecordShape] = {
+    "system": chat_types.SYSTEM.adding({"content": _TEXTS}),
+    "developer": chat_types.SYSTEM.adding({"content": _TEXTS}),
+    "user": chat_types.USER.adding({"content": chat_types.content(_PARTS)}),
+    "assistant": RecordShape(
+        {
+            "role": text,
+            "content": nullable(_TEXTS),
+            "name": text,
+            "reasoning": nullable(text),
+            "tool_calls": _CALLS,
+            "function_call": RecordShape({"name": text, "arguments": text}),
+        },
+        required=("role",),
+    ),
+    "tool": chat_types.TOOL_RESULT.adding({"content": chat_types.content(_PARTS), "name": text}),
+    "function": chat_types.FUNCTION_RESULT,
+}
+_NULLABLE_FIELDS: dict[str, Shape] = {
+    "frequency_penalty": number,
+    "logit_bias": table(integer),
+    "logprobs": boolean,
+    "max_completion_tokens": integer,
+    "max_tokens": integer,
+    "metadata": table(text),
+    "n": integer,
+    "parallel_tool_calls": boolean,
+    "presence_penalty": number,
+    "reasoning_effort": one_of("none", "default", "low", "medium", "high"),
+    "reasoning_format": one_of("hidden", "raw", "parsed"),
+    "response_format": tagged("type", chat_types.FORMATS),
+    "seed": integer,
+    "service_tier": one_of("auto", "on_demand", "flex", "performance"),
+    "stop": chat_types.REQUEST.fields["stop"],
+    "stream": boolean,
+    "stream_options": chat_types.REQUEST.fields["stream_options"],
+    "temperature": number,
+    "tool_choice": chat_types.tool_choice(("none", "auto", "required"), {"function": chat_types.NAMED_CHOICE}),
+    "tools": items(RecordShape({"type": text, "function": chat_types.FUNCTION}, required=("type",))),
+    "top_logprobs": integer,
+    "top_p": number,
+    "user": text,
+}
+_REQUEST = RecordShape(
+    {
+        **dict.fromkeys(_REQUEST_FIELDS, anything),
+        **{name: nullable(shape) for name, shape in _NULLABLE_FIELDS.items()},
+        "model": text,
+        "messages": chat_types.with_messages(_MESSAGES),
+    }
+)
 _REASONERS = re.compile(r"gpt-oss|qwen|deepseek-r1|kimi|reason|qwq|glm|minimax", re.IGNORECASE)
+_WITHOUT_REASONING = re.compile(r"^(?!.*deepseek).*llama", re.IGNORECASE)
+_WITHOUT_SCHEMAS = re.compile(r"llama-?3", re.IGNORECASE)  # https://github.com/plune-ai/cairn/pull/36, June 2026
+_QWEN = re.compile(r"qwen", re.IGNORECASE)
+_GPT_OSS = re.compile(r"gpt-oss", re.IGNORECASE)
 _CHOICES = ("none", "auto", "required")
 
 
@@ -78,7 +155,7 @@ def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
     return None if stray is None else ChatRefusal(400, _unsupported(stray, _REQUEST_FIELDS))
 
 
-def _unsupported(key: str, known: set[str] | frozenset[str]) -> str:
+def _unsupported(key: str, known: Iterable[str]) -> str:
     near = min(sorted(known), key=lambda one: _distance(key, one))
     hint = f", did you mean '{near}'?" if _distance(key, near) <= max(2, len(key) // 3) else ""
     return f"property '{key}' is unsupported{hint}"
@@ -114,7 +191,7 @@ def _message_error(message: Any, path: str, request: ReceivedRequest) -> str | N
     role = message.get("role")
     if role is None:
         return f"'{path}' : property 'role' is missing"
-    if not isinstance(role, str) or role not in _MESSAGE_FIELDS:
+    if not isinstance(role, str) or role not in _MESSAGES:
         return f"'{path}' : discriminator property 'role' has invalid value"
     error = _field_error(message, role, request) or _content_error(message, role, path)
     if error is None:
@@ -123,9 +200,9 @@ def _message_error(message: Any, path: str, request: ReceivedRequest) -> str | N
 
 
 def _field_error(message: dict[str, Any], role: str, request: ReceivedRequest) -> str | None:
-    stray = next((key for key in message if key not in _MESSAGE_FIELDS[role]), None)
+    stray = next((key for key in message if key not in _MESSAGES[role].fields), None)
     if stray is not None:
-        return _unsupported(stray, _MESSAGE_FIELDS[role])
+        return _unsupported(stray, _MESSAGES[role].fields)
     if message.get("reasoning") is not None and not _REASONERS.search(request.model):
         return "property 'reasoning' is unsupported"
     return None
@@ -160,6 +237,48 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
 
 def _is_named(function: Any) -> bool:
     return isinstance(function, dict) and isinstance(function.get("name"), str)
+
+
+def check_published(request: ReceivedRequest) -> ChatRefusal | None:
+    """What the checks before have not met: every other misfit with the published types."""
+    misfit = _REQUEST(request.body, ())
+    if misfit is None:
+        return None
+    sentence = f"'{'.'.join(map(str, misfit.path))}' : {_misfit_words(misfit)}"
+    if misfit.path[0] != "messages" or len(misfit.path) < 2:
+        return ChatRefusal(400, sentence)
+    at = misfit.path[1]
+    role = request.body["messages"][at]["role"]
+    return ChatRefusal(400, f"'messages.{at}' : for 'role:{role}' the following must be satisfied[({sentence})]")
+
+
+def _misfit_words(misfit: Misfit) -> str:
+    match misfit.kind:
+        case MisfitKind.MISSING:
+            return f"property '{misfit.path[-1]}' is missing"
+        case MisfitKind.UNKNOWN:
+            return f"property '{misfit.path[-1]}' is unsupported"
+        case MisfitKind.CHOICE:
+            return "value must be one of " + ", ".join(f"'{one}'" for one in misfit.choices)
+        case MisfitKind.EMPTY_LIST:
+            return "minimum number of items is 1"
+        case _:
+            return f"value must be {misfit.expected}, but got {json_type(misfit.value)}"
+
+
+def check_model_features(request: ReceivedRequest) -> ChatRefusal | None:
+    """Reasoning effort and structured output that this model does not take."""
+    effort, response_format = request.body.get("reasoning_effort"), request.body.get("response_format")
+    if effort is not None and _WITHOUT_REASONING.search(request.model):
+        return ChatRefusal(400, "reasoning_effort is not supported with this model")
+    if effort not in (None, "none", "default") and _QWEN.search(request.model):
+        return ChatRefusal(400, "`reasoning_effort` must be one of `none` or `default`")
+    if effort in ("none", "default") and _GPT_OSS.search(request.model):
+        return ChatRefusal(400, "`reasoning_effort` must be one of `low`, `medium`, or `high`")
+    wants_schema = isinstance(response_format, dict) and response_format.get("type") == "json_schema"
+    if wants_schema and _WITHOUT_SCHEMAS.search(request.model):
+        return ChatRefusal(400, "This model does not support response format `json_schema`.", param="response_format")
+    return None
 
 
 def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
@@ -216,7 +335,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
     return ChatService(
         name="groq",
         options=options,
-        checks=(check_fields, check_messages, check_tools, check_settings),
+        checks=(check_fields, check_messages, check_tools, check_settings, check_published, check_model_features),
         style=ANSWER_STYLE,
         root="/openai/v1",
         render_error=render_error,

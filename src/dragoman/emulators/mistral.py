@@ -1,4 +1,4 @@
-"""Mistral: refuses unknown message keys, and checks the order of roles.
+"""Mistral: refuses unknown keys everywhere, and checks the order of roles.
 
 Recordings show that it accepts a user turn after tool results, and call ids of any format except on the large models.
 """
@@ -6,6 +6,7 @@ Recordings show that it accepts a user turn after tool results, and call ids of 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -13,17 +14,126 @@ from dragoman.emulators.chat_answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat_service import ChatRefusal, ChatService
 from dragoman.emulators.pairs import call_ids, role
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.request_shape import (
+    Misfit,
+    MisfitKind,
+    RecordShape,
+    Shape,
+    anything,
+    boolean,
+    either,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    one_of,
+    tagged,
+    text,
+)
 from dragoman.emulators.signatures import is_masked
 from dragoman.emulators.usage import TokenUsage
 from dragoman.emulators.wire import make_id
 
-_MESSAGE_FIELDS = {
-    "system": {"role", "content"},
-    "user": {"role", "content"},
-    "assistant": {"role", "content", "tool_calls", "prefix"},
-    "tool": {"role", "content", "tool_call_id", "name"},
+_type: Mapping[str, Shape] = {"type": nullable(text)}
+_URL = either(
+    "a valid string",
+    text=text,
+    keys=RecordShape({"url": text, "detail": nullable(one_of("low", "auto", "high"))}, required=("url",)),
+)
+_sound = RecordShape({"data": text, "format": nullable(text)}, required=("data",), open=True)
+_PART_TYPES: Mapping[str, Shape] = {
+    "text": RecordShape({**_type, "text": text}, required=("text",)),
+    "image_url": RecordShape({**_type, "image_url": _URL}, required=("image_url",)),
+    "document_url": RecordShape(
+        {**_type, "document_url": text, "document_name": nullable(text)}, required=("document_url",)
+    ),
+    "reference": RecordShape(
+        {**_type, "reference_ids": items(anything, expected="a valid list")}, required=("reference_ids",)
+    ),
+    "file": RecordShape({**_type, "file_id": text}, required=("file_id",)),
+    "thinking": RecordShape(
+        {
+            **_type,
+            "thinking": items(mapping, expected="a valid list"),
+            "signature": nullable(text),
+            "closed": nullable(boolean),
+        },
+        required=("thinking",),
+    ),
+    "input_audio": RecordShape(
+        {**_type, "input_audio": either("a valid string", text=text, keys=_sound)}, ("input_audio",)
+    ),
 }
-_PARTS = ("text", "image_url", "document_url", "reference", "file", "thinking", "input_audio")
+_CONTENT = either("a valid string", text=text, items=items(tagged("type", _PART_TYPES)))
+_named_call = RecordShape(
+    {"name": text, "arguments": either("a valid string", text=text, keys=mapping)}, required=("name", "arguments")
+)
+_CALL = RecordShape({**_type, "id": text, "index": integer, "function": _named_call}, required=("function",))
+# after the mistralai package 3.7.0, and what recordings show beyond it
+_MESSAGES: Mapping[str, RecordShape] = {
+    "system": RecordShape({"role": text, "content": _CONTENT}),
+    "user": RecordShape({"role": text, "content": _CONTENT}),
+    "assistant": RecordShape(
+        {
+            "role": text,
+            "content": nullable(_CONTENT),
+            "tool_calls": nullable(items(_CALL, expected="a valid list")),
+            "prefix": boolean,
+        }
+    ),
+    "tool": RecordShape(
+        {"role": text, "content": nullable(_CONTENT), "tool_call_id": nullable(text), "name": nullable(text)}
+    ),
+}
+_PARTS = tuple(_PART_TYPES)
+_FUNCTION = RecordShape(
+    {"name": text, "description": text, "parameters": mapping, "strict": boolean}, required=("name", "parameters")
+)
+_CHOICES = ("auto", "any", "none", "required")
+_CHOICE = RecordShape({**_type, "function": RecordShape({"name": text}, required=("name",))}, required=("function",))
+_SCHEMA = RecordShape(
+    {"name": text, "schema": mapping, "description": nullable(text), "strict": boolean}, required=("name", "schema")
+)
+_FORMAT = RecordShape({"type": one_of("text", "json_object", "json_schema"), "json_schema": nullable(_SCHEMA)})
+_SETTINGS: Mapping[str, Shape] = {
+    "temperature": number,
+    "top_p": number,
+    "max_tokens": integer,
+    "stop": either("a valid string", text=text, items=items(text, expected="a valid list")),
+    "random_seed": integer,
+    "metadata": mapping,
+    "presence_penalty": number,
+    "frequency_penalty": number,
+    "min_tokens": integer,
+    "repetition_penalty": number,
+    "top_k": integer,
+    "logprobs": boolean,
+    "top_logprobs": integer,
+    "prompt_logprobs": boolean,
+    "top_prompt_logprobs": integer,
+    "n": integer,
+    "reasoning_effort": one_of("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+    "prompt_mode": text,
+    "guardrails": items(mapping, expected="a valid list"),
+    "prompt_cache_key": text,
+    "service_tier": one_of("auto", "standard_only"),
+    "response_format": _FORMAT,
+    "tool_choice": either("a valid string", text=one_of(*_CHOICES), keys=_CHOICE),
+    "tools": items(RecordShape({**_type, "function": _FUNCTION}, required=("function",)), expected="a valid list"),
+    "stream": boolean,
+    "stream_options": RecordShape({}),  # the key is known, its members are not
+    "parallel_tool_calls": boolean,
+    "prediction": RecordShape({**_type, "content": anything}),
+    "safe_prompt": boolean,
+}
+_REQUEST = RecordShape(
+    {
+        "model": text,
+        "messages": items(tagged("role", _MESSAGES)),
+        **{name: nullable(shape) for name, shape in _SETTINGS.items()},
+    }
+)
 _ALLOWED_AFTER = {
     "system": ("user", "assistant", "system"),
     "user": ("assistant", "system", "user"),
@@ -32,13 +142,17 @@ _ALLOWED_AFTER = {
 }
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _ID = re.compile(r"^[a-zA-Z0-9]{9}$")
-_CHOICES = ("auto", "any", "none", "required")
+_WITHOUT_EFFORT = re.compile(r"mistral-large|codestral|ministral")
+_TWO_EFFORTS = re.compile(r"mistral-(small|medium)")
 
 
 def render_error(refusal: ChatRefusal) -> Any:
-    """Mistral's flat error; for a bad key and for validation errors only `detail`."""
-    if refusal.status in (401, 422):
-        return {"detail": refusal.more.get("detail", refusal.message)}
+    """Mistral's flat error. For a validation error the message holds `detail`; for a bad key there is nothing else."""
+    if refusal.status == 401:
+        return {"detail": refusal.message}
+    if refusal.status == 422:
+        detail = {"detail": refusal.more["detail"]}
+        return {"object": "error", "message": detail, "type": refusal.type, "param": None, "code": None}
     return {
         "object": "error",
         "message": refusal.message,
@@ -78,7 +192,7 @@ def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
         if not isinstance(message, dict):
             return _invalid("model_type", ["messages", at], "Input should be a valid dictionary", message)
         role_name = message.get("role")
-        if not isinstance(role_name, str) or role_name not in _MESSAGE_FIELDS:
+        if not isinstance(role_name, str) or role_name not in _MESSAGES:
             sentence = (
                 f"Input tag '{role_name}' found using 'role' does not match any of the expected tags:"
                 " 'system', 'user', 'assistant', 'tool'"
@@ -93,7 +207,7 @@ def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def _check_keys(message: dict[str, Any], kind: str, loc: list[Any]) -> ChatRefusal | None:
-    stray = next((key for key in message if key not in _MESSAGE_FIELDS[kind]), None)
+    stray = next((key for key in message if key not in _MESSAGES[kind].fields), None)
     if stray is not None:
         return _invalid("extra_forbidden", [*loc, stray], "Extra inputs are not permitted", message[stray])
     if kind in ("system", "user") and message.get("content") is None:
@@ -208,6 +322,45 @@ def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
     return None
 
 
+def check_published(request: ReceivedRequest) -> ChatRefusal | None:
+    """What the checks before have not met: every other misfit with the published types."""
+    misfit = _REQUEST(request.body, ())
+    if misfit is None:
+        return None
+    loc: list[Any] = list(misfit.path)
+    if loc[0] == "messages" and len(loc) > 2:
+        loc.insert(2, request.body["messages"][loc[1]]["role"])
+    kind, sentence = _misfit_words(misfit)
+    return _invalid(kind, loc, sentence, misfit.value)
+
+
+def _misfit_words(misfit: Misfit) -> tuple[str, str]:
+    match misfit.kind:
+        case MisfitKind.MISSING:
+            return "missing", "Field required"
+        case MisfitKind.UNKNOWN:
+            return "extra_forbidden", "Extra inputs are not permitted"
+        case MisfitKind.CHOICE:
+            return "enum", "Input should be " + ", ".join(f"'{one}'" for one in misfit.choices)
+        case _:
+            noun = misfit.expected.removeprefix("a valid ").removeprefix("an ").removeprefix("a ")
+            noun = {"object": "dictionary", "decimal": "number"}.get(noun, noun)
+            return f"{noun}_type", f"Input should be a valid {noun}"
+
+
+def check_effort(request: ReceivedRequest) -> ChatRefusal | None:
+    """Reasoning effort that this model does not take."""
+    effort = request.body.get("reasoning_effort")
+    if effort is None:
+        return None
+    if _WITHOUT_EFFORT.search(request.model):
+        return _invalid("extra_forbidden", ["reasoning_effort"], "Extra inputs are not permitted", effort)
+    if _TWO_EFFORTS.search(request.model) and effort not in ("none", "high"):
+        sentence = f"reasoning_effort='{effort}' is not supported for this model. Must be one of (none, high)"
+        return ChatRefusal(400, sentence, "invalid_request_invalid_args", code="3051")
+    return None
+
+
 def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
     declared = request.body.get("tools")
     if declared is not None and not isinstance(declared, list):
@@ -263,7 +416,17 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
     return ChatService(
         name="mistral",
         options=options,
-        checks=(check_required, check_fields, check_order, check_content, check_calls, check_tools, check_settings),
+        checks=(
+            check_required,
+            check_fields,
+            check_order,
+            check_content,
+            check_calls,
+            check_tools,
+            check_settings,
+            check_published,
+            check_effort,
+        ),
         style=ANSWER_STYLE,
         render_error=render_error,
         faults=FAULTS,

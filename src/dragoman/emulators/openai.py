@@ -6,13 +6,16 @@ supports, missing content, pairs of calls and results.
 
 from __future__ import annotations
 
+from dragoman.emulators import chat_types
 from dragoman.emulators import openai_messages as messages
 from dragoman.emulators import openai_settings as settings
 from dragoman.emulators import openai_tools as tools
 from dragoman.emulators.chat_answers import AnswerStyle, detailed_usage
 from dragoman.emulators.chat_service import NOT_JSON, ChatRefusal, ChatService, Check
-from dragoman.emulators.openai_types import missing
+from dragoman.emulators.openai_models import chat_model
+from dragoman.emulators.openai_types import misfit_refusal, missing
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
+from dragoman.emulators.request_shape import RecordShape, Shape, anything, items, tagged, text, text_up_to
 
 ANSWER_STYLE = AnswerStyle(
     render_usage=detailed_usage,
@@ -31,6 +34,35 @@ def check_messages_given(request: ReceivedRequest) -> ChatRefusal | None:
     return missing("messages") if request.body.get("messages") is None else None
 
 
+def _published(call: RecordShape) -> RecordShape:
+    """The published types, what recorded requests show as accepted beyond them, and limits that OpenAI reports."""
+    calls = items(tagged("type", {**chat_types.CALLS, "function": call}), nonempty=True)
+    assistant = chat_types.ASSISTANT.adding({"annotations": anything, "tool_calls": calls})
+    result = chat_types.TOOL_RESULT.adding({"name": text, "content": chat_types.content(messages.RESULT_PARTS)})
+    more: dict[str, Shape] = {
+        "messages": chat_types.with_messages({**chat_types.MESSAGES, "assistant": assistant, "tool": result}),
+        "user": text_up_to(64),
+        "prompt_cache_key": text_up_to(64),
+        "safety_identifier": text_up_to(128),  # 64 in the OpenAPI, 128 in the package
+    }
+    return chat_types.REQUEST.adding(more, required=("messages",))
+
+
+PUBLISHED = _published(chat_types.FUNCTION_CALL)
+_ON_4_1 = _published(chat_types.FUNCTION_CALL.adding({"index": anything}))  # recorded once, on that family
+
+
+def check_published(request: ReceivedRequest) -> ChatRefusal | None:
+    """What the checks before have not met: every other misfit with the published types.
+
+    Null for a known top-level key counts as absent: recorded for `tools`, `tool_choice` and `response_format`, whose
+    types do not allow it.
+    """
+    shape = _ON_4_1 if chat_model(request.model).name.startswith("gpt-4.1") else PUBLISHED
+    misfit = shape({key: value for key, value in request.body.items() if value is not None}, ())
+    return None if misfit is None else misfit_refusal(misfit)
+
+
 CHECKS: tuple[Check, ...] = (
     check_model,
     check_messages_given,
@@ -43,6 +75,7 @@ CHECKS: tuple[Check, ...] = (
     messages.check_capabilities,
     settings.check_supported,
     messages.check_content,
+    check_published,
     settings.check_json_mentioned,
     messages.check_pairs,
 )

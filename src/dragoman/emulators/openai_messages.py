@@ -1,6 +1,6 @@
 """OpenAI's checks of the messages: types first, then content, then pairs of calls and results.
 
-A key that was never seen refused is accepted: how OpenAI treats most unknown message keys is not known.
+Keys of messages are checked against the published types (`openai.py`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dragoman.emulators import chat_types
 from dragoman.emulators.chat_service import ChatRefusal
 from dragoman.emulators.media_types import sniff_image
-from dragoman.emulators.openai_models import chat_model
+from dragoman.emulators.openai_models import ChatModel, chat_model
 from dragoman.emulators.openai_types import (
     empty_array,
+    empty_string,
     json_type,
     missing,
     not_among,
@@ -31,7 +33,7 @@ _NAME = re.compile(r"^[^\s<|\\/>]+$")
 _PARTS = {
     "system": ("text",),
     "developer": ("text",),
-    "tool": ("text", "image_url", "file"),  # the documented type is text only; no refusal of the others is known
+    "tool": ("text", "image_url", "file"),
     "user": ("text", "image_url", "input_audio", "file"),
     "assistant": ("text", "refusal"),
     "function": ("text",),
@@ -43,7 +45,8 @@ _PART_KEYS = {
     "input_audio": {"type", "input_audio", "prompt_cache_breakpoint"},
     "file": {"type", "file", "prompt_cache_breakpoint"},
 }
-_DETAILS = ("auto", "low", "high", "original")
+# the published type of a tool result is text only; no refusal of the others is known
+RESULT_PARTS = {kind: shape for kind, shape in chat_types.USER_PARTS.items() if kind in _PARTS["tool"]}
 
 
 def check_shape(request: ReceivedRequest) -> ChatRefusal | None:
@@ -53,10 +56,16 @@ def check_shape(request: ReceivedRequest) -> ChatRefusal | None:
         return wrong_type("messages", "an array of objects", messages)
     if not messages:
         return empty_array("messages")
-    return _first(_check_message(item, f"messages[{at}]") for at, item in enumerate(messages))
+    longest = longest_id(chat_model(request.model))
+    return _first(_check_message(item, f"messages[{at}]", longest) for at, item in enumerate(messages))
 
 
-def _check_message(message: Any, path: str) -> ChatRefusal | None:
+def longest_id(model: ChatModel) -> int:
+    """How long a tool call's id may be."""
+    return 64 if model.since(5, 6) else 40
+
+
+def _check_message(message: Any, path: str, longest: int) -> ChatRefusal | None:
     if not isinstance(message, dict):
         return wrong_type(path, "an object", message)
     role = message.get("role")
@@ -67,7 +76,7 @@ def _check_message(message: Any, path: str) -> ChatRefusal | None:
     return (
         _check_parts(message, path)
         or _check_name(message, path)
-        or _check_calls(message, path)
+        or _check_calls(message, path, longest)
         or _check_result(message, path)
     )
 
@@ -109,8 +118,8 @@ def _check_image(value: Any, path: str) -> ChatRefusal | None:
     if not isinstance(url, str):
         return missing(f"{path}.url") if url is None else wrong_type(f"{path}.url", "a string", url)
     detail = value.get("detail")
-    if detail is not None and detail not in _DETAILS:
-        return not_among(f"{path}.detail", detail, _DETAILS)
+    if detail is not None and detail not in chat_types.DETAILS:
+        return not_among(f"{path}.detail", detail, chat_types.DETAILS)
     if url.startswith("data:") and sniff_image(url) == "":
         return ChatRefusal(
             400,
@@ -162,7 +171,7 @@ def _check_name(message: dict[str, Any], path: str) -> ChatRefusal | None:
     return ChatRefusal(400, f"Invalid '{path}.name': {sentence}", param=f"{path}.name", code="invalid_value")
 
 
-def _check_calls(message: dict[str, Any], path: str) -> ChatRefusal | None:
+def _check_calls(message: dict[str, Any], path: str, longest: int) -> ChatRefusal | None:
     calls = message.get("tool_calls")
     if calls is None:
         return None
@@ -173,19 +182,19 @@ def _check_calls(message: dict[str, Any], path: str) -> ChatRefusal | None:
         return wrong_type(path, "an array of objects", calls)
     if not calls:
         return empty_array(path)
-    return _first(_check_call(tool_call, f"{path}[{at}]") for at, tool_call in enumerate(calls))
+    return _first(_check_call(tool_call, f"{path}[{at}]", longest) for at, tool_call in enumerate(calls))
 
 
-def _check_call(tool_call: Any, path: str) -> ChatRefusal | None:
+def _check_call(tool_call: Any, path: str, longest: int) -> ChatRefusal | None:
     if not isinstance(tool_call, dict):
         return wrong_type(path, "an object", tool_call)
     for key in ("id", "type"):
-        if tool_call.get(key) is None:
+        if key not in tool_call:
             return missing(f"{path}.{key}")
-    if not isinstance(tool_call["id"], str):
-        return wrong_type(f"{path}.id", "a string", tool_call["id"])
-    if len(tool_call["id"]) > 40 and not is_masked(tool_call["id"]):
-        return too_long(f"{path}.id", 40, tool_call["id"])
+        if not isinstance(tool_call[key], str):
+            return wrong_type(f"{path}.{key}", "a string", tool_call[key])
+    if len(tool_call["id"]) > longest and not is_masked(tool_call["id"]):
+        return too_long(f"{path}.id", longest, tool_call["id"])
     if tool_call["type"] not in ("function", "custom"):
         return not_among(f"{path}.type", tool_call["type"], ("function", "custom"))
     return _check_function(tool_call.get("function"), f"{path}.function") if tool_call["type"] == "function" else None
@@ -197,18 +206,18 @@ def _check_function(function: Any, path: str) -> ChatRefusal | None:
     if not isinstance(function, dict):
         return wrong_type(path, "an object", function)
     for key in ("name", "arguments"):
-        value = function.get(key)
-        if value is None:
+        if key not in function:
             return missing(f"{path}.{key}")
-        if not isinstance(value, str):
-            return wrong_type(f"{path}.{key}", "a string", value)
-    return None
+        if not isinstance(function[key], str):
+            return wrong_type(f"{path}.{key}", "a string", function[key])
+    return None if function["name"] else empty_string(f"{path}.name")
 
 
 def _check_result(message: dict[str, Any], path: str) -> ChatRefusal | None:
-    if message["role"] == "tool" and message.get("tool_call_id") is None:
-        return missing(f"{path}.tool_call_id")
-    return None
+    if message["role"] != "tool" or "tool_call_id" in message:
+        return None
+    sentence = "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'."
+    return ChatRefusal(400, sentence, param=f"{path.replace('[', '.[')}.tool_call_id")
 
 
 def check_capabilities(request: ReceivedRequest) -> ChatRefusal | None:

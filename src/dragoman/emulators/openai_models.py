@@ -24,6 +24,11 @@ class ChatModel:
         """OpenAI runs two validators that report an unknown key differently; seen on gpt-5.6 and gpt-4o-mini."""
         return self.reasons or self.version >= (5, 0)
 
+    @property
+    def never_reasons(self) -> bool:
+        """The families before gpt-5 know no effort at all. Other models that do not reason are not known."""
+        return (0, 0) < self.version < (5, 0) or self.name.startswith("chatgpt-4o")
+
     def since(self, major: int, minor: int) -> bool:
         return self.version >= (major, minor)
 

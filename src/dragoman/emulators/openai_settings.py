@@ -14,6 +14,7 @@ from dragoman.emulators.openai_types import (
     below,
     json_type,
     not_among,
+    too_long,
     unknown,
     unsupported_parameter,
     unsupported_value,
@@ -140,16 +141,24 @@ def _check_metadata(metadata: Any) -> ChatRefusal | None:
     if metadata is None:
         return None
     if len(metadata) > 16:
-        sentence = "too many properties. Expected an object with at most 16 properties"
-        return ChatRefusal(
-            400, f"Invalid 'metadata': {sentence}.", param="metadata", code="object_above_max_properties"
+        sentence = (
+            "too many properties. Expected an object with at most 16 properties,"
+            f" but got an object with {len(metadata)} properties instead."
         )
+        return ChatRefusal(400, f"Invalid 'metadata': {sentence}", param="metadata", code="object_above_max_properties")
     for key, value in metadata.items():
         if not isinstance(value, str):
             return wrong_type(f"metadata.{key}", "a string", value)
-        if len(key) > 64 or len(value) > 512:
-            sentence = "string too long. Expected keys of at most 64 and values of at most 512 characters."
-            return ChatRefusal(400, f"Invalid 'metadata': {sentence}", param="metadata", code="string_above_max_length")
+        if len(key) > 64:
+            sentence = f"'{key[:3]}...{key[-3:]}' is too long. Expected a string with maximum length 64."
+            return ChatRefusal(
+                400,
+                f"Invalid property name in 'metadata': {sentence}",
+                param=f"metadata.{key}",
+                code="property_name_above_max_length",
+            )
+        if len(value) > 512:
+            return too_long(f"metadata.{key}", 512, value)
     return None
 
 
@@ -177,8 +186,6 @@ def _check_while_reasoning(request: ReceivedRequest, model: ChatModel) -> ChatRe
     temperature = request.body.get("temperature")
     if temperature is not None and temperature != 1:
         return unsupported_value("temperature", temperature, " Only the default (1) value is supported.")
-    if not model.since(5, 6):
-        return None
     for name in ("top_p", "presence_penalty", "frequency_penalty", "logprobs"):
         value = request.body.get(name)
         if value not in (None, False, 0, 1):
@@ -216,7 +223,13 @@ def _check_effort(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | N
     effort = request.body.get("reasoning_effort")
     if effort is None:
         return None
+    if model.never_reasons:
+        return ChatRefusal(400, "Unrecognized request argument supplied: reasoning_effort")
     unsupported = _unsupported_efforts(model)
+    if effort in unsupported and model.version == (5, 0):
+        sentence = f"Unsupported value: '{effort}' is not supported with the '{model.name}' model."
+        supported = " Supported values are: 'minimal', 'low', 'medium', and 'high'."
+        return ChatRefusal(400, sentence + supported, param="reasoning_effort", code="unsupported_value")
     if effort in unsupported:
         rest = ", ".join(f"'{one}'" for one in _EFFORTS if one not in unsupported)
         return unsupported_value("reasoning_effort", effort, f" Supported values are: {rest}.")
@@ -230,6 +243,8 @@ def _check_effort(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | N
 
 
 def _unsupported_efforts(model: ChatModel) -> tuple[str, ...]:
+    if model.version == (5, 0) and model.reasons:
+        return ("none", "xhigh", "max")
     if model.version == (5, 6):
         return ("minimal", "max")
     return ("none", "minimal") if model.name.startswith("o4-mini") else ()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from dragoman.emulators.chat_service import ChatRefusal
-from dragoman.emulators.openai_types import empty_array, missing, not_among, too_long, wrong_type
+from dragoman.emulators.openai_types import empty_array, empty_string, missing, not_among, too_long, wrong_type
 from dragoman.emulators.provider import ReceivedRequest
 
 _NAME = re.compile(r"^[a-zA-Z0-9_-]+$")
 _CHOICES = ("none", "auto", "required")
 _CHOICE_KINDS = ("function", "allowed_tools", "custom")
 _FORMATS = ("text", "json_object", "json_schema")
+_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 SchemaPath = tuple[str, ...]
 
 
@@ -37,7 +39,8 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
 def _check_no_tools(request: ReceivedRequest) -> ChatRefusal | None:
     for key in ("tool_choice", "parallel_tool_calls"):
         if request.body.get(key) is not None:
-            return ChatRefusal(400, f"'{key}' is only allowed when 'tools' are specified.", param=key)
+            sentence = f"'{key}' is only allowed when 'tools' are specified."
+            return ChatRefusal(400, f"Invalid value for '{key}': {sentence}", param=key)
     return None
 
 
@@ -62,8 +65,7 @@ def _check_tool_name(function: dict[str, Any], path: str) -> ChatRefusal | None:
     if not isinstance(name, str):
         return wrong_type(path, "a string", name)
     if not name:
-        sentence = "empty string. Expected a string with minimum length 1, but got an empty string instead."
-        return ChatRefusal(400, f"Invalid '{path}': {sentence}", param=path, code="empty_string")
+        return empty_string(path)
     if len(name) > 64:
         return too_long(path, 64, name)
     if not _NAME.match(name):
@@ -73,16 +75,26 @@ def _check_tool_name(function: dict[str, Any], path: str) -> ChatRefusal | None:
 
 
 def _check_parameters(function: dict[str, Any], path: str) -> ChatRefusal | None:
-    schema = function.get("parameters")
-    if schema is None:
+    if "parameters" not in function:
         return None
+    schema = function["parameters"]
     if not isinstance(schema, dict):
         return wrong_type(f"{path}.function.parameters", "an object", schema)
-    error = next(schema_errors(schema, strict=function.get("strict") is True), None)
+    strict = function.get("strict") is True
+    error = next(chain(schema_errors(schema, strict), _root_errors(schema)), None)
     if error is None:
         return None
     sentence = f"Invalid schema for function '{function['name']}': {error}"
     return ChatRefusal(400, sentence, param=f"{path}.function.parameters", code="invalid_function_parameters")
+
+
+def _root_errors(schema: dict[str, Any]) -> Iterator[str]:
+    """The root of a function's parameters is an object with properties. `{}` stands for no parameters."""
+    kind = schema.get("type")
+    if schema and kind != "object":
+        yield f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
+    if schema.keys() == {"type"}:
+        yield "In context=(), object schema missing properties."
 
 
 def schema_errors(schema: dict[str, Any], strict: bool) -> Iterator[str]:
@@ -92,12 +104,24 @@ def schema_errors(schema: dict[str, Any], strict: bool) -> Iterator[str]:
     for where, node in _nodes(schema, ()):
         context = f"In context={where!r}, "
         properties = node.get("properties")
-        if isinstance(properties, list):
-            yield f"{properties} is not of type 'object'"
-        if node.get("type") == "array" and "items" not in node and "prefixItems" not in node:
+        if not isinstance(node.get("properties", {}), dict):
+            yield f"{properties!r} is not of type 'object'."
+        yield from _keyword_errors(node)
+        if node.get("type") == "array" and "items" not in node:
             yield f"{context}array schema missing items."
         if strict and (node.get("type") == "object" or isinstance(properties, dict)):
             yield from (context + error for error in _strict_errors(node))
+
+
+def _keyword_errors(node: dict[str, Any]) -> Iterator[str]:
+    """Values that no JSON Schema has."""
+    required = node.get("required", [])
+    if not isinstance(required, list):
+        yield f"{required!r} is not of type 'array'."
+    kind = node.get("type", "object")
+    for one in kind if isinstance(kind, list) else [kind]:
+        if one not in _TYPES:
+            yield f"{one!r} is not valid under any of the given schemas."
 
 
 def _strict_errors(node: dict[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.chat_service import ChatRefusal
+from dragoman.emulators.request_shape import Misfit, MisfitKind, Path
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),
@@ -44,7 +45,7 @@ def empty_array(path: str) -> ChatRefusal:
 
 
 def not_among(path: str, value: Any, known: tuple[str, ...]) -> ChatRefusal:
-    listed = ", ".join(f"'{one}'" for one in known[:-1]) + f", and '{known[-1]}'"
+    listed = ", ".join(f"'{one}'" for one in known[:-1]) + f", and '{known[-1]}'" if len(known) > 1 else f"'{known[0]}'"
     sentence = f"Invalid value: '{value}'. Supported values are: {listed}."
     return ChatRefusal(400, sentence, param=path, code="invalid_value")
 
@@ -54,6 +55,11 @@ def too_long(path: str, limit: int, value: str) -> ChatRefusal:
     return ChatRefusal(
         400, f"Invalid '{path}': string too long. {sentence}", param=path, code="string_above_max_length"
     )
+
+
+def empty_string(path: str) -> ChatRefusal:
+    sentence = "empty string. Expected a string with minimum length 1, but got an empty string instead."
+    return ChatRefusal(400, f"Invalid '{path}': {sentence}", param=path, code="empty_string")
 
 
 def below(path: str, noun: str, least: float, value: Any) -> ChatRefusal:
@@ -75,3 +81,28 @@ def unsupported_value(path: str, value: Any, hint: str = "") -> ChatRefusal:
     shown = f"'{value}'" if isinstance(value, str) else value
     sentence = f"Unsupported value: '{path}' does not support {shown} with this model."
     return ChatRefusal(400, sentence + hint, param=path, code="unsupported_value")
+
+
+def bracketed(path: Path) -> str:
+    """`("messages", 0, "role")` as OpenAI writes it: `messages[0].role`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def misfit_refusal(misfit: Misfit) -> ChatRefusal:
+    """A value that does not fit the published types, in OpenAI's words."""
+    path = bracketed(misfit.path)
+    match misfit.kind:
+        case MisfitKind.MISSING:
+            return missing(path)
+        case MisfitKind.UNKNOWN:
+            return unknown(path)
+        case MisfitKind.TYPE:
+            return wrong_type(path, misfit.expected, misfit.value)
+        case MisfitKind.CHOICE:
+            return not_among(path, misfit.value, misfit.choices)
+        case MisfitKind.EMPTY_LIST:
+            return empty_array(path)
+        case MisfitKind.EMPTY_TEXT:
+            return empty_string(path)
+        case MisfitKind.TOO_LONG:
+            return too_long(path, misfit.limit, misfit.value)

@@ -8,20 +8,139 @@ independent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from dragoman.emulators import chat_types
 from dragoman.emulators.chat_answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat_service import ChatRefusal, ChatService
-from dragoman.emulators.openai_types import json_type
+from dragoman.emulators.openai_messages import longest_id
+from dragoman.emulators.openai_models import chat_model
+from dragoman.emulators.openai_types import bracketed, json_type
 from dragoman.emulators.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
-from dragoman.emulators.signatures import check_signature, mint
+from dragoman.emulators.request_shape import (
+    Misfit,
+    MisfitKind,
+    Path,
+    RecordShape,
+    Shape,
+    boolean,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    one_of,
+    table,
+    tagged,
+    text,
+)
+from dragoman.emulators.signatures import check_signature, is_masked, mint
 from dragoman.emulators.usage import TokenUsage
 from dragoman.emulators.wire import make_id, render_json, render_sse_comment
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
+_cached: Mapping[str, Shape] = {"cache_control": nullable(mapping)}
+_AUDIO = RecordShape({"data": text, "format": text}, required=("data", "format"))
+_PARTS: Mapping[str, Shape] = {
+    "text": chat_types.TEXT_PART.adding(_cached),
+    "image_url": chat_types.IMAGE_PART.adding(_cached),
+    "input_audio": RecordShape({**_cached, "type": text, "input_audio": _AUDIO}, required=("type", "input_audio")),
+    "file": chat_types.FILE_PART.adding(_cached),
+    "video_url": RecordShape({**_cached, "type": text, "video_url": mapping}, required=("type", "video_url")),
+    "input_video": RecordShape({**_cached, "type": text, "video_url": mapping}, required=("type", "video_url")),
+    "refusal": chat_types.REFUSAL_PART,
+}
+_CONTENT = chat_types.content(_PARTS)
+_detail: Mapping[str, Shape] = {
+    **dict.fromkeys(("text", "summary", "data", "signature", "id", "format"), nullable(text)),
+    "type": text,
+    "index": nullable(integer),
+}
+_DETAILS = items(
+    tagged(
+        "type",
+        {
+            "reasoning.text": RecordShape(_detail, required=("type",)),
+            "reasoning.summary": RecordShape({**_detail, "summary": text}, required=("type", "summary")),
+            "reasoning.encrypted": RecordShape({**_detail, "data": text}, required=("type", "data")),
+        },
+    )
+)
+_CALL = chat_types.FUNCTION_CALL.adding({**_cached, "index": nullable(integer)})
+# After OpenRouter's OpenAPI of 2026-08-22 and recorded requests. It forbids no other keys, but a message with `done`
+# was refused: keys that nobody has seen accepted are refused here.
+_MESSAGES: Mapping[str, RecordShape] = {
+    "system": chat_types.SYSTEM.adding({**_cached, "content": _CONTENT}),
+    "developer": chat_types.SYSTEM.adding({**_cached, "content": _CONTENT}),
+    "user": chat_types.USER.adding({**_cached, "content": _CONTENT}),
+    "assistant": chat_types.ASSISTANT.adding(
+        {
+            **_cached,
+            "content": nullable(_CONTENT),
+            "tool_calls": nullable(items(_CALL)),
+            "audio": nullable(mapping),
+            "images": nullable(items(mapping)),
+            "model": nullable(text),
+            "reasoning": nullable(text),
+            "reasoning_content": nullable(text),
+            "reasoning_details": nullable(_DETAILS),
+        }
+    ),
+    "tool": chat_types.TOOL_RESULT.adding({**_cached, "content": _CONTENT, "name": nullable(text)}),
+}
+_FUNCTION_TOOL = chat_types.FUNCTION_TOOL.adding(_cached)
+
+
+def _tool(value: Any, path: Path) -> Misfit | None:
+    """A function, or one of OpenRouter's own tools, which are not checked."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    if isinstance(kind, str) and kind not in ("function", "custom"):
+        return None if ":" in kind else Misfit(MisfitKind.CHOICE, (*path, "type"), kind, choices=("function",))
+    return tagged("type", {"function": _FUNCTION_TOOL, "custom": chat_types.CUSTOM_TOOL})(value, path)
+
+
+_number, _whole, _flag = nullable(number), nullable(integer), nullable(boolean)
+_EFFORT = one_of("max", "xhigh", "high", "medium", "low", "minimal", "none")
+_REASONING = RecordShape(
+    {
+        "effort": nullable(_EFFORT),
+        "max_tokens": _whole,
+        "summary": nullable(text),
+        "exclude": _flag,
+        "enabled": _flag,
+    },
+    open=True,
+)
+_CHOICE = chat_types.tool_choice(("none", "auto", "required", "any"), {"function": chat_types.NAMED_CHOICE})
+_SCHEMA = chat_types.JSON_SCHEMA.adding({"description": nullable(text)}).opened()
+_FORMATS: Mapping[str, Shape] = {
+    **dict.fromkeys(("text", "json_object", "grammar", "python"), RecordShape({"type": text}, open=True)),
+    "json_schema": RecordShape({"type": text, "json_schema": _SCHEMA}, required=("type", "json_schema"), open=True),
+}
+_REQUEST = RecordShape(
+    {
+        **dict.fromkeys(("temperature", "top_p", "min_p", "top_a", "repetition_penalty"), _number),
+        **dict.fromkeys(("frequency_penalty", "presence_penalty"), _number),
+        **dict.fromkeys(("max_tokens", "max_completion_tokens", "top_k", "top_logprobs", "seed", "n"), _whole),
+        **dict.fromkeys(("logprobs", "stream", "parallel_tool_calls"), _flag),
+        **dict.fromkeys(("model", "service_tier", "session_id"), nullable(text)),
+        "logit_bias": nullable(table(number)),
+        "stream_options": nullable(RecordShape({"include_usage": boolean}, open=True)),
+        "messages": chat_types.with_messages(_MESSAGES),
+        "tools": nullable(items(_tool)),
+        "tool_choice": nullable(_CHOICE),
+        "response_format": nullable(tagged("type", _FORMATS)),
+        "metadata": nullable(table(text)),
+        "reasoning": nullable(_REASONING),
+        "reasoning_effort": nullable(_EFFORT),
+        "stop": chat_types.REQUEST.fields["stop"],
+        "user": nullable(text),
+    },
+    open=True,
+)
 _UPSTREAM_NAMES = {"google": "Google", "anthropic": "Anthropic", "mistralai": "Mistral", "openai": "OpenAI"}
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[.-](\d{1,2}))?(?!\d)")
 _DIRECTIVE_HINT = "; the directive-only form (content: [] with output_config) is accepted at any position"
@@ -80,6 +199,42 @@ def _check_efforts(body: dict[str, Any]) -> ChatRefusal | None:
     return None
 
 
+def check_published(request: ReceivedRequest) -> ChatRefusal | None:
+    """Misfits with the published types."""
+    misfit = _REQUEST(request.body, ())
+    return None if misfit is None else ChatRefusal(400, f"{_misfit_words(misfit)}: {bracketed(misfit.path)}")
+
+
+def _misfit_words(misfit: Misfit) -> str:
+    match misfit.kind:
+        case MisfitKind.UNKNOWN:
+            return f'Unrecognized key: "{misfit.path[-1]}"'
+        case MisfitKind.MISSING:
+            return "Invalid input: expected a value, received undefined"
+        case MisfitKind.CHOICE:
+            return "Invalid option: expected one of " + "|".join(f'"{one}"' for one in misfit.choices)
+        case _:
+            return f"Invalid input: expected {misfit.expected}, received {json_type(misfit.value).split()[-1]}"
+
+
+def check_done(request: ReceivedRequest) -> ChatRefusal | None:
+    """A stream's leftover in a message: OpenRouter passes it on, and Google refuses it."""
+    if request.model.startswith("google/") and any("done" in message for message in request.body["messages"]):
+        return _google_refusal(
+            400, "Invalid JSON payload received. Unknown name \"done\" at 'contents[0]': Cannot find field."
+        )
+    return None
+
+
+def check_budget(request: ReceivedRequest) -> ChatRefusal | None:
+    """Claude's budget for thinking is below the limit of the answer."""
+    reasoning, limit = request.body.get("reasoning") or {}, request.body.get("max_tokens")
+    budget = reasoning.get("max_tokens")
+    if not request.model.startswith("anthropic/") or budget is None or limit is None or limit > max(budget, 1024):
+        return None
+    return _anthropic_refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
+
+
 def check_upstream(request: ReceivedRequest) -> ChatRefusal | None:
     """The checks of the provider behind OpenRouter."""
     check = _UPSTREAM_CHECKS.get(request.model.split("/")[0])
@@ -90,10 +245,6 @@ def _check_gemini(messages: list[Any], model: str) -> ChatRefusal | None:
     turns = after_opening(messages)
     if any(role(message) in ("system", "developer") for message in turns):
         return _google_refusal(500, "Internal error encountered.")
-    if any("done" in message for message in messages):
-        return _google_refusal(
-            400, "Invalid JSON payload received. Unknown name \"done\" at 'contents[0]': Cannot find field."
-        )
     if turns and role(turns[0]) != "user":
         sentence = (
             "Please ensure that function call turn comes immediately after a user turn or after a function response"
@@ -163,7 +314,23 @@ def _check_claude_pairs(messages: list[Any]) -> ChatRefusal | None:
     return None
 
 
+def _check_id_lengths(messages: list[Any], model: str) -> ChatRefusal | None:
+    limit = longest_id(chat_model(model))
+    for at, message in enumerate(messages):
+        for place, tool_call in enumerate(message.get("tool_calls") or ()):
+            name = tool_call["id"]
+            if len(name) > limit and not is_masked(name):
+                path = f"messages[{at}].tool_calls[{place}].id"
+                sentence = f"Expected a string with maximum length {limit}, but got a string with length {len(name)}"
+                error = {"message": f"Invalid '{path}': string too long. {sentence} instead.", "param": path}
+                return _upstream_refusal("openai", 400, {"error": error | {"code": "string_above_max_length"}})
+    return None
+
+
 def _check_openai(messages: list[Any], model: str) -> ChatRefusal | None:
+    too_long = _check_id_lengths(messages, model)
+    if too_long is not None:
+        return too_long
     unanswered, orphan = next(unanswered_calls(messages), None), next(orphan_results(messages), None)
     if unanswered is None and orphan is None:
         return None
@@ -294,7 +461,14 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
     return ChatService(
         name="openrouter",
         options=options,
-        checks=(check_own_rules, check_upstream, _signature_check(options.strict_signatures)),
+        checks=(
+            check_own_rules,
+            check_done,
+            check_published,
+            check_budget,
+            check_upstream,
+            _signature_check(options.strict_signatures),
+        ),
         style=ANSWER_STYLE,
         root="/api/v1",
         render_error=render_error,

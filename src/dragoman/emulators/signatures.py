@@ -15,6 +15,7 @@ from hashlib import blake2b
 _MAGIC = b"\x0adrgm\x01"
 _TAIL = b"\x01mgrd"
 _DIGEST = 16
+_PLACEHOLDERS = ("undefined", "null", "skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 
 
 def mint(emulator: str, content: str) -> str:
@@ -28,11 +29,15 @@ def mint(emulator: str, content: str) -> str:
 def check_signature(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:
     """ "ok", "foreign" (another emulator's), "altered", "empty", or "unknown" (no emulator's; only if `strict`).
 
+    What no service can have made is "altered" as well: a placeholder, or what is not base64.
+
     With `content`, a valid signature of other content counts as altered.
     """
     if not isinstance(value, str) or not value.strip():
         return "empty"
     blob = decode_base64(value)
+    if value in _PLACEHOLDERS or (blob is None and not is_masked(value)):
+        return "altered"
     if blob is None or not (blob.startswith(_MAGIC) or blob.endswith(_TAIL)):
         return "unknown" if strict else "ok"
     parts = _parse_blob(blob)

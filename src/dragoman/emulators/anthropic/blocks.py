@@ -63,10 +63,10 @@ def loose_record(*required: str) -> FieldCheck:
 
 
 cache_control: FieldCheck = nullable(
-    tagged({"ephemeral": record({"type": anything, "ttl": nullable(one_of("5m", "1h"))})}, tag_in_path=True)
+    tagged({"ephemeral": record({"type": anything, "ttl": one_of("5m", "1h")})}, tag_in_path=True)
 )
 _cached: dict[str, FieldCheck] = {"type": anything, "cache_control": cache_control}
-_citations = nullable(record({"enabled": nullable(boolean)}))
+_citations = nullable(record({"enabled": boolean}))
 
 text_block: FieldCheck = record(
     {**_cached, "text": text, "citations": nullable(array(loose_record("type")))}, required=("text",)
@@ -150,8 +150,8 @@ tool_result_block: FieldCheck = record(
     {
         **_cached,
         "tool_use_id": matching(r"^[a-zA-Z0-9_-]+$"),
-        "content": nullable(_result_value),
-        "is_error": nullable(boolean),
+        "content": _result_value,
+        "is_error": boolean,
         "toolset_name": nullable(text),
     },
     required=("tool_use_id",),

@@ -51,6 +51,17 @@ def non_empty_text(value: Any, at: str) -> None:
         raise invalid(at, "String should have at least 1 character")
 
 
+def text_up_to(limit: int) -> FieldCheck:
+    """A string of at most so many characters."""
+
+    def check(value: Any, at: str) -> None:
+        text(value, at)
+        if len(value) > limit:
+            raise invalid(at, f"String should have at most {limit} characters")
+
+    return check
+
+
 def boolean(value: Any, at: str) -> None:
     """True or false."""
     if not isinstance(value, bool):

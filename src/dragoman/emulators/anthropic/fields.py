@@ -21,6 +21,7 @@ from dragoman.emulators.anthropic.field_checks import (
     refuse_extras,
     tagged,
     text,
+    text_up_to,
 )
 from dragoman.emulators.anthropic.tools import tool_choice, tools
 
@@ -54,14 +55,12 @@ thinking: FieldCheck = tagged(
     }
 )
 _format = nullable(tagged({"json_schema": record({"type": anything, "schema": mapping}, required=("schema",))}))
-output_config: FieldCheck = nullable(
-    record(
-        {
-            "effort": nullable(one_of("low", "medium", "high", "xhigh", "max")),
-            "format": _format,
-            "task_budget": anything,
-        }
-    )
+output_config: FieldCheck = record(
+    {
+        "effort": nullable(one_of("low", "medium", "high", "xhigh", "max")),
+        "format": _format,
+        "task_budget": anything,
+    }
 )
 
 FIELDS: dict[str, FieldCheck] = {
@@ -74,10 +73,10 @@ FIELDS: dict[str, FieldCheck] = {
     "output_config": output_config,
     "cache_control": blocks.cache_control,
     "max_tokens": integer(0),
-    "metadata": nullable(record({"user_id": nullable(text)})),
-    "stop_sequences": nullable(array(text)),
+    "metadata": record({"user_id": nullable(text_up_to(256))}),
+    "stop_sequences": array(text),
     "temperature": number_between(0, 1),
-    "service_tier": nullable(one_of("auto", "standard_only")),
+    "service_tier": one_of("auto", "standard_only"),
     "top_k": integer(0),
     "top_p": number_between(0, 1),
     "stream": boolean,

@@ -41,8 +41,15 @@ def _check_capabilities(body: dict[str, Any], model: ClaudeModel, beta: str) -> 
     check_strict(body.get("tools") or [])
     form = (body.get("output_config") or {}).get("format")
     if form:
+        _check_structured(model)
         check_schema(form["schema"], "output_config.format.schema")
         check_compilable(form["schema"], "output_config.format.schema")
+
+
+def _check_structured(model: ClaudeModel) -> None:
+    """Structured output came with Sonnet 4.5 and Opus 4.1: https://github.com/envoyproxy/ai-gateway/issues/1846."""
+    if model.before(4, 1):
+        raise AnthropicRefusal("output_config.format: Extra inputs are not permitted")
 
 
 def _check_sampling(body: dict[str, Any], model: ClaudeModel) -> None:

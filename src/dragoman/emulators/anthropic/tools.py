@@ -84,21 +84,21 @@ _custom: FieldCheck = record(
     {
         "type": anything,
         "name": matching(NAME),
-        "description": nullable(text),
+        "description": text,
         "input_schema": input_schema,
         "cache_control": cache_control,
-        "strict": nullable(boolean),
-        "defer_loading": nullable(boolean),
+        "strict": boolean,
+        "defer_loading": boolean,
         "eager_input_streaming": nullable(boolean),
-        "allowed_callers": nullable(array(text)),
-        "input_examples": nullable(array(anything)),
+        "allowed_callers": array(text),
+        "input_examples": array(anything),
     },
     required=("name", "input_schema"),
 )
 _server: FieldCheck = record({"name": text, "cache_control": cache_control}, loose=True)
 tools: FieldCheck = array(tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server)}, default="custom"))
 
-_parallel: dict[str, FieldCheck] = {"type": anything, "disable_parallel_tool_use": nullable(boolean)}
+_parallel: dict[str, FieldCheck] = {"type": anything, "disable_parallel_tool_use": boolean}
 tool_choice: FieldCheck = tagged(
     {
         "auto": record(_parallel),

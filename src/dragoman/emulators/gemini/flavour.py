@@ -67,6 +67,20 @@ class GeminiModel:
     def thinks(self) -> bool:
         return not self.before(2, 5) or "thinking" in self.name
 
+    @property
+    def budgets(self) -> tuple[int, int, bool] | None:
+        """The smallest and largest budget for thinking, and whether 0 turns it off; None where nobody knows."""
+        if self.version != (2, 5) or "image" in self.name or "preview" in self.name:
+            return None
+        if "pro" in self.name:
+            return (128, 32768, False)
+        return (512, 24576, True) if "lite" in self.name else (1, 24576, True)
+
+    @property
+    def refused_levels(self) -> tuple[str, ...]:
+        """The levels of thinking it refuses; known of Gemini 3 Pro."""
+        return ("MINIMAL", "MEDIUM") if self.version == (3, 0) and "pro" in self.name else ()
+
 
 def model_of(name: str) -> GeminiModel:
     """The model of that name."""

@@ -80,7 +80,7 @@ def _check_settings(config: dict[str, Any], flavour: Flavour, model: GeminiModel
             raise _out_of_range(name, config[name], low, high, flavour)
     if config.get("maxOutputTokens", 1) < 1:
         raise flavour.field_refusal("generation_config.max_output_tokens", "max_output_tokens must be positive.")
-    _check_thinking(config.get("thinkingConfig", {}), model)
+    _check_thinking(config.get("thinkingConfig", {}), model, flavour)
     if "responseSchema" in config:
         check_schema(config["responseSchema"], "generation_config.response_schema", flavour)
 
@@ -95,7 +95,36 @@ def _out_of_range(name: str, value: float, low: float, high: float, flavour: Fla
     )
 
 
-def _check_thinking(config: dict[str, Any], model: GeminiModel) -> None:
-    wants = config.get("includeThoughts") or config.get("thinkingBudget", 0) != 0 or "thinkingLevel" in config
+def _check_thinking(config: dict[str, Any], model: GeminiModel, flavour: Flavour) -> None:
+    budget, level = config.get("thinkingBudget"), config.get("thinkingLevel")
+    wants = config.get("includeThoughts") or budget not in (None, 0) or level is not None
     if wants and not model.thinks:
         raise GeminiRefusal("Unable to submit request because thinking is not supported by this model.")
+    if budget is not None and level is not None:
+        raise GeminiRefusal("You can only set only one of thinking budget and thinking level.")
+    if level is not None:
+        _check_level(level, model)
+    if budget is not None:
+        _check_budget(int(budget), model, flavour)
+
+
+def _check_level(level: str, model: GeminiModel) -> None:
+    if model.before(3):
+        raise GeminiRefusal("Thinking level is not supported for this model.")
+    if level in model.refused_levels:
+        raise GeminiRefusal(
+            f"Thinking level {level} is not supported for this model. Please retry with other thinking level."
+        )
+
+
+def _check_budget(budget: int, model: GeminiModel, flavour: Flavour) -> None:
+    if model.budgets is None or budget == -1:
+        return
+    smallest, largest, can_be_off = model.budgets
+    if budget == 0 and not can_be_off:
+        sentence = "The model does not support setting thinking_budget to 0."
+        raise GeminiRefusal(f"Unable to submit request because {sentence}" if flavour.is_vertex else sentence)
+    if budget and not smallest <= budget <= largest:
+        raise GeminiRefusal(
+            f"The thinking budget ({budget}) is invalid. Please choose a value between {smallest} and {largest}."
+        )

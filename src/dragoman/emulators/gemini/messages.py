@@ -11,6 +11,32 @@ from dragoman.emulators.gemini.proto import Table
 ENUMS: dict[str, frozenset[str]] = {
     "Type": frozenset({"TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}),
     "Mode": frozenset({"MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"}),
+    "HarmCategory": frozenset(
+        f"HARM_CATEGORY_{name}"
+        for name in (
+            "UNSPECIFIED",
+            "HARASSMENT",
+            "HATE_SPEECH",
+            "SEXUALLY_EXPLICIT",
+            "DANGEROUS_CONTENT",
+            "CIVIC_INTEGRITY",
+            "JAILBREAK",
+            "IMAGE_HATE",
+            "IMAGE_DANGEROUS_CONTENT",
+            "IMAGE_HARASSMENT",
+            "IMAGE_SEXUALLY_EXPLICIT",
+        )
+    ),
+    "HarmBlockThreshold": frozenset(
+        {
+            "HARM_BLOCK_THRESHOLD_UNSPECIFIED",
+            "BLOCK_LOW_AND_ABOVE",
+            "BLOCK_MEDIUM_AND_ABOVE",
+            "BLOCK_ONLY_HIGH",
+            "BLOCK_NONE",
+            "OFF",
+        }
+    ),
     "ThinkingLevel": frozenset({"THINKING_LEVEL_UNSPECIFIED", "MINIMAL", "LOW", "MEDIUM", "HIGH"}),
 }
 
@@ -141,7 +167,7 @@ _SHARED: Table = {
         "audioTranscriptionConfig": "any",
     },
     "ThinkingConfig": {"includeThoughts": "bool", "thinkingBudget": "int", "thinkingLevel": "ThinkingLevel"},
-    "SafetySetting": {"category": "any", "threshold": "any", "method": "any"},
+    "SafetySetting": {"category": "HarmCategory", "threshold": "HarmBlockThreshold", "method": "any"},
     "CountTokensRequest": {
         "model": "string",
         "contents": "[Content]",

@@ -165,8 +165,29 @@ def array(item: FieldCheck, of: str = "an array of objects") -> FieldCheck:
     return check
 
 
+def nullable(check: FieldCheck) -> FieldCheck:
+    """The check, or null."""
+
+    def check_unless_null(value: Any, at: str) -> None:
+        if value is not None:
+            check(value, at)
+
+    return check_unless_null
+
+
+def table(check_member: FieldCheck) -> FieldCheck:
+    """An object with any keys, whose values all pass."""
+
+    def check(value: Any, at: str) -> None:
+        mapping(value, at)
+        for name, member in value.items():
+            check_member(member, f"{at}.{name}")
+
+    return check
+
+
 def record(fields: Mapping[str, FieldCheck], required: Collection[str] = (), loose: bool = False) -> FieldCheck:
-    """An object: missing keys first, then unknown ones, then each value. Null counts as absent for optional keys."""
+    """An object: missing keys first, then unknown ones, then each value."""
 
     def check(value: Any, at: str) -> None:
         if not isinstance(value, dict):
@@ -178,7 +199,7 @@ def record(fields: Mapping[str, FieldCheck], required: Collection[str] = (), loo
             if name not in fields and not loose:
                 raise unknown(f"{at}.{name}")
         for name, inner in fields.items():
-            if value.get(name) is not None or (name in required and name in value):
+            if name in value:
                 inner(value[name], f"{at}.{name}")
 
     return check

@@ -14,9 +14,12 @@ from dragoman.emulators.responses.field_checks import (
     mapping,
     missing,
     not_among,
+    nullable,
     number,
     one_of,
     record,
+    sized,
+    table,
     tagged,
     text,
     unknown,
@@ -54,9 +57,9 @@ def _check_function_tool(value: dict[str, Any], at: str) -> None:
         {
             "type": anything,
             "name": text,
-            "description": text,
+            "description": nullable(text),
             "parameters": anything,
-            "strict": boolean,
+            "strict": nullable(boolean),
             "defer_loading": boolean,
             "allowed_callers": anything,
             "output_schema": anything,
@@ -70,22 +73,33 @@ def _check_function_tool(value: dict[str, Any], at: str) -> None:
 tools: FieldCheck = array(tagged({"function": _check_function_tool, **dict.fromkeys(_TOOLS, anything)}))
 
 
+_named = record({"type": anything, "name": text}, required=("name",))
+_hosted = record({"type": anything})
+_named_choice = tagged(
+    {
+        "function": _named,
+        "custom": _named,
+        "mcp": record({"type": anything, "server_label": text, "name": nullable(text)}, required=("server_label",)),
+        "allowed_tools": record(
+            {"type": anything, "mode": one_of("auto", "required"), "tools": array(mapping)}, required=("mode", "tools")
+        ),
+        **dict.fromkeys((*_TOOLS, "computer_use"), _hosted),
+    }
+)
+
+
 def _check_tool_choice(value: Any, at: str) -> None:
-    if isinstance(value, str):
-        if value not in _CHOICES:
-            raise not_among(value, _CHOICES, at)
-        return
-    if not isinstance(value, dict):
+    if isinstance(value, dict):
+        _named_choice(value, at)
+    elif not isinstance(value, str):
         raise wrong_type(value, "one of an object or string", at)
-    if "type" not in value:
-        raise missing(f"{at}.type")
-    if value["type"] == "function" and "name" not in value:
-        raise missing(f"{at}.name")
+    elif value not in _CHOICES:
+        raise not_among(value, _CHOICES, at)
 
 
 def _check_named_schema(value: dict[str, Any], at: str) -> None:
     record(
-        {"type": anything, "name": text, "schema": mapping, "strict": boolean, "description": text},
+        {"type": anything, "name": text, "schema": mapping, "strict": nullable(boolean), "description": text},
         required=("name", "schema"),
     )(value, at)
     if value.get("strict"):
@@ -104,20 +118,20 @@ FIELDS: dict[str, FieldCheck] = {
     "input": check_input,
     "include": array(text, "an array of strings"),
     "tools": tools,
-    "metadata": mapping,
-    "text": record({"format": _format, "verbosity": one_of("low", "medium", "high")}),
+    "metadata": table(text),
+    "text": record({"format": _format, "verbosity": nullable(one_of("low", "medium", "high"))}),
     "temperature": number(0, 2),
     "top_p": number(0, 1),
     "model": text,
-    "instructions": anything,
+    "instructions": text,
     "tool_choice": _check_tool_choice,
     "reasoning": record(
         {
-            "effort": one_of(*EFFORTS),
-            "summary": one_of("concise", "detailed", "auto"),
-            "generate_summary": one_of("concise", "detailed", "auto"),
-            "context": text,
-            "mode": text,
+            "effort": nullable(one_of(*EFFORTS)),
+            "summary": nullable(one_of("concise", "detailed", "auto")),
+            "generate_summary": nullable(one_of("concise", "detailed", "auto")),
+            "context": nullable(text),
+            "mode": nullable(text),
         }
     ),
     "max_output_tokens": integer(16),
@@ -134,10 +148,10 @@ FIELDS: dict[str, FieldCheck] = {
     "previous_response_id": text,
     "conversation": anything,
     "prompt": mapping,
-    "service_tier": text,
-    "user": text,
-    "safety_identifier": text,
-    "prompt_cache_key": text,
+    "service_tier": one_of("auto", "default", "flex", "scale", "priority", "fast", "ultrafast"),
+    "user": sized(0, 64),
+    "safety_identifier": sized(0, 128),  # 64 in the OpenAPI, 128 in the package
+    "prompt_cache_key": sized(0, 64),
     "prompt_cache_options": anything,
     "prompt_cache_retention": anything,
     "context_management": anything,
@@ -145,6 +159,10 @@ FIELDS: dict[str, FieldCheck] = {
     "access_programs": anything,
     "image": anything,
 }
+
+
+# fields whose published type has no null; `tool_choice: null` is recorded as accepted
+_NEVER_NULL = ("input", "tools", "text", "user", "prompt_cache_options", "image", "access_programs")
 
 
 def check_fields(body: dict[str, Any]) -> None:
@@ -163,7 +181,7 @@ def check_fields(body: dict[str, Any]) -> None:
         if name not in FIELDS:
             raise unknown(name)
     for name, check in FIELDS.items():
-        if body.get(name) is not None:
+        if body.get(name) is not None or (name in body and name in _NEVER_NULL):
             check(body[name], name)
 
 

@@ -13,6 +13,8 @@ from dragoman.emulators.responses.field_checks import (
     mapping,
     missing,
     not_among,
+    nullable,
+    one_of,
     record,
     sized,
     tagged,
@@ -46,12 +48,28 @@ def _file_data(value: Any, at: str) -> None:
     )
 
 
-_cacheable: dict[str, FieldCheck] = {"type": anything, "prompt_cache_breakpoint": anything}
+_STATUSES = ("in_progress", "completed", "incomplete")
+_cacheable: dict[str, FieldCheck] = {"type": anything, "prompt_cache_breakpoint": nullable(mapping)}
+# the published type requires `detail`; recorded requests without it were accepted
 _INPUT_PARTS: dict[str, FieldCheck] = {
     "input_text": record({**_cacheable, "text": text}, required=("text",)),
-    "input_image": record({**_cacheable, "image_url": _image_url, "file_id": text, "detail": text}),
+    "input_image": record(
+        {
+            **_cacheable,
+            "image_url": nullable(_image_url),
+            "file_id": nullable(text),
+            "detail": one_of("low", "high", "auto", "original"),
+        }
+    ),
     "input_file": record(
-        {**_cacheable, "file_data": _file_data, "file_id": text, "file_url": text, "filename": text, "detail": text}
+        {
+            **_cacheable,
+            "file_data": _file_data,
+            "file_id": nullable(text),
+            "file_url": text,
+            "filename": text,
+            "detail": one_of("low", "high", "auto"),
+        }
     ),
     "input_audio": record({"type": anything, "input_audio": mapping}, required=("input_audio",)),
 }
@@ -85,16 +103,19 @@ def _check_message(value: dict[str, Any], at: str) -> None:
         "role": anything,
         "content": _text_or(array(tagged(_OUTPUT_PARTS if is_assistant else _INPUT_PARTS))),
         "id": _id_with_prefix("msg") if is_assistant else text,
-        "status": text,
+        "status": one_of(*_STATUSES),
     }
     if is_assistant:
-        keys["phase"] = text
+        keys["phase"] = nullable(one_of("commentary", "final_answer"))
     record(keys, required=("content",))(value, at)
 
 
 def _id_with_prefix(prefix: str) -> FieldCheck:
     def check(value: Any, at: str) -> None:
         text(value, at)
+        if not value:
+            expected = "Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained"
+            raise ResponsesRefusal(f"Invalid '{at}': ''. {expected} additional characters.", at, "invalid_value")
         if not value.startswith(prefix) and not is_masked(value):
             raise ResponsesRefusal(
                 f"Invalid '{at}': '{value}'. Expected an ID that begins with '{prefix}'.", at, "invalid_value"
@@ -103,7 +124,12 @@ def _id_with_prefix(prefix: str) -> FieldCheck:
     return check
 
 
-_call: dict[str, FieldCheck] = {"type": anything, "call_id": sized(1, 64), "status": text, "caller": mapping}
+_call: dict[str, FieldCheck] = {
+    "type": anything,
+    "call_id": sized(1, 64),
+    "status": nullable(one_of(*_STATUSES)),  # null on a function_call is recorded as accepted
+    "caller": nullable(mapping),
+}
 _function_call = record(
     {
         **_call,
@@ -118,21 +144,29 @@ _function_call = record(
 _function_call_output = record(
     {
         **_call,
-        "id": text,
-        "name": text,
-        "namespace": text,
+        "id": nullable(text),
+        "name": nullable(text),
+        "namespace": nullable(text),
         "output": _text_or(array(tagged(_RESULT_PARTS))),
     },
     required=("call_id", "output"),
 )
+
+
+def _texts(kind: str) -> FieldCheck:
+    """A list of texts of one type."""
+    return array(tagged({kind: record({"type": anything, "text": text}, required=("text",))}))
+
+
+# the published type requires `id`; recorded requests without it were accepted
 _reasoning = record(
     {
         "type": anything,
         "id": _id_with_prefix("rs"),
-        "summary": array(mapping),
-        "content": array(mapping),
-        "encrypted_content": text,
-        "status": text,
+        "summary": _texts("summary_text"),
+        "content": _texts("reasoning_text"),
+        "encrypted_content": nullable(text),
+        "status": one_of(*_STATUSES),
     },
     required=("summary",),
 )
@@ -178,7 +212,8 @@ _check_tagged_item = tagged(_TYPES)
 def kind_of(check_item: dict[str, Any]) -> str:
     """The type of an item. The short forms omit it."""
     implied = "message" if "role" in check_item or "id" not in check_item else "item_reference"
-    return check_item.get("type") or implied
+    kind: str = check_item.get("type", implied)
+    return kind
 
 
 def check_item(value: Any, at: str) -> None:

@@ -10,7 +10,6 @@ from dragoman.emulators.responses.fields import check_fields, has_state
 from dragoman.emulators.responses.models import ResponsesModel, model_of
 from dragoman.emulators.responses.pairs import check_items
 
-_O_EFFORTS = ("low", "medium", "high")
 _SAMPLING = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 
 
@@ -50,10 +49,10 @@ def _check_capabilities(body: dict[str, Any], model: ResponsesModel) -> None:
         raise unknown("reasoning.generate_summary")
     if effort and model.never_reasons:
         raise _unsupported("reasoning.effort", "unsupported_parameter")
-    if effort and model.is_o and effort not in _O_EFFORTS:
+    if effort and effort not in model.efforts:
         raise ResponsesRefusal(
             f"Unsupported value: '{effort}' is not supported with the '{model.name}' model. "
-            f"Supported values are: {listed(_O_EFFORTS)}.",
+            f"Supported values are: {listed(model.efforts)}.",
             "reasoning.effort",
             "unsupported_value",
         )

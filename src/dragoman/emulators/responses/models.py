@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 _GPT = re.compile(r"(?:^|/)gpt-(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+_ALL_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _O_SERIES = re.compile(r"(?:^|/)o\d")
 
 
@@ -24,6 +25,13 @@ class ResponsesModel:
     @property
     def never_reasons(self) -> bool:
         return self.version is not None and self.version < (5, 0)
+
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """The levels of effort it takes; all where that is not known."""
+        if self.is_o:
+            return _ALL_EFFORTS[2:5]
+        return _ALL_EFFORTS[1:5] if self.version == (5, 0) and self.reasons else _ALL_EFFORTS
 
     def is_reasoning(self, effort: str | None) -> bool:
         """Whether the model reasons at this effort. By default gpt-5.1 to 5.5 do not."""

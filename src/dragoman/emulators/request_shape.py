@@ -1,0 +1,184 @@
+"""The shape of a request: types built from smaller ones, and the first place where a value does not fit.
+
+A `Shape` takes a value and its path, and returns a `Misfit` or None. It knows no provider: each emulator renders a
+misfit in the words of its own service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+Path = tuple[str | int, ...]
+
+
+class MisfitKind(StrEnum):
+    """What is wrong with a value."""
+
+    MISSING = "missing"  # a required key is absent
+    UNKNOWN = "unknown"  # a key that the type does not have
+    TYPE = "type"  # another JSON type than expected
+    CHOICE = "choice"  # not one of the known values
+    EMPTY_LIST = "empty-list"
+    EMPTY_TEXT = "empty-text"
+    TOO_LONG = "too-long"  # a text of more characters than `limit`
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """The first place where a value does not fit its shape."""
+
+    kind: MisfitKind
+    path: Path
+    value: Any = None
+    expected: str = ""  # the type in words: "a string"
+    choices: tuple[str, ...] = ()
+    limit: int = 0
+
+
+Shape = Callable[[Any, Path], Misfit | None]
+
+
+def anything(value: Any, path: Path) -> Misfit | None:
+    """Any value, null too."""
+    return None
+
+
+def _typed(expected: str, *kinds: type) -> Shape:
+    def check(value: Any, path: Path) -> Misfit | None:
+        fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+        return None if fits else Misfit(MisfitKind.TYPE, path, value, expected)
+
+    return check
+
+
+text = _typed("a string", str)
+boolean = _typed("a boolean", bool)
+integer = _typed("an integer", int)
+number = _typed("a decimal", int, float)
+mapping = _typed("an object", dict)
+
+
+def filled_text(value: Any, path: Path) -> Misfit | None:
+    """A text of at least one character."""
+    return text(value, path) or (None if value else Misfit(MisfitKind.EMPTY_TEXT, path, value))
+
+
+def text_up_to(limit: int) -> Shape:
+    """A text of at most so many characters."""
+
+    def check(value: Any, path: Path) -> Misfit | None:
+        too_long = isinstance(value, str) and len(value) > limit
+        return Misfit(MisfitKind.TOO_LONG, path, value, limit=limit) if too_long else text(value, path)
+
+    return check
+
+
+def one_of(*choices: str) -> Shape:
+    """One of a few texts."""
+
+    def check(value: Any, path: Path) -> Misfit | None:
+        return text(value, path) or (
+            None if value in choices else Misfit(MisfitKind.CHOICE, path, value, choices=choices)
+        )
+
+    return check
+
+
+def nullable(shape: Shape) -> Shape:
+    """The shape, or null."""
+    return lambda value, path: None if value is None else shape(value, path)
+
+
+def either(expected: str, **shapes: Shape) -> Shape:
+    """The shape for the value's JSON type: `text`, `items` or `keys`. `expected` names them all in words."""
+
+    def check(value: Any, path: Path) -> Misfit | None:
+        kind = next((name for of, name in _KINDS if isinstance(value, of)), "")
+        shape = shapes.get(kind)
+        return Misfit(MisfitKind.TYPE, path, value, expected) if shape is None else shape(value, path)
+
+    return check
+
+
+_KINDS: tuple[tuple[type, str], ...] = ((str, "text"), (list, "items"), (dict, "keys"))
+
+
+def items(shape: Shape, nonempty: bool = False, expected: str = "an array of objects") -> Shape:
+    """A list whose members all fit."""
+
+    def check(value: Any, path: Path) -> Misfit | None:
+        if not isinstance(value, list):
+            return Misfit(MisfitKind.TYPE, path, value, expected)
+        if nonempty and not value:
+            return Misfit(MisfitKind.EMPTY_LIST, path, value)
+        return _first(shape(member, (*path, at)) for at, member in enumerate(value))
+
+    return check
+
+
+def table(shape: Shape) -> Shape:
+    """An object with any keys, whose values all fit."""
+
+    def check(value: Any, path: Path) -> Misfit | None:
+        if not isinstance(value, dict):
+            return Misfit(MisfitKind.TYPE, path, value, "an object")
+        return _first(shape(member, (*path, key)) for key, member in value.items())
+
+    return check
+
+
+@dataclass(frozen=True, slots=True)
+class RecordShape:
+    """An object with known keys, some of them required. Unknown keys are refused unless it is `open`."""
+
+    fields: Mapping[str, Shape]
+    required: tuple[str, ...] = ()
+    open: bool = False
+
+    def __call__(self, value: Any, path: Path) -> Misfit | None:
+        if not isinstance(value, dict):
+            return Misfit(MisfitKind.TYPE, path, value, "an object")
+        for name in self.required:
+            if name not in value:
+                return Misfit(MisfitKind.MISSING, (*path, name), value)
+        return _first(self._member(name, member, path) for name, member in value.items())
+
+    def _member(self, name: str, member: Any, path: Path) -> Misfit | None:
+        shape = self.fields.get(name)
+        if shape is not None:
+            return shape(member, (*path, name))
+        return None if self.open else Misfit(MisfitKind.UNKNOWN, (*path, name), member)
+
+    def adding(self, fields: Mapping[str, Shape], required: tuple[str, ...] | None = None) -> RecordShape:
+        """The record with more fields."""
+        return RecordShape({**self.fields, **fields}, self.required if required is None else required, self.open)
+
+    def opened(self) -> RecordShape:
+        """The record that ignores unknown keys."""
+        return RecordShape(self.fields, self.required, open=True)
+
+
+def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None) -> Shape:
+    """An object whose member `key` selects the shape; `default` where it has none."""
+
+    def check(value: Any, path: Path) -> Misfit | None:
+        if not isinstance(value, dict):
+            return Misfit(MisfitKind.TYPE, path, value, "an object")
+        tag = value.get(key, default)
+        if key not in value and default is None:
+            return Misfit(MisfitKind.MISSING, (*path, key), value)
+        if not isinstance(tag, str):
+            return Misfit(MisfitKind.TYPE, (*path, key), tag, "a string")
+        shape = shapes.get(tag)
+        return (
+            Misfit(MisfitKind.CHOICE, (*path, key), tag, choices=tuple(shapes)) if shape is None else shape(value, path)
+        )
+
+    return check
+
+
+def _first(misfits: Iterable[Misfit | None]) -> Misfit | None:
+    return next((one for one in misfits if one is not None), None)
