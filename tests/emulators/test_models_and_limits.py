@@ -56,7 +56,13 @@ def tool(**parameters: Any) -> Wire:
     return {"tools": [{"type": "function", "function": {"name": "f", "parameters": parameters}}]}
 
 
+LONG_NAME: Wire = {"tools": [{"type": "function", "function": {"name": "n" * 65, "parameters": {}}}]}
+NO_PROPERTIES: Wire = {"type": "object", "required": ["a"]}
 REFUSED: list[tuple[str, str, Wire, str]] = [
+    ("openrouter", "openai/gpt-4o", LONG_NAME, "Too big: expected string to have <=64 characters: tools[0].function."),
+    ("openrouter", "openai/gpt-4o", {"session_id": "s" * 257}, "Too big: expected string to have <=256 characters"),
+    ("gemini", "gemini-3.5-flash-lite", thinking(thinkingBudget=0), "The model does not support setting thinking_"),
+    ("groq", "openai/gpt-oss-120b", tool(**NO_PROPERTIES), "invalid JSON schema for tool f, tools[0].function.param"),
     ("openai", "gpt-4o", {"reasoning_effort": "none"}, "Unrecognized request argument supplied: reasoning_effort"),
     ("openai", "chatgpt-4o-latest", {"reasoning_effort": "low"}, "Unrecognized request argument supplied: reas"),
     (
@@ -258,7 +264,15 @@ def test_refused_in_the_providers_words(emulator: str, model: str, more: Wire, s
     assert words(judged(emulator, model, more)).startswith(sentence)
 
 
+def test_xai_names_the_tool_whose_parameters_are_no_object() -> None:
+    refused = judged("xai", "grok-4", tool(type="string"))
+    assert refused is not None
+    assert refused.body["error"] == "Invalid tool `f`: the root of its parameters is no object."
+
+
 ACCEPTED: list[tuple[str, str, Wire]] = [
+    ("xai", "grok-4", tool(type="object")),
+    ("gemini", "gemini-3.5-flash-lite", thinking(thinkingBudget=512)),
     ("openai", "gpt-5", {"reasoning_effort": "minimal"}),
     ("openai", "some-model", {"reasoning_effort": "high"}),
     ("openai", "gpt-5.6", called(LONG)),

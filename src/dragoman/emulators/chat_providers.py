@@ -49,6 +49,7 @@ class ProviderSpec:
     null_content: bool = True  # whether content may be null without calls
     empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
     published: Shape | None = None  # the types of the whole request; None checks only what the fields above say
+    object_parameters: bool = False  # whether the root of a tool's parameters must be an object
     json_arguments: bool = False  # whether arguments must be JSON text
     render_error: ErrorRenderer = render_openai_error
     root: str = "/v1"
@@ -304,6 +305,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
     ),
     "xai": ProviderSpec(
+        object_parameters=True,
         empty_assistant_refusal=_NO_CONTENT,
         render_error=render_coded_text_error,
         style=AnswerStyle(

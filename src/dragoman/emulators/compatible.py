@@ -181,7 +181,14 @@ def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | N
         function = tool.get("function")
         if tool.get("type", "function") == "function" and not isinstance(function, dict):
             return missing(f"tools[{at}].function")
+        if spec.object_parameters and isinstance(function, dict) and not _takes_object(function):
+            return ChatRefusal(400, f"Invalid tool `{function.get('name')}`: the root of its parameters is no object.")
     return None
+
+
+def _takes_object(function: dict[str, Any]) -> bool:
+    schema = function.get("parameters")
+    return schema is None or (isinstance(schema, dict) and schema.get("type", "object") == "object")
 
 
 def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:

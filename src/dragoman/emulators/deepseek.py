@@ -25,7 +25,6 @@ from dragoman.emulators.request_shape import (
     mapping,
     nullable,
     number,
-    one_of,
     text,
 )
 from dragoman.emulators.usage import TokenUsage
@@ -66,7 +65,7 @@ _REQUEST = RecordShape(
     {
         "messages": items(_message),
         "tools": nullable(items(_tool)),
-        "tool_choice": nullable(either("a string or an object", text=one_of("none", "auto", "required"), keys=_choice)),
+        "tool_choice": nullable(either("a string or an object", text=text, keys=_choice)),  # other words are not known
         "response_format": nullable(RecordShape({"type": text}, required=("type",), open=True)),
         "max_tokens": _whole,
         "temperature": _number,
@@ -163,13 +162,7 @@ def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def _misfit_words(kind: MisfitKind, key: str | int) -> str:
-    match kind:
-        case MisfitKind.MISSING:
-            return f"missing field `{key}`"
-        case MisfitKind.CHOICE:
-            return "unknown variant"
-        case _:
-            return "invalid type"
+    return f"missing field `{key}`" if kind is MisfitKind.MISSING else "invalid type"
 
 
 def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:

@@ -232,6 +232,10 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
             return ChatRefusal(400, f"'tools.{at}' : property 'type' is missing")
         if tool["type"] == "function" and not _is_named(tool.get("function")):
             return ChatRefusal(400, f"'tools.{at}.function' : property 'name' is missing")
+        schema = tool.get("function", {}).get("parameters")
+        if isinstance(schema, dict) and schema.get("required") and "properties" not in schema:
+            sentence = f"invalid JSON schema for tool {tool['function']['name']}, tools[{at}].function.parameters"
+            return ChatRefusal(400, f"{sentence}: 'required' present but 'properties' is missing")
     return None
 
 

@@ -36,6 +36,7 @@ from dragoman.emulators.request_shape import (
     table,
     tagged,
     text,
+    text_up_to,
 )
 from dragoman.emulators.signatures import check_signature, is_masked, mint
 from dragoman.emulators.usage import TokenUsage
@@ -91,7 +92,8 @@ _MESSAGES: Mapping[str, RecordShape] = {
     ),
     "tool": chat_types.TOOL_RESULT.adding({**_cached, "content": _CONTENT, "name": nullable(text)}),
 }
-_FUNCTION_TOOL = chat_types.FUNCTION_TOOL.adding(_cached)
+_FUNCTION = chat_types.FUNCTION.adding({"name": text_up_to(64)})
+_FUNCTION_TOOL = chat_types.FUNCTION_TOOL.adding({**_cached, "function": _FUNCTION})
 
 
 def _tool(value: Any, path: Path) -> Misfit | None:
@@ -126,7 +128,8 @@ _REQUEST = RecordShape(
         **dict.fromkeys(("frequency_penalty", "presence_penalty"), _number),
         **dict.fromkeys(("max_tokens", "max_completion_tokens", "top_k", "top_logprobs", "seed", "n"), _whole),
         **dict.fromkeys(("logprobs", "stream", "parallel_tool_calls"), _flag),
-        **dict.fromkeys(("model", "service_tier", "session_id"), nullable(text)),
+        **dict.fromkeys(("model", "service_tier"), nullable(text)),
+        "session_id": nullable(text_up_to(256)),
         "logit_bias": nullable(table(number)),
         "stream_options": nullable(RecordShape({"include_usage": boolean}, open=True)),
         "messages": chat_types.with_messages(_MESSAGES),
@@ -211,6 +214,8 @@ def _misfit_words(misfit: Misfit) -> str:
             return f'Unrecognized key: "{misfit.path[-1]}"'
         case MisfitKind.MISSING:
             return "Invalid input: expected a value, received undefined"
+        case MisfitKind.TOO_LONG:
+            return f"Too big: expected string to have <={misfit.limit} characters"
         case MisfitKind.CHOICE:
             return "Invalid option: expected one of " + "|".join(f'"{one}"' for one in misfit.choices)
         case _:

@@ -24,6 +24,7 @@ from dragoman.emulators.anthropic.field_checks import (
     record,
     tagged,
     text,
+    text_up_to,
 )
 
 NAME = r"^[a-zA-Z0-9_-]{1,128}$"
@@ -55,6 +56,12 @@ def https_url(value: Any, at: str) -> None:
     text(value, at)
     if not value.startswith("https://"):
         raise invalid(at, "Only HTTPS URLs are supported.")
+
+
+def called_name(value: Any, at: str) -> None:
+    """The name in a call of the history may be longer than that of a declared tool."""
+    text_up_to(200)(value, at)
+    matching(r"^[a-zA-Z0-9_-]+$")(value, at)
 
 
 def loose_record(*required: str) -> FieldCheck:
@@ -161,7 +168,7 @@ tool_use_block: FieldCheck = record(
         **_cached,
         "id": matching(r"^[a-zA-Z0-9_-]+$"),
         "input": mapping,
-        "name": matching(NAME),
+        "name": called_name,
         "caller": nullable(loose_record("type")),
         "toolset_name": nullable(text),
     },
