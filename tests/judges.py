@@ -65,10 +65,15 @@ def judge(
     `strict`: signatures of unknown make are refused; recorded traffic is judged without that.
     """
     one = _judge_of(profile, strict)
+    owned, fields = served_path(one, path, model)
+    call = one.parse_request("POST", owned, fields, {name.lower(): value for name, value in headers.items()}, body)
+    return call if isinstance(call, ErrorResponse) else one.judge(call)
+
+
+def served_path(one: EmulatedProvider, path: str, model: str) -> tuple[str, dict[str, str]]:
+    """A profile's path as its emulator knows it, and the query."""
     route, _, query = path.replace("{model}", model).partition("?")
     owned = next((prefix + route for prefix in _PREFIXES if one.operation_of("POST", prefix + route)), None)
     if owned is None:
-        raise ValueError(f'the judge of "{profile}" ({one.name}) knows no path {route}; its own: {one.example[0]}')
-    fields = dict(parse_qsl(query))
-    call = one.parse_request("POST", owned, fields, {name.lower(): value for name, value in headers.items()}, body)
-    return call if isinstance(call, ErrorResponse) else one.judge(call)
+        raise ValueError(f"the emulator {one.name} knows no path {route}; its own: {one.example[0]}")
+    return owned, dict(parse_qsl(query))

@@ -39,8 +39,8 @@ def emulator(
     """Run the emulator of that name on a free port while the block lasts.
 
     `script` lists the turns to answer with. `fault` is a standing fault. `write_size` is the number of bytes per write
-    of a stream. The other options are the emulator's: `strict`, `models` (a closed list), `signatures="strict"` and its
-    own.
+    of a stream. The other options are the emulator's: `strict`, `models` (a closed list), `signatures="strict"`,
+    `refuses` (patterns of bodies to refuse) and its own.
     """
     from dragoman.emulators.background_server import RunningEmulator
     from dragoman.emulators.catalogue import provider

@@ -12,9 +12,11 @@ from importlib import import_module
 from typing import Any
 
 from dragoman.emulators.faults import known_names
+from dragoman.emulators.further_refusals import FurtherRefusals
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions
 
 _COMMON = ("strict", "models", "signatures")
+_ALL = (*_COMMON, "refuses")
 
 
 class UnknownEmulatorError(ValueError):
@@ -99,7 +101,10 @@ def names() -> tuple[str, ...]:
 
 
 def provider(name: str, **options: Any) -> EmulatedProvider:
-    """The emulator of that name. Raises `UnknownEmulatorError` with a hint if the name or an option is unknown."""
+    """The emulator of that name. Raises `UnknownEmulatorError` with a hint if the name or an option is unknown.
+
+    `refuses` takes patterns for the body that it refuses besides, in words that nobody knows (`further_refusals.py`).
+    """
     entry = ENTRIES.get(name)
     if entry is None:
         raise UnknownEmulatorError(f'no emulator is named "{name}"; {known_names(name, names())}')
@@ -107,14 +112,14 @@ def provider(name: str, **options: Any) -> EmulatedProvider:
     common = {key: value for key, value in options.items() if key in _COMMON}
     if common.get("models") is not None:
         common["models"] = tuple(common["models"])
-    more = {**entry.preset, **{key: value for key, value in options.items() if key not in _COMMON}}
+    more = {**entry.preset, **{key: value for key, value in options.items() if key not in _ALL}}
     factory = getattr(import_module(f"dragoman.emulators.{entry.module}"), entry.factory)
     emulated: EmulatedProvider = factory(EmulatorOptions(more=more, **common))
-    return emulated
+    return FurtherRefusals(emulated, options["refuses"]) if options.get("refuses") else emulated
 
 
 def _check_options(name: str, entry: EmulatorEntry, options: Mapping[str, Any]) -> None:
-    known = (*_COMMON, *entry.takes)
+    known = (*_ALL, *entry.takes)
     for option in options:
         if option not in known:
             raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}"; {known_names(option, known)}')
