@@ -1,0 +1,85 @@
+"""Laws 1 and 5 on malformed input: accepted by the judge, or a 400 or 422 that says where; and nothing is lost.
+
+What is clearly meant is never refused, and what the conversation says is in the output, however it was wrapped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import orjson
+import pytest
+from tests.corpus import FULL
+from tests.judges import judge
+from tests.shapes.chooser import seeded
+from tests.shapes.malformed import MUTATIONS, Mutation, malformed
+from tests.targets import TARGETS, split
+
+from dragoman.engine.adapt import adapt
+from dragoman.errors import RequestError
+
+VALIDATING = (
+    "openai/gpt-4o",
+    "openai/gpt-5",
+    "openai-responses/gpt-5",
+    "anthropic/claude-sonnet-4-5",
+    "anthropic/claude-opus-4-8",
+    "gemini/gemini-2.5-flash",
+    "gemini/gemini-3-pro-preview",
+    "openrouter/google/gemini-2.5-flash",
+    "openrouter/openai/gpt-4o",
+    "openrouter/anthropic/claude-sonnet-4.5",
+    "groq/llama-3.3-70b-versatile",
+    "mistral/mistral-large-latest",
+    "deepseek/deepseek-chat",
+    "openai-compatible/some-model",
+)
+CHOSEN = TARGETS if FULL else VALIDATING
+SEEDS = range(4) if FULL else range(1)
+
+
+def verdict(mutation: Mutation, target: str, seed: int) -> str:
+    """ "accepted", "refused", or what is wrong."""
+    asked = malformed(mutation, seeded(seed))
+    try:
+        adapted = adapt(orjson.dumps(asked.body), source=mutation.dialect, target=target)
+    except RequestError as refused:
+        if mutation.meant:
+            return f"refused though it is meant: {refused}"
+        return "refused" if refused.status in (400, 422) and refused.at.startswith("/") else f"no pointer: {refused}"
+    name, model = split(target)
+    answer = judge(name, model, adapted.path, adapted.headers, adapted.body)
+    if answer is not None:
+        return f"the judge refuses it: {orjson.dumps(answer.body).decode()[:160]}"
+    lost = [word for word in asked.words if word.encode() not in adapted.body]
+    return f"lost {lost}" if mutation.meant and lost else "accepted"
+
+
+def wrong_verdicts(mutation: Mutation) -> tuple[Counter[str], list[tuple[str, str]]]:
+    counted: Counter[str] = Counter()
+    wrong = []
+    for target in CHOSEN:
+        for seed in SEEDS:
+            found = verdict(mutation, target, seed)
+            if found in ("accepted", "refused"):
+                counted[found] += 1
+            else:
+                wrong.append((target, found))
+    return counted, wrong
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: f"{one.dialect} {one.name}")
+def test_a_malformed_request_is_accepted_or_refused_with_its_place(mutation: Mutation) -> None:
+    _, wrong = wrong_verdicts(mutation)
+    assert wrong == []
+
+
+def test_few_malformed_requests_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The share of refusals is stated and bounded: a seventh of the mutations cannot be meant, not all are refused."""
+    counted: Counter[str] = Counter()
+    for mutation in MUTATIONS:
+        counted += wrong_verdicts(mutation)[0]
+    share = counted["refused"] / (len(MUTATIONS) * len(CHOSEN) * len(SEEDS))
+    with capsys.disabled():
+        print(f"\nmalformed requests: {dict(counted)}, refused {share:.1%}")
+    assert share <= 0.1
