@@ -6,6 +6,7 @@ What is clearly meant is never refused, and what the conversation says is in the
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -13,6 +14,8 @@ from tests.corpus import FULL
 from tests.judges import judge
 from tests.shapes.chooser import seeded
 from tests.shapes.malformed import MUTATIONS, Mutation, malformed
+from tests.shapes.spoiled import Spoiled, spoil
+from tests.shapes.wellformed import SAMPLES
 from tests.targets import TARGETS, split
 
 from dragoman.engine.adapt import adapt
@@ -83,3 +86,41 @@ def test_few_malformed_requests_are_refused(capsys: pytest.CaptureFixture[str]) 
     with capsys.disabled():
         print(f"\nmalformed requests: {dict(counted)}, refused {share:.1%}")
     assert share <= 0.1
+
+
+def spoiled_requests(dialect: str) -> Iterator[Spoiled]:
+    """Every place of the well-formed requests once with every kind of wrong value."""
+    seen: set[tuple[str, str]] = set()
+    for body in SAMPLES[dialect]:
+        for one in spoil(body):
+            if (one.kind, one.place) not in seen:
+                seen.add((one.kind, one.place))
+                yield one
+
+
+def verdict_of_spoiled(one: Spoiled, dialect: str, target: str) -> str:
+    try:
+        adapted = adapt(orjson.dumps(one.body), source=dialect, target=target)
+    except RequestError as refused:
+        return "refused" if refused.status in (400, 422) and refused.at.startswith("/") else f"no pointer: {refused}"
+    name, model = split(target)
+    answer = judge(name, model, adapted.path, adapted.headers, adapted.body)
+    return "accepted" if answer is None else f"the judge refuses it: {orjson.dumps(answer.body).decode()[:160]}"
+
+
+@pytest.mark.parametrize("dialect", SAMPLES)
+def test_a_request_spoiled_anywhere_is_accepted_or_refused_with_its_place(
+    dialect: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each for one target, which changes from place to place; in the full run each for all."""
+    counted: Counter[str] = Counter()
+    wrong = []
+    for number, one in enumerate(spoiled_requests(dialect)):
+        for target in VALIDATING if FULL else (VALIDATING[number % len(VALIDATING)],):
+            found = verdict_of_spoiled(one, dialect, target)
+            counted[found.partition(":")[0]] += 1
+            if found not in ("accepted", "refused"):
+                wrong.append((one.kind, one.place, target, found))
+    with capsys.disabled():
+        print(f"\nspoiled {dialect} requests: {dict(counted)}")
+    assert wrong == []
