@@ -310,7 +310,7 @@ def test_E18_streamed_and_whole_requests_are_repaired_alike(tmp_path: Path, prof
         for stream in (False, True):
             changes = ask(running, messages=UNTIDY, stream=stream).headers["x-dragoman-changes"]
             both.append((changes, behind.seen[-1].body["messages"]))
-        bad = [ask(running, messages=[{"role": "user", "content": 5}], stream=stream) for stream in (False, True)]
+        bad = [ask(running, messages=5, stream=stream) for stream in (False, True)]
         assert [one.status_code for one in bad] == [400, 400]
     assert both[0] == both[1]
     for stream in (False, True):

@@ -13,6 +13,7 @@ import pytest
 
 from dragoman.conversation.canonical import same
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.messages import Role
 from dragoman.conversation.near_misses import SENTENCES, Miss
 from dragoman.conversation.parts import Call, Result
 from dragoman.dialects.dialect import RenderOptions
@@ -568,7 +569,6 @@ SYSTEMS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (GEMINI, {"systemInstruction": {"content": "Be brief"}}, {"systemInstruction": {"parts": [{"text": "Be brief"}]}}),
     (ANTHROPIC, {"system": {"type": "text", "text": "Be brief"}}, {"system": "Be brief"}),
     (ANTHROPIC, {"instructions": "Be brief"}, {"system": "Be brief"}),
-    (RESPONSES, {"instructions": ["Be brief", "Be kind"]}, {"instructions": "Be brief\n\nBe kind"}),
     (RESPONSES, {"system": "Be brief"}, {"instructions": "Be brief"}),
 ]
 
@@ -579,6 +579,13 @@ def test_K29_a_system_text_is_found_where_it_stands(name: str, odd: dict[str, An
     assert found == meant
     assert found.near_misses
     assert not meant.near_misses
+
+
+def test_K29_D2_a_list_of_instructions_is_a_system_message_each() -> None:
+    found = parse(RESPONSES, request(RESPONSES, instructions=["Be brief", "Be kind"])).conversation
+    texts = [[part.text for part in message.parts] for message in found.messages if message.role is Role.SYSTEM]
+    assert texts == [["Be brief"], ["Be kind"]]
+    assert [miss.at for miss in found.near_misses] == ["/instructions"]
 
 
 def test_K29_a_system_text_beside_chats_messages_opens_them() -> None:

@@ -40,7 +40,7 @@ def chat(messages: Iterable[Wire], **more: Any) -> Wire:
     return {"model": "m", "messages": [*messages, USER], **more}
 
 
-def call(identity: str, name: str = "f", arguments: str = "{}") -> Wire:
+def call(identity: str, name: str = "f", arguments: Any = "{}") -> Wire:
     return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -198,11 +198,25 @@ CROWDS: tuple[Crowd, ...] = (
         one_turn(lambda n: call(f"c{n}") | {"x": 1}, lambda n: result(f"c{n}")),
     ),
     Crowd(
-        "refused-part",
-        "unknown ones of Gemini",
+        "off-schema",
+        "unknown keys in parts of Gemini",
         "gemini",
         _OPENAI,
         lambda n: gemini([user(*[{"text": "x", "foo": 1}] * n)]),
+    ),
+    Crowd(
+        "off-schema",
+        "arguments as an object",
+        _CHAT,
+        _OPENAI,
+        one_turn(lambda n: call(f"c{n}", arguments={}), lambda n: result(f"c{n}")),
+    ),
+    Crowd(
+        "lone-reasoning",
+        "each",
+        "openai-responses",
+        _RESPONSES,
+        spread(lambda n: [USER, response_thought(n)], responses),
     ),
     Crowd("unknown-role", "each", _CHAT, _CLAUDE, turns(lambda n: [{"role": "critic", "content": f"c{n}"}])),
     Crowd(
@@ -476,10 +490,12 @@ ONCE = frozenset(
     {
         "cache-marks",
         "empty-tools",
+        "foreign-field",
         "json-word",
         "leading-assistant",
         "no-user-turn",
         "null-setting",
+        "refused-format",
         "refused-prefill",
         "refused-tools",
         "required-setting",

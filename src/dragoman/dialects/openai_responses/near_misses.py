@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from dragoman.conversation.literals import joined, quote
+from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result
@@ -21,7 +21,7 @@ from dragoman.dialects.openai_responses.content import parse_content
 from dragoman.dialects.openai_responses.message_render import render_messages
 from dragoman.dialects.raw_json import UNREADABLE
 from dragoman.dialects.rendering import Pieces
-from dragoman.wire.json_reader import render_object
+from dragoman.wire.json_reader import render_list, render_object
 
 
 class _ResponsesSchemaInputText(msgspec.Struct, gc=False, tag="input_text"):
@@ -217,7 +217,14 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
 
 
 TOOLS = ToolForm(_fits_tool, _render_tool)
-MEMBERS = MemberForm("input", "instructions", lambda raw: raw[:1] in (b'"', b"n"), lambda texts: joined("\n\n", texts))
+
+
+def _render_instructions(texts: list[Json]) -> Json:
+    """Several texts stay apart, each a system message: whether and how they are joined is a choice."""
+    return texts[0] if len(texts) == 1 else render_list(texts)
+
+
+MEMBERS = MemberForm("input", "instructions", lambda raw: raw[:1] in (b'"', b"n"), _render_instructions)
 FORM = WireForm(
     name=NAME,
     list_name="input",
