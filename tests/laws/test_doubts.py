@@ -190,6 +190,8 @@ def test_K19_every_open_fact_is_settled_at_the_second_attempt_and_then_known(
 def _unsettled(fact: DoubtfulFact) -> Iterator[str]:
     """What went wrong with one fact, whole or streamed."""
     for stream, end in ((False, Answered), (True, Streaming)):
+        if fact.case.body.get("stream") and not stream:
+            continue  # the fact is about streams alone
         first = carried_out(fact, stream)
         if first.sends != 2 or not isinstance(first.end, end):
             yield f"{'streamed' if stream else 'whole'}: {first.sends} sends, {type(first.end).__name__}"

@@ -67,6 +67,10 @@ def _set_thinking(**setting: Any) -> DoubtCase:
 
 
 CHAT: dict[str, DoubtCase] = {
+    "several_texts": DoubtCase(
+        _chat({"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": "here"}]}),
+        r'"content":\[',
+    ),
     "duplicate_ids": DoubtCase(
         _chat(HI, _calls(_call()), _result(), OK, GO, _calls(_call()), _result(), **_TOOLED),
         r'"tool_calls":\[\{"id":"(\w+)".*"tool_calls":\[\{"id":"\1"',

@@ -291,6 +291,8 @@ def _is_held_elsewhere(ask: Ask) -> bool:
     return extras is not None and not STATEFUL.keys().isdisjoint(extras.fields)
 
 
+READ_BY_THE_COMPILER = frozenset({"stream_usage"})
+"""The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = ("stream_options",)
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.traits import observe
-from dragoman.engine.adapt import Options, compile_by
+from dragoman.engine.adapt import READ_BY_THE_COMPILER, Options, compile_by
 from dragoman.engine.evidence import watched
 from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.plan import context_for, plan, plan_for
@@ -28,7 +28,7 @@ _REFUSES = Stance.REFUSES.value
 def proven_by_care(ask: Ask, target: Target, options: Options) -> Learnt | None:
     """The fewest doubtful facts of the target that give the careful body of this request when they are refusals."""
     careful = compile_by(plan(target, same_dialect=False), ask, target, options).body
-    read = _read_by_rules_that_act(ask, context_for(target, same_dialect=False), options)
+    read = _read_by_rules_that_act(ask, context_for(target, same_dialect=False), options) | READ_BY_THE_COMPILER
     needed = [doubt.patch for doubt in _doubts(target.facts) if not read.isdisjoint(doubt.names)]
     for patch in list(needed):
         fewer = [one for one in needed if one is not patch]
