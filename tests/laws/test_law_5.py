@@ -46,9 +46,13 @@ def test_a_dialect_reads_back_what_it_wrote(target: str) -> None:
 def meaning(conversation: Conversation) -> Any:
     """Ids by their order, since some wires have none; the model's messages in a row as one: Responses tells items.
 
-    Thoughts come first and sorted: Chat has a field for each kind of them, and no order among these.
+    Thoughts come first and sorted: Chat has a field for each kind of them, and no order among these. A tool that does
+    not say whether it is strict is written as not strict where silence would make it so.
     """
     plain = canonical(conversation)
+    for tool in plain.get("tools", ()):
+        if tool.get("strict") is False:
+            del tool["strict"]
     turns: list[dict[str, Any]] = []
     ids: dict[str, int] = {}
     for message in plain["messages"]:

@@ -19,7 +19,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
-from dragoman.dialects.openai_responses.tools import parse_tools, render_tools
+from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import RenderedSettings, put, put_text, refuse_settings
@@ -220,7 +220,8 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if instructions is not None:
         out["instructions"] = instructions
     if conversation.tools or conversation.empty_tools:
-        out["tools"] = render_tools(conversation.tools)
+        render = render_translated_tools if options.translated else render_tools
+        out["tools"] = render(conversation.tools)
     out |= render_settings(settings, conversation.extras)
     _render_choice(conversation, out)
     if options.stream:

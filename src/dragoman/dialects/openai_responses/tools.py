@@ -54,7 +54,14 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     )
 
 
-def render_tool(tool: Tool | NativeTool) -> Json:
+_UNSAID = b"null"
+_NOT_STRICT = b"false"
+"""A tool that does not say whether it is strict is strict here: its schema is rewritten with every property required. In
+all other dialects it is not."""
+
+
+def render_tool(tool: Tool | NativeTool, unsaid: Json = _UNSAID) -> Json:
+    """A tool. `unsaid` stands for `strict` where the client said nothing: the published types demand the member."""
     if isinstance(tool, NativeTool):
         return own_tool(tool, NAME)
     if tool.hint is not None:
@@ -67,7 +74,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
             wire["format"] = tool.schema
     else:
         wire["parameters"] = tool.schema if tool.schema is not None else b"null"
-        wire["strict"] = b"null" if tool.strict is None else encode(tool.strict)  # the published types demand it
+        wire["strict"] = unsaid if tool.strict is None else encode(tool.strict)
     return render_object(wire | dict(require_own(tool.extras, NAME)))
 
 
@@ -75,4 +82,9 @@ def _render_tools(tools: Tools) -> Json:
     return b"[" + b",".join([render_tool(tool) for tool in tools]) + b"]"
 
 
+def _render_translated_tools(tools: Tools) -> Json:
+    return b"[" + b",".join([render_tool(tool, _NOT_STRICT) for tool in tools]) + b"]"
+
+
 render_tools = IdentityCache(_render_tools)
+render_translated_tools = IdentityCache(_render_translated_tools)
