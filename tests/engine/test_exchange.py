@@ -63,6 +63,11 @@ def destination(target: str = "openai/gpt-4o", **more: Any) -> Destination:
     return Destination(name=target, provider=found.profile.name, target=found, **more)
 
 
+def doubted(**more: Any) -> Destination:
+    """Nobody knows whether it refuses keys that it does not know."""
+    return destination("together/x", **more)
+
+
 def exchange(*route: Destination, options: CallerOptions | None = None, **fields: Any) -> Exchange[Destination]:
     reserved = fields.pop("reserved", {})
     ask = read({"model": "m", "messages": [HI], **fields}, source="openai-chat")
@@ -284,7 +289,7 @@ def test_K19_corrections_are_bounded() -> None:
 
 
 def test_K19_care_helps_and_is_proved() -> None:
-    asked = exchange(messages=[MOODY])
+    asked = exchange(doubted(), messages=[MOODY])
     driver = driven(asked, refused("I do not like it."))
     assert ["mood" in body["messages"][0] for body in driver.sent()] == [True, False]
     assert asked.lessons == ("careful",)
@@ -294,7 +299,7 @@ def test_K19_care_helps_and_is_proved() -> None:
 
 
 def test_K19_where_care_is_refused_too_the_client_gets_the_first_refusal() -> None:
-    asked = exchange(messages=[MOODY])
+    asked = exchange(doubted(), messages=[MOODY])
     driver = driven(asked, refused("First."), refused("Second."))
     assert driver.steps[-1].failure.message == "First."
     assert (len(driver.sent()), asked.learnt, asked.changes) == (2, (), ())
@@ -305,29 +310,29 @@ def test_K19_care_that_changes_nothing_is_not_sent() -> None:
 
 
 def test_K19_care_stays_within_what_may_be_lost() -> None:
-    asked = exchange(messages=[MOODY], options=CallerOptions(max_loss=Loss.NOTHING))
+    asked = exchange(doubted(), messages=[MOODY], options=CallerOptions(max_loss=Loss.NOTHING))
     driver = driven(asked, refused("First."))
     assert len(driver.sent()) == 1
     assert driver.steps[-1].failure.message == "First."
 
 
 def test_K19_care_is_taken_once_for_each_request() -> None:
-    asked = exchange(destination(), destination("together/x"), messages=[MOODY])
+    asked = exchange(doubted(), destination("xai/x"), messages=[MOODY])
     driver = driven(asked, *[refused("Oh no.", 500)] * 9)
     names = [step.destination.name for step in driver.steps if isinstance(step, Send)]
-    assert names == ["openai/gpt-4o"] * 6 + ["together/x"] * 3
+    assert names == ["together/x"] * 6 + ["xai/x"] * 3
     assert ["mood" in body["messages"][0] for body in driver.sent()] == [True] * 3 + [False] * 3 + [True] * 3
 
 
 def test_K19_a_careful_body_that_meets_a_tired_server_is_tried_again() -> None:
-    asked = exchange(messages=[MOODY])
+    asked = exchange(doubted(), messages=[MOODY])
     driver = driven(asked, refused("First."), SERVER)
     assert isinstance(driver.steps[-1], Answered)
     assert len(driver.sent()) == 3
 
 
 def test_K20_a_caller_that_is_careful_leaves_no_doubt() -> None:
-    asked = exchange(messages=[MOODY], options=CallerOptions(doubt=Doubt.CAREFUL))
+    asked = exchange(doubted(), messages=[MOODY], options=CallerOptions(doubt=Doubt.CAREFUL))
     driver = driven(asked, refused("First."))
     assert len(driver.sent()) == 1
     assert "mood" not in driver.sent()[0]["messages"][0]
@@ -343,7 +348,7 @@ def test_K20_a_caller_that_is_careful_leaves_no_doubt() -> None:
     ],
 )
 def test_K20_a_caller_may_only_tighten_unless_it_may_loosen(own: Doubt, options: CallerOptions, careful: bool) -> None:
-    driver = driven(exchange(destination(doubt=own), messages=[MOODY], options=options))
+    driver = driven(exchange(doubted(doubt=own), messages=[MOODY], options=options))
     assert ("mood" not in driver.sent()[0]["messages"][0]) is careful
 
 

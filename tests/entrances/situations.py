@@ -21,6 +21,8 @@ REMEMBERING = ("sdk", "async sdk", "gateway")
 COUNTING = ("counting", "sdk counting")
 
 HI = [{"role": "user", "content": "Hi"}]
+DOUBTED = "xai/grok-3"
+"""Nobody knows whether it refuses keys that it does not know."""
 MOODY = [{"role": "user", "content": "Hi", "mood": "good"}]
 """Nobody knows whether OpenAI takes a message field of this name."""
 
@@ -279,26 +281,28 @@ SITUATIONS = [
     ),
     Situation(
         "care that helps",
-        {"model": "openai/gpt-4o", "messages": MOODY},
+        {"model": DOUBTED, "messages": MOODY},
         REMEMBERING,
         unless(moody, "I do not like it."),
         changes="stray-field;n=1",
         lessons=("careful",),
         sends=2,
         again=1,
+        target=DOUBTED,
     ),
     Situation(
         "care that helps a replay",
-        {"model": "openai/gpt-4o", "messages": MOODY},
+        {"model": DOUBTED, "messages": MOODY},
         ("replay",),
         unless(moody, "I do not like it."),
         sends=2,
         again=2,
         streams=(False,),
+        target=DOUBTED,
     ),
     Situation(
         "care that does not help: the first refusal is told",
-        {"model": "openai/gpt-4o", "messages": MOODY},
+        {"model": DOUBTED, "messages": MOODY},
         CORRECTING,
         Numbered,
         status=400,
@@ -306,24 +310,27 @@ SITUATIONS = [
         lessons=("careful",),
         sends=2,
         again=2,
+        target=DOUBTED,
     ),
     Situation(
         "care that is asked for",
-        {"model": "openai/gpt-4o", "messages": MOODY},
+        {"model": DOUBTED, "messages": MOODY},
         ("library", "sdk", "async sdk", "gateway"),
         unless(moody, "I do not like it."),
         changes="stray-field;n=1",
         doubt="careful",
+        target=DOUBTED,
     ),
     Situation(
         "care that may not be taken",
-        {"model": "openai/gpt-4o", "messages": MOODY},
+        {"model": DOUBTED, "messages": MOODY},
         ("sdk", "async sdk", "gateway"),
         unless(moody, "I do not like it."),
         status=400,
         says="I do not like it.",
         max_loss="nothing",
         again=1,
+        target=DOUBTED,
     ),
     # What passes.
     Situation(
@@ -336,20 +343,22 @@ SITUATIONS = [
     ),
     Situation(
         "a server that fails is left to the SDK",
-        {"model": "openai/gpt-4o", "messages": MOODY},
+        {"model": DOUBTED, "messages": MOODY},
         ("library", "sdk", "async sdk"),
         unless(lambda body: True, "Not now.", 500),
         status=500,
         says="Not now.",
+        target=DOUBTED,
     ),
     Situation(
         "a server that always fails: care comes last",
-        {"model": "openai/gpt-4o", "messages": MOODY},
+        {"model": DOUBTED, "messages": MOODY},
         ("gateway", "replay"),
         unless(moody, "Oh no.", 500),
         changes="stray-field;n=1",
         lessons=("careful",),
         sends=4,
+        target=DOUBTED,
     ),
     Situation(
         "a limit is left to the SDK",

@@ -246,7 +246,7 @@ def keyed(behind: Upstream, **store: Any) -> dict[str, Any]:
     keys = {
         name: {"sha256": hashlib.sha256(name.encode()).hexdigest(), "admin": admin} for name, admin in names.items()
     }
-    return {**config("openai", behind, **store), "keys": keys}
+    return {**config("together", behind, **store), "keys": keys}
 
 
 def sends(running: Running, behind: Upstream, key: str) -> int:
@@ -274,7 +274,7 @@ def test_K19_what_care_proved_is_for_its_caller_and_then_for_all(tmp_path: Path)
 
 
 def test_K19_it_is_in_the_log_and_in_the_report(tmp_path: Path) -> None:
-    with upstream(dislikes_moods) as behind, gateway(config("openai", behind), tmp_path) as running:
+    with upstream(dislikes_moods) as behind, gateway(config("together", behind), tmp_path) as running:
         answered = ask(running, messages=MOODY)
         entry = running.entry(answered)
         assert (entry.lessons, entry.attempts) == (("careful",), 2)
@@ -290,7 +290,7 @@ def test_K19_what_is_wrong_with_every_body_is_told_as_at_first(tmp_path: Path) -
     count = iter(range(1, 9))
     with (
         upstream(lambda seen: (422, refusal(f"Refusal {next(count)}."))) as behind,
-        gateway(config("openai", behind), tmp_path) as running,
+        gateway(config("together", behind), tmp_path) as running,
     ):
         refused = running.post(PATH, {"model": "m", "messages": MOODY})
         assert (refused.status_code, refused.json()["error"]["message"]) == (422, "Refusal 1.")

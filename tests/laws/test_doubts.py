@@ -211,7 +211,7 @@ HOPELESS = DoubtCase({}, r"^\{")
     ("target", "name"),
     [
         ("together/some-model", "empty_user"),
-        ("openai/gpt-4o", "unknown_fields"),
+        ("together/some-model", "unknown_fields"),
         ("anthropic/claude-sonnet-4-5", "unknown_settings"),
         ("gemini/gemini-2.5-flash", "blank_text"),
         ("openai-responses/gpt-5", "unknown_settings"),
