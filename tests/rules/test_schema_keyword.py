@@ -126,3 +126,16 @@ def test_adapt_for_real_providers() -> None:
     renamed = sent(odd, "anthropic/claude-opus-4-8", source=CHAT)
     assert list(renamed.json["tools"][0]["input_schema"]["properties"]) == ["a_b"]
     assert renamed.undo.keys == {"a_b": "a b"}
+
+
+@pytest.mark.parametrize("bare", [{"name": "f"}, {"name": "f", "parameters": None}])
+def test_a_tool_without_a_schema_says_that_it_takes_no_arguments(bare: dict[str, Any]) -> None:
+    asked, empty = body({"type": "function", "function": bare}), {"type": "object", "properties": {}}
+    done = run(schema_keyword, asked, facts(tools_without_schema="refuses"))
+    assert done.json["tools"] == [tool(empty)]
+    assert (done.changes, done.did) == ([("/tools/0", "nothing", False)], ["f: said that it takes no arguments"])
+    assert run(schema_keyword, asked, facts()).untouched
+    assert run(schema_keyword, body(tool(empty)), facts(tools_without_schema="refuses")).untouched
+    compiled = sent(asked, "mistral/mistral-large-latest")
+    assert compiled.json["tools"] == [tool(empty)]
+    assert ("schema-keyword", "/tools/0", "nothing", False) in compiled.changes

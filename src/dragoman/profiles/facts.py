@@ -188,6 +188,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     media_forms: Annotated[
         tuple[str, ...], Meta(description="further shapes of media: document_url, bare (a URL as text), untitled")
     ] = ("*",)
+    document_form: Annotated[
+        str, Meta(description="the shape in which it takes the bytes of a document, where not its dialect's own")
+    ] = ""
     native_blocks: Annotated[Stance, Meta(description="the dialect's own server-tool blocks and the like")] = ACCEPTS
 
     # schema
@@ -286,6 +289,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tool_wrappers: Annotated[tuple[str, ...], Meta(description="further shapes that it takes")] = ()
     schema_form: Annotated[str, Meta(description="the schema dialect of tool arguments")] = "json-schema"
     format_schema_form: Annotated[str, Meta(description="the schema dialect of structured output")] = "json-schema"
+    tools_without_schema: Annotated[Stance, Meta(description="a tool without a schema of its arguments")] = ACCEPTS
     schema_as: Annotated[str, Meta(description="field for the schema, where a dialect has several")] = ""
     strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS
     strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0

@@ -2,7 +2,8 @@
 
 This is about the schema of a tool's arguments and of a structured answer. References are inlined, unions and constants
 are rewritten, and a constraint that cannot be said becomes words of the description. A strict schema that cannot stay
-strict is sent without the mark. Arguments that had to be renamed are renamed in the history too, and mapped back in the
+strict is sent without the mark. A tool without a schema takes no arguments, and says so where a schema is required.
+Arguments that had to be renamed are renamed in the history too, and mapped back in the
 answer.
 
 Loses metadata, or content where the schema now allows other values.
@@ -33,6 +34,8 @@ from dragoman.rules.rule import rule
 from dragoman.rules.schema import FORMS, Compiled, SchemaForm, compile_schema, renamed_arguments
 from dragoman.rules.schema.weight import weight
 
+NO_ARGUMENTS = b'{"type":"object","properties":{}}'
+"""The schema of a tool that takes none."""
 _STRICT = "-strict"
 _SPARE = {name: but(form, empty_required=False) for name, form in FORMS.items()}
 """The forms for a target that may refuse `required: []`."""
@@ -70,6 +73,10 @@ def _compiled(
 ) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.custom:
         return tool
+    if tool.schema is None and facts.tools_without_schema is Stance.REFUSES:
+        did = f"{tool.name}: said that it takes no arguments"
+        notes.append(Note(did, key=f"tools/{tool.at}", loses=Loss.NOTHING, after=NO_ARGUMENTS))
+        tool = but(tool, schema=NO_ARGUMENTS)
     if tool.strict is not None and facts.strict_tools is Stance.REFUSES:
         tool = _unmarked(tool, notes, "the target has no strict mode")
     if tool.strict and facts.strict_optional is Stance.REFUSES and tool.schema and weight(tool.schema).optional:
