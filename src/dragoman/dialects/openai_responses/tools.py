@@ -56,7 +56,7 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
 
 _UNSAID = b"null"
 _NOT_STRICT = b"false"
-"""A tool that does not say whether it is strict is strict here: its schema is rewritten with every property required. In
+"""A tool that does not say whether it is strict is strict here: its schema is rewritten, every property required. In
 all other dialects it is not."""
 
 
