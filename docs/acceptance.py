@@ -27,7 +27,7 @@ _HEAD = """<!-- Written by docs/acceptance.py from docs/acceptance.toml and the 
 
 # Acceptance
 
-Five public systems set out what a mediator between clients and models must do. This page says what each of their items
+Five other systems set out what a mediator between clients and models must do. This page says what each of their items
 means here, whether it works whole, and which tests carry its id. `later` items belong to routing, long conversations,
 spending or the console. A test checks that every named test exists.
 """

@@ -102,6 +102,12 @@ def test_D2_a_list_of_instructions_is_kept_in_order(tmp_path: Path, instructions
         assert systems(behind.seen[-1].body["messages"]) == JOINED
 
 
+def test_D2_a_list_of_instructions_is_repaired_for_responses_itself() -> None:
+    asked = {"model": "m", "instructions": APART, "input": "Go"}
+    done = sent(asked, "openai-responses/gpt-5", source="openai-responses").json
+    assert [done["instructions"], done["input"][0]["content"]] == APART
+
+
 def test_D3_claude_gets_all_of_them() -> None:
     assert sent(TWO, CLAUDE).json["system"] == "Say apple.\n\nSay banana."
 
