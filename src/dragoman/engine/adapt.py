@@ -6,6 +6,7 @@ Pure: the same request, target, options and kept state give the same bytes and t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from dragoman.conversation.conversation import SYSTEM_ROLES, Ask, Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import MADE, Message, Role
-from dragoman.conversation.parts import Text
+from dragoman.conversation.parts import Opaque, Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
@@ -238,6 +239,8 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     if changes:
         _require_content(conversation, changes, target)
+    if seen & _OPAQUE and same:
+        _require_known_content(ask, target)
     stream = ask.stream if options.stream is None else options.stream
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
     refused = _USAGE if same and facts.stream_usage is Stance.REFUSES and "stream_options" in ask.members else ()
@@ -285,6 +288,26 @@ def _require_content(conversation: Conversation, changes: list[Change], target: 
     )
 
 
+def _require_known_content(ask: Ask, target: Target) -> None:
+    """Raise MalformedRequest where a message says nothing but parts of kinds that nobody knows.
+
+    Beside others such a part may be newer than this program, and the provider knows best.
+    """
+    for message in ask.conversation.messages:
+        kinds = [part.kind if isinstance(part, Opaque) else "" for part in message.parts]
+        if not kinds or not all(kinds) or any(_may_stand_alone(kind, target.facts) for kind in kinds):
+            continue
+        raise MalformedRequest(
+            f'nothing of this message can be sent to {target.name}: no part of the kind "{kinds[0]}" is known',
+            at=registry.dialect(ask.dialect).requests.locate(message, 0),
+            hint="send a text or another part that the target takes",
+        )
+
+
+def _may_stand_alone(kind: str, facts: Facts) -> bool:
+    return any(fnmatchcase(kind, glob) for glob in facts.lone_blocks)
+
+
 def _is_held_elsewhere(ask: Ask) -> bool:
     """Earlier turns may be with their provider."""
     extras = ask.conversation.extras
@@ -295,6 +318,7 @@ READ_BY_THE_COMPILER = frozenset({"stream_usage"})
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = ("stream_options",)
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
+_OPAQUE = int(Trait.OPAQUE)
 
 
 def _repair(

@@ -185,6 +185,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = {}
     media_detail: Annotated[Stance, Meta(description="the level of detail of an image")] = REFUSES
     block_kinds: Annotated[tuple[str, ...], Meta(description="kinds of its dialect's further parts (globs)")] = ("*",)
+    lone_blocks: Annotated[
+        tuple[str, ...],
+        Meta(description="kinds of its dialect's further parts that may be all that a message says (globs)"),
+    ] = ("*",)
     media_forms: Annotated[
         tuple[str, ...], Meta(description="further shapes of media: document_url, bare (a URL as text), untitled")
     ] = ("*",)
