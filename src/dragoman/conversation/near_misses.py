@@ -38,6 +38,7 @@ class Miss(StrEnum):
     SETTING_NAME = "setting-name"
     NO_LIMIT = "no-limit"
     NULL = "null-value"
+    TYPE = "member-type"
 
 
 SENTENCES: dict[Miss, str] = {
@@ -58,6 +59,7 @@ SENTENCES: dict[Miss, str] = {
     Miss.CHOICE: "wrote the tool choice as its dialect does",
     Miss.SETTING: "wrote a setting in the type that it has",
     Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",
+    Miss.TYPE: "left out a member of another type than it has",
     Miss.NULL: "left out a null in place of a value",
     Miss.NO_LIMIT: "left out a limit of -1, which means no limit",
 }

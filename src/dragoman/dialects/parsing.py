@@ -122,7 +122,14 @@ def open_body(body: bytes) -> OpenBody:
 
 
 def asks_for_stream(members: Mapping[str, Raw]) -> bool:
-    return bytes(members.get("stream", b"")) == b"true"
+    raw = bytes(members.get("stream", b""))
+    if raw[:1] not in _FLAGS:
+        raise MalformedRequest("stream is neither true nor false", at="/stream")
+    return raw == b"true"
+
+
+_FLAGS = (b"", b"t", b"f", b"n", b'"')
+"""What a flag may begin with. A text is left to the provider."""
 
 
 def parse_model(members: Mapping[str, Raw]) -> str | None:

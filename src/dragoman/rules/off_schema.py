@@ -5,8 +5,8 @@ What is meant is read from it. A provider that checks requests against its schem
 is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. A
 provider that does not check gets what the client wrote.
 
-Loses nothing in most cases. A tool without a name is left out, which loses content; keys that a part does not have are
-left out, which loses metadata.
+Loses nothing in most cases. A tool without a name is left out, which loses content; keys that a part does not have and
+optional members of a wrong type are left out, which loses metadata.
 
 For `openai/gpt-4o`:
 
@@ -26,7 +26,7 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
-_LOSSES = {Miss.NAMELESS: Loss.CONTENT, Miss.UNKNOWN_KEY: Loss.METADATA}
+_LOSSES = {Miss.NAMELESS: Loss.CONTENT, Miss.UNKNOWN_KEY: Loss.METADATA, Miss.TYPE: Loss.METADATA}
 
 
 @rule(

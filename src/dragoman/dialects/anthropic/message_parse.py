@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.literals import unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
     CacheHint,
@@ -31,6 +30,7 @@ from dragoman.conversation.parts import (
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, parse_state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
+from dragoman.dialects.top_level import decode_word, decoded
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items, split_members
 
@@ -254,7 +254,7 @@ def redacted_thinking(literal: bytes, extras: Extras | None = None) -> Reasoning
 
 
 def _parse_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    source = _source(bytes(wire.source))
+    source = _source(bytes(wire.source), f"{at}/source")
     return (
         None
         if source is None or isinstance(source, Plain)
@@ -263,7 +263,7 @@ def _parse_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extr
 
 
 def _parse_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    source = _source(bytes(wire.source))
+    source = _source(bytes(wire.source), f"{at}/source")
     if source is None:
         return None
     citations = bytes(wire.citations)
@@ -272,27 +272,29 @@ def _parse_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, e
     return Media(MediaKind.DOCUMENT, source, title=wire.title, hint=hint, extras=extras)
 
 
-def _source(raw: bytes) -> Inline | Remote | Stored | Plain | None:
+def _source(raw: bytes, at: str) -> Inline | Remote | Stored | Plain | None:
     if raw[:1] != b"{":
-        return None
+        raise MalformedRequest("the source is not an object", at=at)
     wire = split_members(raw)
     plain: dict[str, Any] = {key: bytes(value) for key, value in wire.items()}
     match plain:
         case {"type": b'"base64"', "media_type": media_type, "data": data, **rest} if not rest:
-            return Inline(unquote(media_type), _literal(data))
+            return Inline(decoded(decode_word, media_type, f"{at}/media_type"), _literal(data, at))
         case {"type": b'"url"', "url": url, **rest} if not rest:
-            return Remote(unquote(url))
+            return Remote(decoded(decode_word, url, f"{at}/url"))
         case {"type": b'"file"', "file_id": file_id, **rest} if not rest:
-            return Stored(unquote(file_id), NAME)
+            return Stored(decoded(decode_word, file_id, f"{at}/file_id"), NAME)
         case {"type": b'"text"', "data": data, **rest} if not rest.keys() - {"media_type"}:
-            return Plain(_literal(data))
+            return Plain(_literal(data, at))
+        case {"type": b'"url"', **rest} if "url" not in rest:
+            raise MalformedRequest("a source without its url", at=f"{at}/url")
     return None
 
 
-def _literal(raw: bytes) -> bytes:
+def _literal(raw: bytes, at: str) -> bytes:
     """A string that may be many megabytes long, checked by its first byte alone."""
     if raw[:1] != b'"':
-        raise MalformedRequest("the data of a source is not a text")
+        raise MalformedRequest("the data of a source is not a text", at=f"{at}/data")
     return raw
 
 

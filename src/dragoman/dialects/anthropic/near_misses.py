@@ -14,6 +14,7 @@ from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.message_render import render_block
 from dragoman.dialects.near_misses.loose_json import as_text, fields_of
 from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, ToolForm
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
@@ -24,22 +25,60 @@ from dragoman.wire.json_reader import render_list, render_object
 _Id = Annotated[str, Meta(min_length=1)]
 
 
+class _AnthropicSchemaHint(msgspec.Struct, gc=False):
+    type: str
+
+
+_Hint = _AnthropicSchemaHint | None
+
+
+class _AnthropicSchemaBytes(msgspec.Struct, gc=False, tag="base64", forbid_unknown_fields=True):
+    media_type: Raw
+    data: Raw
+
+
+class _AnthropicSchemaLink(msgspec.Struct, gc=False, tag="url", forbid_unknown_fields=True):
+    url: Raw
+
+
+class _AnthropicSchemaStored(msgspec.Struct, gc=False, tag="file", forbid_unknown_fields=True):
+    file_id: Raw
+
+
+class _AnthropicSchemaPlain(msgspec.Struct, gc=False, tag="text", forbid_unknown_fields=True):
+    data: Raw
+    media_type: Raw | UnsetType = UNSET
+
+
+class _AnthropicSchemaBlocks(msgspec.Struct, gc=False, tag="content", forbid_unknown_fields=True):
+    content: Raw
+
+
+_ImageSource = _AnthropicSchemaBytes | _AnthropicSchemaLink | _AnthropicSchemaStored
+_DocumentSource = _ImageSource | _AnthropicSchemaPlain | _AnthropicSchemaBlocks
+
+
 class _AnthropicSchemaText(msgspec.Struct, gc=False, tag="text"):
     text: str
+    cache_control: _Hint = None
 
 
 class _AnthropicSchemaImage(msgspec.Struct, gc=False, tag="image"):
-    source: dict[str, Raw]
+    source: _ImageSource
+    cache_control: _Hint = None
 
 
 class _AnthropicSchemaDocument(msgspec.Struct, gc=False, tag="document"):
-    source: dict[str, Raw]
+    source: _DocumentSource
+    cache_control: _Hint = None
+    citations: dict[str, Raw] | None = None
 
 
 class _AnthropicSchemaCall(msgspec.Struct, gc=False, tag="tool_use"):
     id: _Id
     name: str
     input: dict[str, Raw]
+    cache_control: _Hint = None
 
 
 class _AnthropicSchemaSearchResult(msgspec.Struct, gc=False, tag="search_result"):
@@ -68,6 +107,8 @@ _ResultContent = (
 class _AnthropicSchemaResult(msgspec.Struct, gc=False, tag="tool_result"):
     tool_use_id: _Id
     content: _ResultContent | UnsetType = UNSET
+    is_error: bool | UnsetType = UNSET
+    cache_control: _Hint = None
 
 
 class _AnthropicSchemaThinking(msgspec.Struct, gc=False, tag="thinking"):
@@ -111,7 +152,17 @@ _Message = _AnthropicSchemaUser | _AnthropicSchemaAssistant | _AnthropicSchemaSy
 _decode_message = msgspec.json.Decoder(_Message).decode
 _decode_messages = msgspec.json.Decoder(list[_Message]).decode
 _decode_result = msgspec.json.Decoder(_ResultContent).decode
+_decode_hint = msgspec.json.Decoder(_AnthropicSchemaHint).decode
 _decode_block = msgspec.json.Decoder(_Block).decode
+
+
+def fits_hint(raw: Json) -> bool:
+    """Whether a cache hint fits the schema."""
+    try:
+        _decode_hint(raw)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def fits_result(raw: Json) -> bool:
@@ -190,9 +241,23 @@ class _AnthropicSchemaTool(msgspec.Struct, gc=False):
     type: str | None = None
     name: _Id | UnsetType = UNSET
     input_schema: dict[str, Raw] | UnsetType = UNSET
+    strict: bool | None = None
+    cache_control: _Hint = None
 
 
+class _AnthropicSchemaDeclared(msgspec.Struct, gc=False):
+    """A tool of the client's own."""
+
+    name: _Id
+    input_schema: dict[str, Raw]
+    type: str | None = None
+    strict: bool | None = None
+    cache_control: _Hint = None
+
+
+_decode_declared = msgspec.json.Decoder(_AnthropicSchemaDeclared).decode
 _decode_tool = msgspec.json.Decoder(_AnthropicSchemaTool).decode
+_decode_text = msgspec.json.Decoder(_AnthropicSchemaText).decode
 _decode_system = msgspec.json.Decoder(str | list[_AnthropicSchemaText] | None).decode
 
 
@@ -231,8 +296,12 @@ def _render_system(texts: list[Json]) -> Json:
     return texts[0] if len(texts) == 1 else render_list([b'{"type":"text","text":%b}' % text for text in texts])
 
 
-TOOLS = ToolForm(_fits_tool, _render_tool)
-MEMBERS = MemberForm("messages", "system", _fits_system, _render_system)
+def _trim_system(raw: Json) -> Trimmed | None:
+    return items_without_misfits(raw, _decode_text)
+
+
+TOOLS = ToolForm(_fits_tool, _render_tool, decode=_decode_declared)
+MEMBERS = MemberForm("messages", "system", _fits_system, _render_system, _trim_system)
 FORM = WireForm(
     name=NAME,
     list_name="messages",
@@ -243,4 +312,5 @@ FORM = WireForm(
     fits_part=_fits_part,
     render=_render_turn,
     takes_hints=True,
+    decode_part=lambda item, role: _decode_block(item),
 )

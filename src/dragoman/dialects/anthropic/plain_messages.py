@@ -25,7 +25,7 @@ from dragoman.dialects.anthropic.message_parse import (
     redacted_thinking,
     thinking,
 )
-from dragoman.dialects.anthropic.near_misses import fits_result
+from dragoman.dialects.anthropic.near_misses import fits_hint, fits_result
 from dragoman.dialects.parsing import cache_hint
 from dragoman.dialects.plain_messages import (
     ALWAYS,
@@ -70,7 +70,7 @@ class _PlainToolUse(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="t
 class _PlainToolResult(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="tool_result"):
     tool_use_id: Annotated[str, Meta(min_length=1)]
     content: Raw = _NULL
-    is_error: bool | None = None
+    is_error: bool = False
     cache_control: Raw = _NONE
 
 
@@ -209,6 +209,8 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
                 continue
             if block.cache_control is not _NONE:
                 hint = cache_hint(block.cache_control)
+                if hint is not None and not fits_hint(hint.json):
+                    return None
                 if hint is not None:
                     seen |= HINTS
                     part = msgspec.structs.replace(part, hint=hint)
@@ -257,9 +259,12 @@ def _result(block: _PlainToolResult, content: bytes, at: str) -> Result | None:
     """A result. Blocks inside it may be of any kind: the general parser takes them."""
     if content[0] != QUOTE and block.content is not _NULL and not fits_result(content):
         return None
+    hint = cache_hint(block.cache_control)
+    if hint is not None and not fits_hint(hint.json):
+        return None
     listed = content[0] == LIST
     parts = parse_blocks(content, at) if content[0] != QUOTE else (Text(content),)
-    return Result(block.tool_use_id, parts, bool(block.is_error), listed=listed, hint=cache_hint(block.cache_control))
+    return Result(block.tool_use_id, parts, bool(block.is_error), listed=listed, hint=hint)
 
 
 def _image(block: _PlainImageBlock) -> Media | None:

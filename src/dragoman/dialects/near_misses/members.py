@@ -11,6 +11,7 @@ from dragoman.conversation.messages import FIELD
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, first_of, items_of
+from dragoman.dialects.near_misses.misfits import Trimmed
 
 LISTS = ("messages", "input", "contents", "prompt")
 SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction", "system_prompt")
@@ -20,6 +21,7 @@ SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction", 
 class MemberForm(msgspec.Struct, frozen=True):
     """What a dialect calls its messages and its system text (`system` is empty where it has no field for it).
 
+    `trim_system`: the system text without optional members that do not fit.
     `fits_system`: does the system text fit the schema? `render_system_texts`: texts as it is written.
     """
 
@@ -27,6 +29,7 @@ class MemberForm(msgspec.Struct, frozen=True):
     system: str
     fits_system: Callable[[Json], bool]
     render_system_texts: Callable[[list[Json]], Json]
+    trim_system: Callable[[Json], Trimmed | None] = lambda raw: None
 
 
 class MeantMembers(msgspec.Struct, frozen=True):
@@ -60,6 +63,12 @@ def parse_members_meant(found: Mapping[str, Raw], form: MemberForm) -> MeantMemb
 def _parse_system(members: dict[str, Raw], form: MemberForm) -> tuple[tuple[Json, ...], tuple[NearMiss, ...]]:
     """Put the system text where it belongs, if there is one that is not there."""
     name = form.system if form.system in members else next((key for key in SYSTEMS if key in members), "")
+    trimmed = form.trim_system(bytes(members[name])) if name and name == form.system else None
+    if trimmed is not None and trimmed.misfits:
+        members[name] = Raw(trimmed.raw)
+        return (), tuple(
+            [NearMiss(one.kind, f"/{name}{one.below}", FIELD, (name,), one.lost) for one in trimmed.misfits]
+        )
     texts = texts_of(bytes(members[name])) if name else None
     if not texts or (name == form.system and form.fits_system(bytes(members[name]))):
         return (), ()

@@ -81,6 +81,8 @@ def _parse_text(fields: Fields) -> Part | None:
     inner = fields_of(literal)
     if inner is not None:
         literal = inner.get("value", b"")
+    elif literal == NULL and "type" in fields:
+        literal = EMPTY
     return Text(literal, hint=_hint(fields)) if literal[:1] == b'"' else None
 
 

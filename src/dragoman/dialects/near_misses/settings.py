@@ -11,8 +11,10 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.near_misses.choices import parse_any_choice
+from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
 from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import malformed
 
 LIMITS = frozenset(
     {"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "max_tokens_to_sample"}
@@ -25,7 +27,8 @@ class SettingForm(msgspec.Struct, frozen=True):
 
     `plain` gives the type of each, `names` the names that other dialects have for them. `stop` is the member of stop
     sequences; `stop_listed`: it must be a list. `choice` is the member of the tool choice and
-    `parse_choice` reads one that fits the schema.
+    `parse_choice` reads one that fits the schema. `shapes` decode members that have a form of their own: optional
+    members in them that do not fit are left out. One that does not fit then is refused, or left out if it is `spare`.
     """
 
     plain: PlainMembers
@@ -35,6 +38,8 @@ class SettingForm(msgspec.Struct, frozen=True):
     parse_choice: Callable[[Json], ToolChoice | None]
     render_choice: Callable[[ToolChoice], Json | None]
     choice: str = "tool_choice"
+    shapes: Mapping[str, Callable[[Json], object]] = {}
+    spare: frozenset[str] = frozenset()
 
 
 def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
@@ -68,7 +73,30 @@ def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss]
         meant = meant_scalar(raw, form.plain[name][1])
     if meant is not raw:
         misses.append(NearMiss(kind, f"/{key}", members=(key, name)))
-    return meant
+    return meant if meant == b"null" or name not in form.shapes else _fitting(name, meant, form, misses, key)
+
+
+def _fitting(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:
+    """The value without what does not fit its shape; None where all of it is left out."""
+    decode = form.shapes[name]
+    trimmed = without_misfits(raw, decode)
+    if trimmed is not None:
+        misses += [
+            NearMiss(one.kind, f"/{key}{one.below}", members=(key, name), lost=one.lost) for one in trimmed.misfits
+        ]
+        return trimmed.raw
+    if name not in form.spare:
+        _refuse(raw, decode, f"/{key}")
+    misses.append(NearMiss(Miss.TYPE, f"/{key}", members=(key, name), lost=raw))
+    return None
+
+
+def _refuse(raw: Json, decode: Callable[[Json], object], at: str) -> None:
+    """Raise MalformedRequest with what the decoder finds wrong."""
+    try:
+        decode(raw)
+    except msgspec.DecodeError as fault:
+        raise malformed(fault, at) from None
 
 
 def _parse_choice(raw: Json, form: SettingForm) -> Json:

@@ -12,6 +12,7 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, fields_of, first_of, items_of, text_of
+from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list
 
@@ -38,12 +39,13 @@ class ToolForm(msgspec.Struct, frozen=True):
     """How a dialect writes tools.
 
     `fits`: does an entry fit the schema, or is it a provider's own tool? `takes_one`: may a single entry stand in place
-    of the list?
+    of the list? `decode` raises where a tool of the client's own does not fit, and says where.
     """
 
     fits: Callable[[Json], bool]
     render: Callable[[MeantTool], Json]
     takes_one: bool = False
+    decode: Callable[[Json], object] | None = None
 
 
 class MeantTools(msgspec.Struct, frozen=True):
@@ -86,6 +88,10 @@ def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
 
 def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -> list[Json]:
     """The entries in place of one. One that is no function in any dialect stays."""
+    trimmed = without_misfits(entry, form.decode) if form.decode is not None else None
+    if trimmed is not None and trimmed.misfits:
+        misses += [_miss(one.kind, at + one.below, one.lost) for one in trimmed.misfits]
+        return [trimmed.raw]
     found = parse_any_tools(entry)
     if found is None:
         return [entry]

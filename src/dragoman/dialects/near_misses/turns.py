@@ -5,7 +5,7 @@ It may have the form of any dialect. Parts that fit the schema of the client's o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -14,6 +14,7 @@ from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, U
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Call, Extras, Json, Part, Reasoning, Result, Text
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
+from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.near_misses.parts import (
     CALL_KEYS,
     CONSUMED,
@@ -87,6 +88,8 @@ class WireForm(msgspec.Struct, frozen=True):
     names of roles. `fits_list`: does the whole
     list fit the schema? `fits`: does an item? `fits_part`: does a part, in a turn of this role? `render`: a
     turn as items. `repair_part` repairs small faults of the dialect's own parts, `repair_item` of its items.
+    `decode_part` raises where a part does not fit, and says where.
+    `optional` are members of a message besides its content, each with the letters that its value may begin with.
     `takes_hints`: do parts have cache hints? `needs_ids`: must calls and results have ids (`no_id` marks
     those without)? `has_items`: do calls and
     results stand in the list by themselves? `has_calls`: do messages have a member `tool_calls`?
@@ -102,6 +105,8 @@ class WireForm(msgspec.Struct, frozen=True):
     render: Callable[[MeantTurn], list[Json]]
     repair_part: Callable[[Json, str, MissLog], Json | None] = lambda raw, below, log: None
     repair_item: Callable[[Json, MissLog], Json | None] = lambda raw, log: None
+    decode_part: Callable[[Json, Role], object] | None = None
+    optional: Mapping[str, bytes] = {}
     takes_hints: bool = False
     needs_ids: bool = True
     no_id: str = ""
@@ -156,6 +161,7 @@ class TurnReader:
     def _message(self, fields: Fields) -> MeantTurn:
         role, role_text = self._role(fields)
         rest = {key: value for key, value in fields.items() if key not in _READ and not self._is_mark(key, value)}
+        self._leave_out_misfits(rest)
         key, content = self._content(fields)
         if role is TOOL and not _holds_results(content):
             rest.pop("name", None)
@@ -163,6 +169,11 @@ class TurnReader:
         pieces = self._pieces(key, content, role)
         pieces += self._calls(fields, rest)
         return MeantTurn(role, pieces, rest, content is not None and content[:1] == b"[", role_text)
+
+    def _leave_out_misfits(self, rest: Fields) -> None:
+        for key, letters in self._form.optional.items():
+            if key in rest and rest[key][:1] not in letters:
+                self._log.note(Miss.TYPE, f"/{key}", rest.pop(key))
 
     def _is_mark(self, key: str, value: Json) -> bool:
         """Responses' mark of a message, which other dialects do not have."""
@@ -217,11 +228,24 @@ class TurnReader:
         repaired = self._form.repair_part(item, below, self._log)
         if repaired is not None:
             return MeantPart(parse_part_of_any(repaired), repaired, below)
+        trimmed = self._trimmed(item, role, below)
+        if trimmed is not None:
+            return MeantPart(parse_part_of_any(trimmed), trimmed, below)
         part = parse_part_of_any(item)
         if part is None:
             return MeantPart(None, item, below)
         self._log.note(Miss.PART, below)
         return MeantPart(self._settled(item, part, below), None, below)
+
+    def _trimmed(self, item: Json, role: Role, below: str) -> Json | None:
+        """A part of the dialect's own without members that do not fit, which are noted."""
+        decode = self._form.decode_part
+        trimmed = None if decode is None else without_misfits(item, lambda raw: decode(raw, role))
+        if trimmed is None:
+            return None
+        for misfit in trimmed.misfits:
+            self._log.note(misfit.kind, below + misfit.below, misfit.lost)
+        return trimmed.raw
 
     def _settled(self, item: Json, part: Part, below: str) -> Part:
         """The part without what its new form has no place for, which is noted."""

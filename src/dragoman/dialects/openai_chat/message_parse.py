@@ -443,7 +443,35 @@ def parse_part(raw: bytes, at: str) -> Part:
     if parser is not None:
         extras = _with_other_members(wire, extras)
     part = parser(wire, cache_hint(wire.cache_control), extras) if parser is not None else None
-    return Opaque(kind=wire.type, json=raw, origin=ORIGIN) if part is None else part
+    if part is not None:
+        return part
+    if parser is not None:
+        _refuse_misfit(wire, at)
+    return Opaque(kind=wire.type, json=raw, origin=ORIGIN)
+
+
+def _refuse_misfit(wire: ChatWirePart, at: str) -> None:
+    """Raise MalformedRequest where the member that a part is named after has a value that says nothing."""
+    content = _loose(getattr(wire, wire.type))
+    needed = _NEEDED.get(wire.type)
+    if needed is None or isinstance(content, str):
+        return
+    if not isinstance(content, dict):
+        raise MalformedRequest(f"{wire.type} is not an object", at=f"{at}/{wire.type}", hint=_NEEDED_HINT)
+    if not any(isinstance(content.get(key), str) for key in needed):
+        raise MalformedRequest(
+            f"{wire.type} has no {needed[0]} that is a string", at=f"{at}/{wire.type}/{needed[0]}", hint=_NEEDED_HINT
+        )
+
+
+_NEEDED = {
+    "image_url": ("url",),
+    "video_url": ("url",),
+    "document_url": ("url",),
+    "input_audio": ("data",),
+    "file": ("file_data", "file_id"),
+}
+_NEEDED_HINT = "write it as the dialect's documentation has it, or leave the part out"
 
 
 def _with_other_members(wire: ChatWirePart, extras: Extras | None) -> Extras | None:

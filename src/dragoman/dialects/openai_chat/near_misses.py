@@ -46,8 +46,9 @@ class _ChatSchemaRefusal(msgspec.Struct, gc=False, tag="refusal"):
     refusal: str
 
 
-class _ChatSchemaUrl(msgspec.Struct, gc=False):
+class _ChatSchemaUrl(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     url: Raw
+    detail: str | UnsetType = UNSET
 
 
 class _ChatSchemaImage(msgspec.Struct, gc=False, tag="image_url"):
@@ -62,12 +63,23 @@ class _ChatSchemaDocument(msgspec.Struct, gc=False, tag="document_url"):
     document_url: _ChatSchemaUrl | str
 
 
+class _ChatSchemaSound(msgspec.Struct, gc=False):
+    data: Raw
+    format: str | None = None
+
+
 class _ChatSchemaAudio(msgspec.Struct, gc=False, tag="input_audio"):
-    input_audio: dict[str, Raw]
+    input_audio: _ChatSchemaSound | str
+
+
+class _ChatSchemaFileContent(msgspec.Struct, gc=False):
+    filename: str | UnsetType = UNSET
+    file_data: Raw | UnsetType = UNSET
+    file_id: Raw | UnsetType = UNSET
 
 
 class _ChatSchemaFile(msgspec.Struct, gc=False, tag="file"):
-    file: dict[str, Raw]
+    file: _ChatSchemaFileContent
 
 
 _Part = (
@@ -102,6 +114,7 @@ class _ChatSchemaUser(_ChatSchemaTurn, gc=False, tag="user"):
 
 class _ChatSchemaAssistant(msgspec.Struct, gc=False, tag="assistant", tag_field="role"):
     content: _Content = None
+    refusal: str | None = None
     tool_calls: list[_ChatSchemaFunctionCall | _ChatSchemaCustomCall] | None = None
     parts: UnsetType = UNSET
 
@@ -236,4 +249,6 @@ FORM = WireForm(
     render=_render_turn,
     takes_hints=True,
     has_calls=True,
+    decode_part=lambda item, role: _decode_part(item),
+    optional={"refusal": b'"n'},
 )

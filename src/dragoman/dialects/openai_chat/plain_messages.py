@@ -63,7 +63,7 @@ class _PlainTextPart(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="
 
 class _PlainImageUrl(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     url: Raw
-    detail: str | None = None
+    detail: str = "auto"
 
 
 class _PlainImagePart(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="image_url"):

@@ -12,7 +12,7 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.near_misses import NearMiss
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import (
     THINKING_FIELDS,
@@ -25,6 +25,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
+from dragoman.dialects.openai_chat.setting_shapes import SHAPES, SPARE, decode_stream_options
 from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.ownership import own_choice, require_own
@@ -80,7 +81,8 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     found = parse_tools(source)
     usage = _include_usage(source)
-    return TopLevel(settings, found.tools, extras, found.empty, None, usage, joined_misses(found.misses, misses))
+    near_misses = joined_misses(found.misses, misses, _odd_stream_options(source))
+    return TopLevel(settings, found.tools, extras, found.empty, None, usage, near_misses)
 
 
 @remembered
@@ -210,6 +212,8 @@ FORM = SettingForm(
     False,
     _own_choice,
     _written_choice,
+    shapes=SHAPES,
+    spare=SPARE,
 )
 """How Chat writes settings, and what other dialects call them."""
 
@@ -221,6 +225,17 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
     if raw[:1] != b"{":
         return False
     return bytes(split_members(raw, "/stream_options").get("include_usage", b"")) == b"true"
+
+
+def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
+    """The options of a stream, where they do not fit: then they are left out."""
+    raw = bytes(source.get("stream_options", b"null"))
+    try:
+        if raw != b"null":
+            decode_stream_options(raw)
+    except msgspec.DecodeError:
+        return (NearMiss(Miss.TYPE, "/stream_options", members=("stream_options",), lost=raw),)
+    return ()
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -19,6 +19,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
+from dragoman.dialects.openai_responses.setting_shapes import SHAPES, SPARE
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of
@@ -205,6 +206,8 @@ FORM = SettingForm(
     False,
     _own_choice,
     _written_choice,
+    shapes=SHAPES,
+    spare=SPARE,
 )
 """How Responses writes settings, and what other dialects call them."""
 

@@ -1,0 +1,114 @@
+"""Members that do not fit their schema, left out where they are optional.
+
+A decoder of the schema finds them one after another. What a part says is never left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from dragoman.conversation.near_misses import Miss
+from dragoman.conversation.parts import Json
+from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of
+from dragoman.dialects.raw_json import UNREADABLE
+from dragoman.wire.json_reader import malformed, render_list, render_object
+
+_MOST = 16
+"""How many members are left out of one object. More are no slip of a client's."""
+_UNKNOWN = re.compile(r"^Object contains unknown field `(.*?)`", re.DOTALL)
+_SAYING = frozenset(
+    {
+        *("type", "role", "text", "content", "parts", "source", "image_url", "input_audio", "file", "data", "url"),
+        *("file_data", "file_url", "file_id", "id", "call_id", "tool_use_id", "name", "input", "arguments", "args"),
+        *(
+            "output",
+            "response",
+            "json_schema",
+            "thinking",
+            "signature",
+            "summary",
+            "refusal",
+            "schema",
+            "input_schema",
+            "parameters",
+        ),
+    }
+)
+"""Members without which something would be unsaid."""
+
+
+class Misfit(msgspec.Struct, frozen=True):
+    """A member that was left out: its kind of near miss, its place below the value, and what it held."""
+
+    kind: Miss
+    below: str
+    lost: Json
+
+
+class Trimmed(msgspec.Struct, frozen=True):
+    """A value that fits, and the members that it does not have any more."""
+
+    raw: Json
+    misfits: tuple[Misfit, ...]
+
+
+def without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | None:
+    """The value without members of a wrong type and without unknown ones; None where that does not make it fit."""
+    found: list[Misfit] = []
+    for _ in range(_MOST):
+        try:
+            decode(raw)
+        except msgspec.ValidationError as fault:
+            path, kind = _faulty_member(fault)
+        except UNREADABLE:
+            return None
+        else:
+            return Trimmed(raw, tuple(found))
+        removed = _without(raw, path) if path and (kind is Miss.UNKNOWN_KEY or not _is_said(path)) else None
+        if removed is None:
+            return None
+        raw, lost = removed
+        found.append(Misfit(Miss.NULL if lost == NULL else kind, "".join(f"/{name}" for name in path), lost))
+    return None
+
+
+def items_without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | None:
+    """The same for each item of a list."""
+    trimmed = [without_misfits(item, decode) for item in items_of(raw) or ()]
+    found = [one for one in trimmed if one is not None]
+    if not found or len(found) < len(trimmed):
+        return None
+    misfits = [
+        Misfit(misfit.kind, f"/{index}{misfit.below}", misfit.lost)
+        for index, one in enumerate(found)
+        for misfit in one.misfits
+    ]
+    return Trimmed(render_list([one.raw for one in found]), tuple(misfits))
+
+
+def _is_said(path: list[str]) -> bool:
+    """Whether the member is what the value says, and not a mark beside it."""
+    return path[0] in _SAYING and path[-1] in _SAYING
+
+
+def _faulty_member(fault: msgspec.ValidationError) -> tuple[list[str], Miss]:
+    """The path of the member at fault. Where a required one is missing, that is the object which lacks it."""
+    path = malformed(fault).at.split("/")[1:]
+    unknown = _UNKNOWN.match(str(fault))
+    return (path, Miss.TYPE) if unknown is None else ([*path, unknown[1]], Miss.UNKNOWN_KEY)
+
+
+def _without(raw: Json, path: list[str]) -> tuple[Json, Json] | None:
+    """The value without the member at the path, and that member. None where the path leads through a list."""
+    fields = fields_of(raw)
+    if fields is None or path[0] not in fields:
+        return None
+    name = path[0]
+    if len(path) == 1:
+        lost = fields.pop(name)
+        return render_object(fields), lost
+    inner = _without(fields[name], path[1:])
+    return None if inner is None else (render_object({**fields, name: inner[0]}), inner[1])

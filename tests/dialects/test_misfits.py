@@ -1,0 +1,94 @@
+"""Optional members that do not fit are left out and reported; what cannot be left out is refused with its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.engine.adapt import adapt
+from dragoman.errors import MalformedRequest
+
+LENIENT = "openai-compatible-lenient/m"
+CHAT, CLAUDE = "openai/gpt-4o", "anthropic/claude-sonnet-4-5"
+
+
+def chat(part: Any, **members: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}, part]}], **members}
+
+
+def image(**members: Any) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": "https://e.test/a.png", **members}}
+
+
+def claude(block: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [block]}], "max_tokens": 9, **members}
+
+
+HI = {"role": "user", "content": "Hi"}
+LEFT_OUT: list[tuple[str, str, dict[str, Any], dict[str, Any], str, str]] = [
+    ("openai-chat", CHAT, chat(image(detail=None)), chat(image()), "/messages/0/content/1/image_url/detail", "nothing"),
+    ("openai-chat", CHAT, chat(image(detail=7)), chat(image()), "/messages/0/content/1/image_url/detail", "metadata"),
+    ("openai-chat", CHAT, chat(image(odd=1)), chat(image()), "/messages/0/content/1/image_url/odd", "metadata"),
+    ("openai-chat", CHAT, {"messages": [HI], "metadata": 7}, {"messages": [HI]}, "/metadata", "metadata"),
+    ("openai-chat", CHAT, {"messages": [HI], "logit_bias": "x"}, {"messages": [HI]}, "/logit_bias", "metadata"),
+    (
+        "anthropic",
+        CLAUDE,
+        claude({"type": "text", "text": "Hi", "cache_control": {"type": 7}}),
+        claude({"type": "text", "text": "Hi"}),
+        "/messages/0/content/0/cache_control/type",
+        "metadata",
+    ),
+    (
+        "anthropic",
+        CLAUDE,
+        claude({"type": "text", "text": "Hi"}, tool_choice={"type": "none", "odd": 1}, tools=[]),
+        claude({"type": "text", "text": "Hi"}, tools=[]),
+        "/tool_choice/odd",
+        "metadata",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "wrong", "right", "at", "loses"), LEFT_OUT)
+def test_an_optional_member_that_does_not_fit_is_left_out(
+    source: str, target: str, wrong: dict[str, Any], right: dict[str, Any], at: str, loses: str
+) -> None:
+    done = adapt(wrong, source=source, target=target)
+    assert done.json["messages"] == right["messages"]
+    assert done.json.keys() - {"model"} == right.keys()
+    found = [change for change in done.changes if change.at == at]
+    assert [(change.rule, str(change.loses)) for change in found] == [("off-schema", loses)]
+
+
+@pytest.mark.parametrize("body", [chat(image(detail=7)), {"messages": [HI], "metadata": {"k": 7}}])
+def test_a_target_that_does_not_check_gets_what_the_client_wrote(body: dict[str, Any]) -> None:
+    done = adapt(body, target=LENIENT)
+    assert {key: value for key, value in done.json.items() if key != "model"} == body
+    assert done.changes == ()
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("openai-chat", chat({"type": "image_url", "image_url": None}), "/messages/0/content/1/image_url"),
+    ("openai-chat", chat({"type": "image_url", "image_url": {"url": 7}}), "/messages/0/content/1/image_url/url"),
+    ("openai-chat", chat({"type": "file", "file": {"file_data": 7}}), "/messages/0/content/1/file/file_data"),
+    ("openai-chat", {"messages": [HI], "tool_choice": 7}, "/tool_choice"),
+    ("openai-chat", {"messages": [HI], "response_format": {"type": "json_schema"}}, "/response_format"),
+    ("openai-chat", {"messages": [HI], "stream": 7}, "/stream"),
+    ("anthropic", claude({"type": "image", "source": [1]}), "/messages/0/content/0/source"),
+    ("anthropic", claude({"type": "image", "source": {"type": "url"}}), "/messages/0/content/0/source/url"),
+    (
+        "anthropic",
+        claude({"type": "image", "source": {"type": "base64", "media_type": None, "data": "aGk="}}),
+        "/messages/0/content/0/source/media_type",
+    ),
+    ("anthropic", claude({"type": "text", "text": "Hi"}, thinking={"type": "enabled"}), "/thinking"),
+]
+
+
+@pytest.mark.parametrize(("source", "body", "at"), REFUSED)
+def test_what_means_nothing_is_refused_with_its_place(source: str, body: dict[str, Any], at: str) -> None:
+    with pytest.raises(MalformedRequest) as caught:
+        adapt(body, source=source, target=CHAT if source == "openai-chat" else CLAUDE)
+    assert caught.value.at == at
