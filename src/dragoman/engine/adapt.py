@@ -294,8 +294,8 @@ def _require_known_content(ask: Ask, target: Target) -> None:
     Beside others such a part may be newer than this program, and the provider knows best.
     """
     for message in ask.conversation.messages:
-        kinds = [part.kind if isinstance(part, Opaque) else "" for part in message.parts]
-        if not kinds or not all(kinds) or any(_may_stand_alone(kind, target.facts) for kind in kinds):
+        kinds = [part.kind for part in message.parts if isinstance(part, Opaque)]
+        if not kinds or len(kinds) < len(message.parts) or any(_may_stand_alone(kind, target.facts) for kind in kinds):
             continue
         raise MalformedRequest(
             f'nothing of this message can be sent to {target.name}: no part of the kind "{kinds[0]}" is known',

@@ -19,10 +19,12 @@ from dragoman.dialects.gemini.message_render import render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
 from dragoman.dialects.raw_json import UNREADABLE
 from dragoman.dialects.rendering import Pieces
+from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 
 _Name = Annotated[str, Meta(min_length=1)]
@@ -38,6 +40,11 @@ class _GeminiSchemaResponse(msgspec.Struct, gc=False):
     response: dict[str, Raw] | None = None
 
 
+class _GeminiSchemaBlob(msgspec.Struct, gc=False):
+    mimeType: str | None = None  # noqa: N815
+    mime_type: str | None = None
+
+
 class _GeminiSchemaPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """The members of a part in both spellings. Each has one that says what it is."""
 
@@ -49,10 +56,10 @@ class _GeminiSchemaPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     functionCall: _GeminiSchemaCall | None = None  # noqa: N815
     function_response: _GeminiSchemaResponse | None = None
     functionResponse: _GeminiSchemaResponse | None = None  # noqa: N815
-    inline_data: dict[str, Raw] | None = None
-    inlineData: dict[str, Raw] | None = None  # noqa: N815
-    file_data: dict[str, Raw] | None = None
-    fileData: dict[str, Raw] | None = None  # noqa: N815
+    inline_data: _GeminiSchemaBlob | None = None
+    inlineData: _GeminiSchemaBlob | None = None  # noqa: N815
+    file_data: _GeminiSchemaBlob | None = None
+    fileData: _GeminiSchemaBlob | None = None  # noqa: N815
     executable_code: Raw | None = None
     executableCode: Raw | None = None  # noqa: N815
     code_execution_result: Raw | None = None
@@ -108,6 +115,9 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
         return None
     if fields.get("text", NULL)[:1] not in (b'"', b"n"):
         return None
+    for key, value in fields.items():
+        if camel(key) in _BLOBS:
+            _check_media_type(fields_of(value) or {}, f"{log.at}{below}/{key}")
     lost = {key: value for key, value in fields.items() if key not in _KNOWN}
     if any(value[:1] in b"{[" for value in lost.values()):
         return None  # a newer kind of part
@@ -115,6 +125,16 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     if lost:
         log.note(Miss.UNKNOWN_KEY, below, render_object(lost))
     return render_object(kept)
+
+
+def _check_media_type(blob: Fields, at: str) -> None:
+    """Raise MalformedRequest where the media type of bytes or of a file is no text."""
+    for key in ("mimeType", "mime_type"):
+        if blob.get(key, NULL)[:1] not in (b'"', b"n"):
+            raise MalformedRequest("the media type is not a string", at=f"{at}/{key}", hint='such as "image/png"')
+
+
+_BLOBS = frozenset({"inlineData", "fileData"})
 
 
 def _repaired(key: str, value: Json, below: str, log: MissLog) -> Json:
@@ -227,7 +247,24 @@ def _render_tool(tool: MeantTool) -> Json:
 def _fits_system(raw: Json) -> bool:
     """Whether a system instruction is a content. Its role has no meaning."""
     fields = fields_of(raw)
-    return raw == NULL or (fields is not None and fields.get("parts", NULL)[:1] in (b"[", b"{"))
+    if raw == NULL or fields is None or fields.get("parts", NULL)[:1] not in (b"[", b"{"):
+        return raw == NULL
+    parts = items_of(fields["parts"]) or [fields["parts"]]
+    return all(_fits_part(part, SYSTEM) or _is_newer(part) for part in parts)
+
+
+def _is_newer(part: Json) -> bool:
+    """Whether a part may be of a kind that is not known here: then it is left alone."""
+    return any(value[:1] in (b"{", b"[") for key, value in (fields_of(part) or {}).items() if key not in _KNOWN)
+
+
+def _trim_system(raw: Json) -> Trimmed | None:
+    fields = fields_of(raw) or {}
+    trimmed = items_without_misfits(fields.get("parts", NULL), _decode_part)
+    if trimmed is None:
+        return None
+    misfits = [msgspec.structs.replace(one, below=f"/parts{one.below}") for one in trimmed.misfits]
+    return Trimmed(render_object({**fields, "parts": trimmed.raw}), tuple(misfits))
 
 
 def _render_system(texts: list[Json]) -> Json:
@@ -235,7 +272,7 @@ def _render_system(texts: list[Json]) -> Json:
 
 
 TOOLS = ToolForm(_fits_tool, _render_tool, takes_one=True)
-MEMBERS = MemberForm("contents", "systemInstruction", _fits_system, _render_system)
+MEMBERS = MemberForm("contents", "systemInstruction", _fits_system, _render_system, _trim_system)
 FORM = WireForm(
     name=NAME,
     list_name="contents",

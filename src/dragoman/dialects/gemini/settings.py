@@ -19,6 +19,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
+from dragoman.dialects.gemini.setting_shapes import SHAPES
 from dragoman.dialects.gemini.tools import named, parse_choice, parse_tools, render_choice, render_tools
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.settings import (
@@ -282,6 +283,7 @@ FORM = SettingForm(
     _own_choice,
     _written_choice,
     "toolConfig",
+    shapes=SHAPES,
 )
 """How Gemini writes settings, and what other dialects call them."""
 

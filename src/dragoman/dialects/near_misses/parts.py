@@ -205,7 +205,8 @@ def _parse_document(fields: Fields) -> Part | None:
 
 
 def _parse_audio(fields: Fields) -> Part | None:
-    inner = fields_of(fields.get("input_audio")) or fields
+    raw = fields.get("input_audio", NULL)
+    inner = fields_of(embedded_object(raw) if raw[:1] == b'"' else raw) or fields
     content = inner.get("data", b"")
     if content[:1] != b'"':
         return None

@@ -69,7 +69,7 @@ class _ChatSchemaSound(msgspec.Struct, gc=False):
 
 
 class _ChatSchemaAudio(msgspec.Struct, gc=False, tag="input_audio"):
-    input_audio: _ChatSchemaSound | str
+    input_audio: _ChatSchemaSound | Annotated[str, Meta(pattern=r"^[^{]")]
 
 
 class _ChatSchemaFileContent(msgspec.Struct, gc=False):

@@ -66,21 +66,31 @@ def parse_content(raw: bytes, at: str) -> tuple[Part, ...]:
     if None not in parts:
         return tuple(parts)  # type: ignore[arg-type]
     raws = split_items(raw, at)
-    return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)])
+    return tuple(
+        [_opaque(bytes(raws[index]), f"{at}/{index}") if part is None else part for index, part in enumerate(parts)]
+    )
 
 
 def _salvaged(raw: bytes, at: str) -> Part:
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
     if kind_of(raw, at) not in PARSERS:
-        return _opaque(raw)
+        return _opaque(raw, at)
     salvaged = salvage(raw, _part, at)
     part = _parse_part(salvaged.value, extras_of(NAME, salvaged.extras.get("$", {})))
-    return _opaque(raw) if part is None else part
+    return _opaque(raw, at) if part is None else part
 
 
-def _opaque(raw: bytes) -> Opaque:
-    return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
+def _opaque(raw: bytes, at: str) -> Opaque:
+    """A part that is kept verbatim. Raises MalformedRequest where it is a text that is none."""
+    fields = msgspec.json.decode(raw)
+    kind = str(fields.get("type"))
+    if kind in _TEXTS and not isinstance(fields.get("text"), str):
+        raise MalformedRequest("the text is not a string", at=f"{at}/text")
+    return Opaque(kind=kind, json=raw, origin=ORIGIN)
+
+
+_TEXTS = ("input_text", "output_text")
 
 
 def _parse_part(wire: ResponsesWirePart, extras: Extras | None) -> Part | None:

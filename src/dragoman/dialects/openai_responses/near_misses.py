@@ -21,6 +21,7 @@ from dragoman.dialects.openai_responses.content import parse_content
 from dragoman.dialects.openai_responses.message_render import render_messages
 from dragoman.dialects.raw_json import UNREADABLE
 from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.top_level import decoded
 from dragoman.wire.json_reader import render_list, render_object
 
 
@@ -43,6 +44,7 @@ class _ResponsesSchemaImage(msgspec.Struct, gc=False, tag="input_image"):
 
 class _ResponsesSchemaFile(msgspec.Struct, gc=False, tag="input_file"):
     file_id: str | None = None
+    filename: str | UnsetType = UNSET
 
 
 class _ResponsesSchemaAudio(msgspec.Struct, gc=False, tag="input_audio"):
@@ -51,6 +53,10 @@ class _ResponsesSchemaAudio(msgspec.Struct, gc=False, tag="input_audio"):
 
 _OutputParts = _ResponsesSchemaOutputText | _ResponsesSchemaRefusal
 _InputParts = _ResponsesSchemaInputText | _ResponsesSchemaImage | _ResponsesSchemaFile | _ResponsesSchemaAudio
+
+
+class _ResponsesSchemaSummary(msgspec.Struct, gc=False):
+    text: str
 
 
 class _ResponsesSchemaItem(msgspec.Struct, gc=False):
@@ -75,6 +81,7 @@ _decode_output = msgspec.json.Decoder(str | list[_OutputParts]).decode
 _decode_input = msgspec.json.Decoder(str | list[_InputParts]).decode
 _decode_output_part = msgspec.json.Decoder(_OutputParts).decode
 _decode_input_part = msgspec.json.Decoder(_InputParts).decode
+_decode_summary = msgspec.json.Decoder(list[_ResponsesSchemaSummary]).decode
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 _PARTS = frozenset(
     {"text", "image_url", "image", "input_text", "output_text", "input_image", "tool_use", "tool_result"}
@@ -115,8 +122,13 @@ def _is_whole(item: _ResponsesSchemaItem) -> bool:
     if kind in _OUTPUTS:
         return bool(item.call_id) and fits_output(bytes(item.output))
     if kind == "reasoning":
-        return bytes(item.summary)[:1] == b"["
+        return bytes(item.summary)[:1] == b"[" and _fits_summary(item.summary)
     return kind is not None and kind not in _PARTS
+
+
+def _fits_summary(raw: Raw) -> bool:
+    _decode_summary(raw)
+    return True
 
 
 def _fits_content(item: _ResponsesSchemaItem) -> bool:
@@ -208,9 +220,12 @@ def _render_tool(tool: MeantTool) -> Json:
 
 
 def _repair_item(item: Json, log: MissLog) -> Json | None:
-    """Reasoning without its summary."""
+    """Reasoning without its summary. Raises MalformedRequest where the summary is none."""
     fields = fields_of(item)
-    if fields is None or fields.get("type") != b'"reasoning"' or fields.get("summary", b"null") != b"null":
+    if fields is None or fields.get("type") != b'"reasoning"':
+        return None
+    if fields.get("summary", b"null") != b"null":
+        decoded(_decode_summary, fields["summary"], f"{log.at}/summary")
         return None
     log.note(Miss.NULL if "summary" in fields else Miss.CONTENT)
     return render_object({**fields, "summary": b"[]"})
@@ -236,4 +251,5 @@ FORM = WireForm(
     render=_render_turn,
     repair_item=_repair_item,
     has_items=True,
+    decode_part=lambda item, role: (_decode_output_part if role is ASSISTANT else _decode_input_part)(item),
 )
