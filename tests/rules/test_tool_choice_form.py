@@ -101,6 +101,12 @@ def test_adapt_and_one_vendors_word(choice: Any, own: Any) -> None:
     assert sent(asked, "mistral/mistral-small-latest").json["tool_choice"] == choice
 
 
+def test_a_vendors_word_that_is_taken_nevertheless() -> None:
+    known = facts(odd_choice="refuses", odd_choices=["any"])
+    assert through("any", known).untouched
+    assert through({"function": {"name": "f"}}, known).json["tool_choice"] == NAMED
+
+
 def test_adapt_understands_any_elsewhere_without_a_word() -> None:
     asked = {"messages": [HI], "tools": [TOOL], "tool_choice": "any", "max_tokens": 9}
     done = sent(asked, "anthropic/claude-sonnet-4-5", source=CHAT)

@@ -82,6 +82,7 @@ _MESSAGES: Mapping[str, RecordShape] = {
             **_cached,
             "content": nullable(_CONTENT),
             "tool_calls": nullable(items(_CALL)),
+            "annotations": nullable(items(mapping)),  # of a file, to be sent back (openrouter.ai/docs, PDF inputs)
             "audio": nullable(mapping),
             "images": nullable(items(mapping)),
             "model": nullable(text),

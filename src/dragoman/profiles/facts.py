@@ -323,6 +323,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         "allowed",
     )
     odd_choice: Annotated[Stance, Meta(description="a tool choice in another vendor's words (`any`)")] = UNKNOWN
+    odd_choices: Annotated[
+        tuple[str, ...], Meta(description="other vendors' forms of a tool choice that it takes nevertheless")
+    ] = ()
     choice_without_tools: Annotated[Stance, Meta(description="a tool choice where no tools are declared")] = UNKNOWN
     forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
     thinking: Annotated[Stance, Meta(description="being asked to think, in whatever form")] = ACCEPTS

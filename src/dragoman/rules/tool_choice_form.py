@@ -63,7 +63,7 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
     formed = _formed(choice, facts, thinks(settings, facts))
     loses = Loss.METADATA
     if formed == choice:
-        if choice.spelled not in ODD_SPELLINGS or facts.odd_choice is not Stance.REFUSES:
+        if not _is_odd(choice, facts):
             return Rewrite(conversation)
         formed, loses = but(choice, spelled=""), Loss.NOTHING
     note = Note(
@@ -74,6 +74,12 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
         after=formed,
     )
     return rewrite_settings(conversation, [note], tool_choice=formed)
+
+
+def _is_odd(choice: ToolChoice, facts: Facts) -> bool:
+    """Is it in another vendor's words, which the target does not take?"""
+    refused = facts.odd_choice is Stance.REFUSES and choice.spelled not in facts.odd_choices
+    return refused and choice.spelled in ODD_SPELLINGS
 
 
 def _formed(choice: ToolChoice, facts: Facts, thinking: bool) -> ToolChoice | None:
