@@ -287,7 +287,7 @@ def test_tools_in_several_objects() -> None:
             at=0,
         ),
         NativeTool("googleSearch", b'{"google_search":{}}', GEMINI, 1),
-        Tool("g", None, b'{"type":"object"}', wrapper="snake_case", at=1),
+        Tool("g", None, b'{"type":"object"}', wrapper="function_declarations", at=1),
     )
     assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [
         {"functionDeclarations": [tools[0]["functionDeclarations"][0]]},

@@ -135,5 +135,5 @@ def accepting(dialect: str) -> Facts:
             "thought_signature",
             "reasoning_details",
         ),
-        tool_wrappers=("function_declarations", "functionDeclarations", "snake_case", "function", "bare"),
+        tool_wrappers=("function_declarations", "functionDeclarations", "function", "bare"),
     )

@@ -27,8 +27,7 @@ PROTO = "parameters"
 """The `schema_as` of a tool whose schema came in Gemini's own schema language."""
 DECLARATIONS = "functionDeclarations"
 SNAKE = "function_declarations"
-SNAKE_CASE = "snake_case"
-"""The `wrapper` of a tool in an object that is spelled like that; in Chat that object is a shape of its own."""
+"""The `wrapper` of a tool in an object that is spelled like this."""
 VALIDATED = "VALIDATED"
 
 _MODES = {"AUTO": ChoiceMode.AUTO, "ANY": ChoiceMode.REQUIRED, "NONE": ChoiceMode.NONE}
@@ -63,7 +62,7 @@ def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
                 continue
             if camel(key) == DECLARATIONS:
                 at_key = f"{at}/{key}"
-                wrapper = SNAKE_CASE if key == SNAKE else ""
+                wrapper = SNAKE if key == SNAKE else ""
                 for place, item in enumerate(several(text, at_key)):
                     found.append(_parse_declaration(bytes(item), index, f"{at_key}/{place}", wrapper))
             else:
@@ -110,7 +109,7 @@ def _wrapper_of(tool: Tool | NativeTool) -> str | None:
     """The name of the object that holds a declaration; None for a provider's own tool."""
     if isinstance(tool, NativeTool):
         return None
-    return SNAKE if tool.wrapper == SNAKE_CASE else DECLARATIONS
+    return SNAKE if tool.wrapper == SNAKE else DECLARATIONS
 
 
 def render_tool(tool: Tool) -> Json:
