@@ -86,7 +86,7 @@ ANTHROPIC_COMPATIBLE = replace(
     required_exist=True,
 )
 
-GEMINI_JSON = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
+GEMINI_JSON = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST, required_exist=True)
 
 # An answer may be a list or a word, and its schema a mere reference (recorded).
 GEMINI_ANSWER = SchemaForm(nullable=Nullable.TYPE_LIST)
@@ -170,6 +170,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "gemini-json": GEMINI_JSON,
         "gemini-answer": GEMINI_ANSWER,
         "gemini-proto": GEMINI_PROTO,
+        "groq": replace(OBJECT, required_exist=True),
         "mistral": OBJECT,
         "bedrock": OBJECT,
         "minimal": MINIMAL,
