@@ -12,10 +12,10 @@ from dragoman.emulators.chat_service import ChatRefusal, ChatService
 from dragoman.emulators.openai_types import json_type
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
-    Misfit,
     MisfitKind,
     RecordShape,
     Shape,
+    ShapeMismatch,
     anything,
     boolean,
     integer,
@@ -256,7 +256,7 @@ def check_published(request: ReceivedRequest) -> ChatRefusal | None:
     return ChatRefusal(400, f"'messages.{at}' : for 'role:{role}' the following must be satisfied[({sentence})]")
 
 
-def _misfit_words(misfit: Misfit) -> str:
+def _misfit_words(misfit: ShapeMismatch) -> str:
     match misfit.kind:
         case MisfitKind.MISSING:
             return f"property '{misfit.path[-1]}' is missing"

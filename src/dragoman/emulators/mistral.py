@@ -15,10 +15,10 @@ from dragoman.emulators.chat_service import ChatRefusal, ChatService
 from dragoman.emulators.pairs import call_ids, role
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
-    Misfit,
     MisfitKind,
     RecordShape,
     Shape,
+    ShapeMismatch,
     anything,
     boolean,
     either,
@@ -334,7 +334,7 @@ def check_published(request: ReceivedRequest) -> ChatRefusal | None:
     return _invalid(kind, loc, sentence, misfit.value)
 
 
-def _misfit_words(misfit: Misfit) -> tuple[str, str]:
+def _misfit_words(misfit: ShapeMismatch) -> tuple[str, str]:
     match misfit.kind:
         case MisfitKind.MISSING:
             return "missing", "Field required"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.chat_service import ChatRefusal
-from dragoman.emulators.request_shape import Misfit, MisfitKind, Path
+from dragoman.emulators.request_shape import MisfitKind, Path, ShapeMismatch
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),
@@ -88,7 +88,7 @@ def bracketed(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def misfit_refusal(misfit: Misfit) -> ChatRefusal:
+def misfit_refusal(misfit: ShapeMismatch) -> ChatRefusal:
     """A value that does not fit the published types, in OpenAI's words."""
     path = bracketed(misfit.path)
     match misfit.kind:

@@ -21,11 +21,11 @@ from dragoman.emulators.openai_types import bracketed, json_type
 from dragoman.emulators.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
-    Misfit,
     MisfitKind,
     Path,
     RecordShape,
     Shape,
+    ShapeMismatch,
     boolean,
     integer,
     items,
@@ -97,11 +97,11 @@ _FUNCTION = chat_types.FUNCTION.adding({"name": text_up_to(64)})
 _FUNCTION_TOOL = chat_types.FUNCTION_TOOL.adding({**_cached, "function": _FUNCTION})
 
 
-def _tool(value: Any, path: Path) -> Misfit | None:
+def _tool(value: Any, path: Path) -> ShapeMismatch | None:
     """A function, or one of OpenRouter's own tools, which are not checked."""
     kind = value.get("type") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind not in ("function", "custom"):
-        return None if ":" in kind else Misfit(MisfitKind.CHOICE, (*path, "type"), kind, choices=("function",))
+        return None if ":" in kind else ShapeMismatch(MisfitKind.CHOICE, (*path, "type"), kind, choices=("function",))
     return tagged("type", {"function": _FUNCTION_TOOL, "custom": chat_types.CUSTOM_TOOL})(value, path)
 
 
@@ -209,7 +209,7 @@ def check_published(request: ReceivedRequest) -> ChatRefusal | None:
     return None if misfit is None else ChatRefusal(400, f"{_misfit_words(misfit)}: {bracketed(misfit.path)}")
 
 
-def _misfit_words(misfit: Misfit) -> str:
+def _misfit_words(misfit: ShapeMismatch) -> str:
     match misfit.kind:
         case MisfitKind.UNKNOWN:
             return f'Unrecognized key: "{misfit.path[-1]}"'

@@ -1,6 +1,6 @@
 """The shape of a request: types built from smaller ones, and the first place where a value does not fit.
 
-A `Shape` takes a value and its path, and returns a `Misfit` or None. It knows no provider: each emulator renders a
+A `Shape` takes a value and its path, and returns a `ShapeMismatch` or None. It knows no provider: each emulator renders a
 misfit in the words of its own service.
 """
 
@@ -27,7 +27,7 @@ class MisfitKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class ShapeMismatch:
     """The first place where a value does not fit its shape."""
 
     kind: MisfitKind
@@ -38,18 +38,18 @@ class Misfit:
     limit: int = 0
 
 
-Shape = Callable[[Any, Path], Misfit | None]
+Shape = Callable[[Any, Path], ShapeMismatch | None]
 
 
-def anything(value: Any, path: Path) -> Misfit | None:
+def anything(value: Any, path: Path) -> ShapeMismatch | None:
     """Any value, null too."""
     return None
 
 
 def _typed(expected: str, *kinds: type) -> Shape:
-    def check(value: Any, path: Path) -> Misfit | None:
+    def check(value: Any, path: Path) -> ShapeMismatch | None:
         fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-        return None if fits else Misfit(MisfitKind.TYPE, path, value, expected)
+        return None if fits else ShapeMismatch(MisfitKind.TYPE, path, value, expected)
 
     return check
 
@@ -61,17 +61,17 @@ number = _typed("a decimal", int, float)
 mapping = _typed("an object", dict)
 
 
-def filled_text(value: Any, path: Path) -> Misfit | None:
+def filled_text(value: Any, path: Path) -> ShapeMismatch | None:
     """A text of at least one character."""
-    return text(value, path) or (None if value else Misfit(MisfitKind.EMPTY_TEXT, path, value))
+    return text(value, path) or (None if value else ShapeMismatch(MisfitKind.EMPTY_TEXT, path, value))
 
 
 def text_up_to(limit: int) -> Shape:
     """A text of at most so many characters."""
 
-    def check(value: Any, path: Path) -> Misfit | None:
+    def check(value: Any, path: Path) -> ShapeMismatch | None:
         too_long = isinstance(value, str) and len(value) > limit
-        return Misfit(MisfitKind.TOO_LONG, path, value, limit=limit) if too_long else text(value, path)
+        return ShapeMismatch(MisfitKind.TOO_LONG, path, value, limit=limit) if too_long else text(value, path)
 
     return check
 
@@ -79,9 +79,9 @@ def text_up_to(limit: int) -> Shape:
 def one_of(*choices: str) -> Shape:
     """One of a few texts."""
 
-    def check(value: Any, path: Path) -> Misfit | None:
+    def check(value: Any, path: Path) -> ShapeMismatch | None:
         return text(value, path) or (
-            None if value in choices else Misfit(MisfitKind.CHOICE, path, value, choices=choices)
+            None if value in choices else ShapeMismatch(MisfitKind.CHOICE, path, value, choices=choices)
         )
 
     return check
@@ -95,10 +95,10 @@ def nullable(shape: Shape) -> Shape:
 def either(expected: str, **shapes: Shape) -> Shape:
     """The shape for the value's JSON type: `text`, `items` or `keys`. `expected` names them all in words."""
 
-    def check(value: Any, path: Path) -> Misfit | None:
+    def check(value: Any, path: Path) -> ShapeMismatch | None:
         kind = next((name for of, name in _KINDS if isinstance(value, of)), "")
         shape = shapes.get(kind)
-        return Misfit(MisfitKind.TYPE, path, value, expected) if shape is None else shape(value, path)
+        return ShapeMismatch(MisfitKind.TYPE, path, value, expected) if shape is None else shape(value, path)
 
     return check
 
@@ -109,11 +109,11 @@ _KINDS: tuple[tuple[type, str], ...] = ((str, "text"), (list, "items"), (dict, "
 def items(shape: Shape, nonempty: bool = False, expected: str = "an array of objects") -> Shape:
     """A list whose members all fit."""
 
-    def check(value: Any, path: Path) -> Misfit | None:
+    def check(value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, list):
-            return Misfit(MisfitKind.TYPE, path, value, expected)
+            return ShapeMismatch(MisfitKind.TYPE, path, value, expected)
         if nonempty and not value:
-            return Misfit(MisfitKind.EMPTY_LIST, path, value)
+            return ShapeMismatch(MisfitKind.EMPTY_LIST, path, value)
         return _first(shape(member, (*path, at)) for at, member in enumerate(value))
 
     return check
@@ -122,9 +122,9 @@ def items(shape: Shape, nonempty: bool = False, expected: str = "an array of obj
 def table(shape: Shape) -> Shape:
     """An object with any keys, whose values all fit."""
 
-    def check(value: Any, path: Path) -> Misfit | None:
+    def check(value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):
-            return Misfit(MisfitKind.TYPE, path, value, "an object")
+            return ShapeMismatch(MisfitKind.TYPE, path, value, "an object")
         return _first(shape(member, (*path, key)) for key, member in value.items())
 
     return check
@@ -138,19 +138,19 @@ class RecordShape:
     required: tuple[str, ...] = ()
     open: bool = False
 
-    def __call__(self, value: Any, path: Path) -> Misfit | None:
+    def __call__(self, value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):
-            return Misfit(MisfitKind.TYPE, path, value, "an object")
+            return ShapeMismatch(MisfitKind.TYPE, path, value, "an object")
         for name in self.required:
             if name not in value:
-                return Misfit(MisfitKind.MISSING, (*path, name), value)
+                return ShapeMismatch(MisfitKind.MISSING, (*path, name), value)
         return _first(self._member(name, member, path) for name, member in value.items())
 
-    def _member(self, name: str, member: Any, path: Path) -> Misfit | None:
+    def _member(self, name: str, member: Any, path: Path) -> ShapeMismatch | None:
         shape = self.fields.get(name)
         if shape is not None:
             return shape(member, (*path, name))
-        return None if self.open else Misfit(MisfitKind.UNKNOWN, (*path, name), member)
+        return None if self.open else ShapeMismatch(MisfitKind.UNKNOWN, (*path, name), member)
 
     def adding(self, fields: Mapping[str, Shape], required: tuple[str, ...] | None = None) -> RecordShape:
         """The record with more fields."""
@@ -164,21 +164,23 @@ class RecordShape:
 def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None) -> Shape:
     """An object whose member `key` selects the shape; `default` where it has none."""
 
-    def check(value: Any, path: Path) -> Misfit | None:
+    def check(value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):
-            return Misfit(MisfitKind.TYPE, path, value, "an object")
+            return ShapeMismatch(MisfitKind.TYPE, path, value, "an object")
         tag = value.get(key, default)
         if key not in value and default is None:
-            return Misfit(MisfitKind.MISSING, (*path, key), value)
+            return ShapeMismatch(MisfitKind.MISSING, (*path, key), value)
         if not isinstance(tag, str):
-            return Misfit(MisfitKind.TYPE, (*path, key), tag, "a string")
+            return ShapeMismatch(MisfitKind.TYPE, (*path, key), tag, "a string")
         shape = shapes.get(tag)
         return (
-            Misfit(MisfitKind.CHOICE, (*path, key), tag, choices=tuple(shapes)) if shape is None else shape(value, path)
+            ShapeMismatch(MisfitKind.CHOICE, (*path, key), tag, choices=tuple(shapes))
+            if shape is None
+            else shape(value, path)
         )
 
     return check
 
 
-def _first(misfits: Iterable[Misfit | None]) -> Misfit | None:
+def _first(misfits: Iterable[ShapeMismatch | None]) -> ShapeMismatch | None:
     return next((one for one in misfits if one is not None), None)
