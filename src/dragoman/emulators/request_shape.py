@@ -1,7 +1,7 @@
 """The shape of a request: types built from smaller ones, and the first place where a value does not fit.
 
-A `Shape` takes a value and its path, and returns a `ShapeMismatch` or None. It knows no provider: each emulator renders a
-misfit in the words of its own service.
+A `Shape` takes a value and its path, and returns a `ShapeMismatch` or None. It knows no provider: each emulator renders
+a mismatch in the words of its own service.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | No
             return None
         else:
             return Trimmed(raw, tuple(found))
-        removed = _without(raw, path) if path and (kind is Miss.UNKNOWN_KEY or not _is_present(path)) else None
+        removed = _without(raw, path) if path and (kind is Miss.UNKNOWN_KEY or not _is_content(path)) else None
         if removed is None:
             return None
         raw, lost = removed
@@ -89,7 +89,7 @@ def items_without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimme
     return Trimmed(render_list([one.raw for one in found]), tuple(misfits))
 
 
-def _is_present(path: list[str]) -> bool:
+def _is_content(path: list[str]) -> bool:
     """Whether the member is what the value says, and not a mark beside it."""
     return path[0] in _SAYING and path[-1] in _SAYING
 
