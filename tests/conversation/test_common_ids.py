@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman.conversation.traits import COMMON_ID, Trait, observe_ids, observe_roles
@@ -13,6 +13,7 @@ from dragoman.conversation.traits import COMMON_ID, Trait, observe_ids, observe_
 _WORDS = st.text(st.sampled_from("aZ0_-.é \n"), max_size=42) | st.sampled_from(["a" * 40, "a" * 41, "_", "-"])
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_WORDS, min_size=1, max_size=4))
 def test_odd_ids_are_those_that_are_not_common(ids: list[str]) -> None:
     odd = any(re.fullmatch(COMMON_ID, one) is None for one in ids)
@@ -20,6 +21,7 @@ def test_odd_ids_are_those_that_are_not_common(ids: list[str]) -> None:
     assert bool(observe_ids(ids) & Trait.DUPLICATE_ID) == (len(set(ids)) < len(ids))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(st.sampled_from("uact"), min_size=1, max_size=8))
 def test_a_repeated_role_is_seen(codes: str) -> None:
     spoken = codes.replace("c", "a")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tests.corpus import exchanges, sampled
 
@@ -259,11 +260,13 @@ conversations = st.builds(
 )
 
 
+@hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conversations)
 def test_what_is_shown_reads_back_the_same(conversation: Conversation) -> None:
     assert parse(show(conversation)) == conversation
 
 
+@hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=40))
 def test_any_text_is_a_script_or_a_clear_error(script: str) -> None:
     fault = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO
@@ -55,6 +55,7 @@ def by_part(events: list[Event]) -> dict[int, list[Event]]:
     return found
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(interleaved())
 def test_K23_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> None:
     order = CallOrder()

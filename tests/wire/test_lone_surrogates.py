@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman.errors import MalformedRequest
@@ -31,6 +31,7 @@ def test_Q37_halves_are_replaced(text: bytes, mended: bytes) -> None:
     assert bool(repairs) is (text != mended)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_PIECES, max_size=8).map(b"".join))
 def test_Q37_the_quick_look_misses_nothing(text: bytes) -> None:
     body = b'{"a":"' + text + b'"}'
@@ -49,6 +50,7 @@ _WRAPPED = st.sampled_from(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_PIECES, max_size=8).map(b"".join), _WRAPPED)
 def test_Q37_a_body_is_opened_without_a_search_and_misses_nothing(text: bytes, form: bytes) -> None:
     body = form % text
