@@ -363,16 +363,23 @@ def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
         assert served.chat("gpt-4o", messages=long).status_code == 200
 
 
-def test_what_cannot_be_written_down_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("what", "log"),
+    [
+        ("log.provider_errors", "{provider_errors: {path: dragoman.yaml/errors.jsonl}}"),
+        ("log.exchanges", "{provider_errors: {path: null}, exchanges: {folder: dragoman.yaml/exchanges}}"),
+    ],
+)
+def test_what_cannot_be_written_down_is_told(tmp_path: Path, what: str, log: str) -> None:
     config(
         tmp_path,
         "providers: {p: {profile: openai, base_url: 'http://127.0.0.1:1/v1', api_key: k, retries: {attempts: 1}}}\n"
-        "log: {provider_errors: {path: dragoman.yaml/errors.jsonl}}\n",
+        f"log: {log}\n",
     )
     with serving(tmp_path) as served:
         assert served.chat("p/x").status_code == 502
         told = served.wait("not-written")
-        assert (told["what"], told["entries"]) == ("log.provider_errors", 1)
+        assert (told["what"], told["entries"]) == (what, 1)
         assert "dragoman.yaml" in told["error"]
 
 

@@ -8,7 +8,7 @@ from dragoman.store import StoreHealth
 
 
 class StoreAlerts:
-    """Compares the health of the store and of the log of refusals with what it was, and logs each new loss once."""
+    """Compares the health of the store and of the files of lines with what it was, and logs each new loss once."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -17,6 +17,7 @@ class StoreAlerts:
     def check(self) -> None:
         self._compare("store", self._services.store.health())
         self._compare("log.provider_errors", self._services.failures.health())
+        self._compare("log.exchanges", self._services.exchanges.health())
 
     def _compare(self, what: str, health: StoreHealth) -> None:
         seen = self._seen.get(what, StoreHealth())

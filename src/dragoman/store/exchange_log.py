@@ -14,13 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.config.schema import ExchangeLog, LogSplit
-from dragoman.store.background_writer import Background
-from dragoman.store.health import StoreHealth
 from dragoman.store.ledger_entry import Entry
+from dragoman.store.queued_lines import QueuedLines
 from dragoman.store.redaction import Redactor, parsed_body, without_content
 from dragoman.store.refusal_log import timestamp
 
-QUEUE = 1000
 _LEFT_OUT = frozenset({"request", "sent", "answer", "changes", "tried", "time"})
 
 
@@ -33,44 +31,24 @@ class ExchangeLine(Struct, frozen=True):
     answer: bytes | None
 
 
-class ExchangeFiles:
+class ExchangeFiles(QueuedLines[ExchangeLine]):
     """Writes the files. Several workers may write the same ones: a line is one write at the end of the file."""
 
     def __init__(self, config: ExchangeLog, redactor: Redactor) -> None:
         self.config = config
         self._redactor = redactor
-        self._lines: Background[ExchangeLine] | None = None
-        if config.folder is not None:
-            self._folder = Path(config.folder)
-            self._lines = Background(self._write, size=QUEUE, batch=64, name="dragoman-exchanges", weigh=_weight)
+        super().__init__(None if config.folder is None else Path(config.folder), thread="dragoman-exchanges")
 
-    @property
-    def wanted(self) -> bool:
-        return self._lines is not None
+    def append(self, line: ExchangeLine) -> None:
+        assert self._folder is not None
+        handle = os.open(self._folder / self._name(line.entry), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, self._line(line) + b"\n")
+        finally:
+            os.close(handle)
 
-    def write(self, line: ExchangeLine) -> None:
-        """Queue a line. Never waits, never raises."""
-        if self._lines is not None:
-            self._lines.put(line)
-
-    def health(self) -> StoreHealth:
-        return self._lines.health() if self._lines is not None else StoreHealth()
-
-    def flush(self, timeout: float = 5.0) -> bool:
-        return self._lines.flush(timeout) if self._lines is not None else True
-
-    def close(self) -> None:
-        if self._lines is not None:
-            self._lines.close()
-
-    def _write(self, lines: list[ExchangeLine]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for line in lines:
-            handle = os.open(self._folder / self._name(line.entry), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(handle, self._line(line) + b"\n")
-            finally:
-                os.close(handle)
+    def weigh(self, line: ExchangeLine) -> int:
+        return len(line.request) + len(line.sent or b"") + len(line.answer or b"")
 
     def _name(self, entry: Entry) -> str:
         return f"{entry.day if self.config.split is LogSplit.DAY else entry.client_dialect}.jsonl"
@@ -91,7 +69,3 @@ class ExchangeFiles:
             return None
         parsed = parsed_body(body)
         return parsed if self.config.content else without_content(parsed)
-
-
-def _weight(line: ExchangeLine) -> int:
-    return len(line.request) + len(line.sent or b"") + len(line.answer or b"")

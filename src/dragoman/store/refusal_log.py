@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.config.schema import ProviderErrors
-from dragoman.store.background_writer import Background, PartlyFailed
-from dragoman.store.health import StoreHealth
+from dragoman.store.queued_lines import QueuedLines
 from dragoman.store.redaction import Redactor, parsed_body, without_content
 
 if sys.platform == "win32":  # there is one worker
@@ -33,7 +32,6 @@ else:
         fcntl.flock(handle, fcntl.LOCK_EX)
 
 
-QUEUE = 1000
 FIELDS_IN_FULL = ("input_request", "sent_request")
 CONVERSATION = frozenset({"messages", "input", "contents", "system", "systemInstruction", "instructions", "tools"})
 """Members of a request that are no settings, in any dialect."""
@@ -63,31 +61,17 @@ def timestamp(now: float) -> str:
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class RefusalLog:
-    """Writes the file and rotates it when it is full. Several workers may write the same one."""
+class RefusalLog(QueuedLines[RefusalLine]):
+    """Writes the file and rotates it when it is full. Several workers may write the same one.
+
+    The bodies of a line may be bytes.
+    """
 
     def __init__(self, config: ProviderErrors, redactor: Redactor) -> None:
         self.config = config
         self._redactor = redactor
-        self._lines: Background[RefusalLine] | None = None
-        if config.path is not None:
-            self.path = Path(config.path)
-            self._lines = Background(self._write, size=QUEUE, batch=64, name="dragoman-failures", weigh=_weight)
-
-    def write(self, refusal: RefusalLine) -> None:
-        """Queue a line; bodies may be bytes. Never waits, never raises."""
-        if self._lines is not None:
-            self._lines.put(refusal)
-
-    def health(self) -> StoreHealth:
-        return self._lines.health() if self._lines is not None else StoreHealth()
-
-    def flush(self, timeout: float = 5.0) -> bool:
-        return self._lines.flush(timeout) if self._lines is not None else True
-
-    def close(self) -> None:
-        if self._lines is not None:
-            self._lines.close()
+        self.path = Path(config.path or "")
+        super().__init__(None if config.path is None else self.path.parent, thread="dragoman-failures")
 
     def line(self, refusal: RefusalLine) -> bytes:
         """A refusal as a line of the file."""
@@ -101,22 +85,12 @@ class RefusalLog:
             line = msgspec.json.encode(self._redactor.value(fields))
         return line
 
-    def _request(self, request: Any) -> Any:
-        parsed = parsed_body(request) if isinstance(request, bytes) else request
-        return parsed if self.config.content else without_content(parsed)
+    def weigh(self, line: RefusalLine) -> int:
+        bodies = (line.input_request, line.sent_request)
+        return sum(len(body) for body in bodies if isinstance(body, bytes))
 
-    def _write(self, refusals: list[RefusalLine]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        errors: list[Exception] = []
-        for refusal in refusals:
-            try:
-                self._append(self.line(refusal) + b"\n")
-            except Exception as error:  # one line that cannot be written must not take the others with it
-                errors.append(error)
-        if errors:
-            raise PartlyFailed(len(errors), errors[-1])
-
-    def _append(self, line: bytes) -> None:
+    def append(self, line: RefusalLine) -> None:
+        data = self.line(line) + b"\n"
         while True:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
@@ -124,13 +98,17 @@ class RefusalLog:
                 if not self._is_current(handle):
                     continue  # another worker rotated the file while this one waited
                 size = os.fstat(handle).st_size
-                if size and size + len(line) > self.config.max_bytes:
+                if size and size + len(data) > self.config.max_bytes:
                     self._rotate()
                     continue
-                os.write(handle, line)
+                os.write(handle, data)
                 return
             finally:
                 os.close(handle)
+
+    def _request(self, request: Any) -> Any:
+        parsed = parsed_body(request) if isinstance(request, bytes) else request
+        return parsed if self.config.content else without_content(parsed)
 
     def _is_current(self, handle: int) -> bool:
         try:
@@ -155,11 +133,6 @@ def _params(sent: Any) -> dict[str, Any] | None:
     if not isinstance(sent, dict):
         return None
     return {name: value for name, value in sent.items() if name not in CONVERSATION}
-
-
-def _weight(refusal: RefusalLine) -> int:
-    bodies = (refusal.input_request, refusal.sent_request)
-    return sum(len(body) for body in bodies if isinstance(body, bytes))
 
 
 def parse_refusal(line: str | bytes) -> RefusalLine:
