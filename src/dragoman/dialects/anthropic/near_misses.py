@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -12,6 +13,7 @@ from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, U
 from dragoman.conversation.parts import Call, Json, Text
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.message_render import render_block
+from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.loose_json import as_text, fields_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
@@ -158,48 +160,20 @@ _decode_block = msgspec.json.Decoder(_Block).decode
 
 def fits_hint(raw: Json) -> bool:
     """Whether a cache hint fits the schema."""
-    try:
-        _decode_hint(raw)
-    except UNREADABLE:
-        return False
-    return True
+    return fits(_decode_hint, raw)
 
 
 def fits_result(raw: Json) -> bool:
     """Whether the content of a result fits the schema."""
-    try:
-        _decode_result(raw)
-    except UNREADABLE:
-        return fits_items(raw, _fits_inner)
-    return True
+    return fits(_decode_result, raw) or fits_items(raw, _fits_inner)
 
 
 def _fits_inner(item: Json) -> bool:
     return _fits_part(item, TOOL)
 
 
-def _fits_list(raw: Json) -> bool:
-    try:
-        _decode_messages(raw)
-    except UNREADABLE:
-        return False
-    return True
-
-
-def _fits(item: Json) -> bool:
-    try:
-        _decode_message(item)
-    except UNREADABLE:
-        return False
-    return True
-
-
 def _fits_part(item: Json, role: Role) -> bool:
-    try:
-        _decode_block(item)
-    except UNREADABLE:
-        return _is_newer_result(item)
-    return True
+    return fits(_decode_block, item) or _is_newer_result(item)
 
 
 def _is_newer_result(item: Json) -> bool:
@@ -283,13 +257,7 @@ def _render_tool(tool: MeantTool) -> Json:
 
 
 def _fits_system(raw: Json) -> bool:
-    if raw[:1] == b'"':
-        return True
-    try:
-        _decode_system(raw)
-    except UNREADABLE:
-        return False
-    return True
+    return raw[:1] == b'"' or fits(_decode_system, raw)
 
 
 def _render_system(texts: list[Json]) -> Json:
@@ -307,8 +275,8 @@ FORM = WireForm(
     list_name="messages",
     content_name="content",
     roles=frozenset({"user", "assistant", "system"}),
-    fits_list=_fits_list,
-    fits=_fits,
+    fits_list=partial(fits, _decode_messages),
+    fits=partial(fits, _decode_message),
     fits_part=_fits_part,
     render=_render_turn,
     takes_hints=True,

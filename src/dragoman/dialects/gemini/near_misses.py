@@ -5,24 +5,25 @@ Each key may be spelled in camelCase or in snake_case. Calls and responses need 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Json, Media, Result
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
+from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
-from dragoman.dialects.raw_json import UNREADABLE
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
@@ -82,30 +83,6 @@ _decode_contents = msgspec.json.Decoder(list[_GeminiSchemaContent]).decode
 _decode_part = msgspec.json.Decoder(_GeminiSchemaPart).decode
 _KNOWN = frozenset(_GeminiSchemaPart.__struct_fields__)
 _HOLDING = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData"})
-
-
-def _fits_list(raw: Json) -> bool:
-    try:
-        _decode_contents(raw)
-    except UNREADABLE:
-        return False
-    return True
-
-
-def _fits(item: Json) -> bool:
-    try:
-        _decode_content(item)
-    except UNREADABLE:
-        return False
-    return True
-
-
-def _fits_part(item: Json, role: Role) -> bool:
-    try:
-        _decode_part(item)
-    except UNREADABLE:
-        return False
-    return True
 
 
 def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
@@ -227,14 +204,6 @@ class _GeminiSchemaDeclaration(msgspec.Struct, gc=False):
 _decode_tool = msgspec.json.Decoder(_GeminiSchemaTool).decode
 
 
-def _fits_tool(entry: Json) -> bool:
-    try:
-        _decode_tool(entry)
-    except UNREADABLE:
-        return False
-    return True
-
-
 def _render_tool(tool: MeantTool) -> Json:
     declared: dict[str, Json] = {"name": quote(tool.name)}
     if tool.description is not None:
@@ -250,7 +219,7 @@ def _fits_system(raw: Json) -> bool:
     if raw == NULL or fields is None or fields.get("parts", NULL)[:1] not in (b"[", b"{"):
         return raw == NULL
     parts = items_of(fields["parts"]) or [fields["parts"]]
-    return all(_fits_part(part, SYSTEM) or _is_newer(part) for part in parts)
+    return all(fits(_decode_part, part) or _is_newer(part) for part in parts)
 
 
 def _is_newer(part: Json) -> bool:
@@ -271,16 +240,16 @@ def _render_system(texts: list[Json]) -> Json:
     return b'{"parts":' + render_list([b'{"text":%b}' % text for text in texts]) + b"}"
 
 
-TOOLS = ToolForm(_fits_tool, _render_tool, takes_one=True)
+TOOLS = ToolForm(partial(fits, _decode_tool), _render_tool, takes_one=True)
 MEMBERS = MemberForm("contents", "systemInstruction", _fits_system, _render_system, _trim_system)
 FORM = WireForm(
     name=NAME,
     list_name="contents",
     content_name="parts",
     roles=frozenset({"user", "model", "system", "function"}),
-    fits_list=_fits_list,
-    fits=_fits,
-    fits_part=_fits_part,
+    fits_list=partial(fits, _decode_contents),
+    fits=partial(fits, _decode_content),
+    fits_part=lambda item, role: fits(_decode_part, item),
     render=_render_turn,
     repair_part=_repair_part,
     needs_ids=False,

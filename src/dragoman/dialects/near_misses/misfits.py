@@ -19,25 +19,12 @@ from dragoman.wire.json_reader import malformed, render_list, render_object
 _MOST = 16
 """How many members are left out of one object. More are no slip of a client's."""
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.*?)`", re.DOTALL)
-_SAYING = frozenset(
-    {
-        *("type", "role", "text", "content", "parts", "source", "image_url", "input_audio", "file", "data", "url"),
-        *("file_data", "file_url", "file_id", "id", "call_id", "tool_use_id", "name", "input", "arguments", "args"),
-        *(
-            "output",
-            "response",
-            "json_schema",
-            "thinking",
-            "signature",
-            "summary",
-            "refusal",
-            "schema",
-            "input_schema",
-            "parameters",
-        ),
-    }
-)
-"""Members without which something would be unsaid."""
+_MESSAGES = ("type", "role", "content", "parts", "text", "refusal", "thinking", "signature", "summary")
+_MEDIA = ("source", "image_url", "input_audio", "file", "data", "url", "file_data", "file_url", "file_id")
+_CALLS = ("id", "call_id", "tool_use_id", "name", "input", "arguments", "args", "output", "response")
+_SCHEMAS = ("schema", "json_schema", "input_schema", "parameters")
+_CONTENT_MEMBERS = frozenset((*_MESSAGES, *_MEDIA, *_CALLS, *_SCHEMAS))
+"""Members that hold what a value says. They are never left out."""
 
 
 class Misfit(msgspec.Struct, frozen=True):
@@ -91,7 +78,7 @@ def items_without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimme
 
 def _is_content(path: list[str]) -> bool:
     """Whether the member is what the value says, and not a mark beside it."""
-    return path[0] in _SAYING and path[-1] in _SAYING
+    return path[0] in _CONTENT_MEMBERS and path[-1] in _CONTENT_MEMBERS
 
 
 def _faulty_member(fault: msgspec.ValidationError) -> tuple[list[str], Miss]:

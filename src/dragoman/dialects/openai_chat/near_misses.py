@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
-from dragoman.conversation.parts import Json, Opaque, Part, Result
+from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import Call, Json, Opaque, Part, Result
+from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
@@ -142,48 +144,19 @@ _decode_messages = msgspec.json.Decoder(list[_Message]).decode
 _decode_part = msgspec.json.Decoder(_Part).decode
 
 
-def fits_list(raw: Json | Raw) -> bool:
-    """Whether the whole list fits the schema."""
-    try:
-        _decode_messages(raw)
-    except UNREADABLE:
-        return False
-    return True
-
-
-def _fits(item: Json) -> bool:
-    try:
-        _decode_message(item)
-    except UNREADABLE:
-        return False
-    return True
-
-
-def _fits_part(item: Json, role: Role) -> bool:
-    try:
-        _decode_part(item)
-    except UNREADABLE:
-        return False
-    return True
-
-
 def _render_turn(turn: MeantTurn) -> list[Json]:
     """The results of a turn as messages of their own, then what else it says."""
     results = turn.parts(Result)
     others = tuple([_part(piece) for piece in turn.pieces if type(piece.meant) is not Result])
     messages = [Message(TOOL, tuple(results))] if results else []
     if others or not results:
-        calls = any(piece.meant is not None and piece.kept is None and _is_call(piece) for piece in turn.pieces)
+        calls = any(type(piece.meant) is Call and piece.kept is None for piece in turn.pieces)
         role = ASSISTANT if calls else USER if turn.role is TOOL else turn.role
         listed = turn.listed and not (len(others) == 1 and role is ASSISTANT and calls)
         messages.append(Message(role, others, listed=listed, inline=role is SYSTEM, role_text=turn.role_text))
     out: Pieces = []
     render_messages(messages, 0, len(messages), out)
     return items_of(b"[" + b"".join(out)[1:] + b"]") or []
-
-
-def _is_call(piece: MeantPart) -> bool:
-    return type(piece.meant).__name__ == "Call"
 
 
 def _part(piece: MeantPart) -> Part:
@@ -243,9 +216,9 @@ FORM = WireForm(
     list_name="messages",
     content_name="content",
     roles=frozenset({"system", "developer", "user", "assistant", "tool", "function"}),
-    fits_list=fits_list,
-    fits=_fits,
-    fits_part=_fits_part,
+    fits_list=partial(fits, _decode_messages),
+    fits=partial(fits, _decode_message),
+    fits_part=lambda item, role: fits(_decode_part, item),
     render=_render_turn,
     takes_hints=True,
     has_calls=True,

@@ -11,6 +11,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result
+from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.parts import fits_items
@@ -91,11 +92,7 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 def fits_output(raw: Json) -> bool:
     """Whether the output of a call fits the schema."""
-    try:
-        _decode_input(raw)
-    except UNREADABLE:
-        return fits_items(raw, lambda item: _fits_part(item, TOOL))
-    return True
+    return fits(_decode_input, raw) or fits_items(raw, lambda item: _fits_part(item, TOOL))
 
 
 def _fits_list(raw: Json) -> bool:
@@ -140,11 +137,7 @@ def _fits_content(item: _ResponsesSchemaItem) -> bool:
 
 
 def _fits_part(item: Json, role: Role) -> bool:
-    try:
-        (_decode_output_part if role is ASSISTANT else _decode_input_part)(item)
-    except UNREADABLE:
-        return False
-    return True
+    return fits(_decode_output_part if role is ASSISTANT else _decode_input_part, item)
 
 
 def _render_turn(turn: MeantTurn) -> list[Json]:
