@@ -12,7 +12,7 @@ import orjson
 from dragoman.emulators.chat_providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, ProviderSpec
 from dragoman.emulators.chat_service import ChatRefusal, ChatService, Check
 from dragoman.emulators.openai_settings import check_types
-from dragoman.emulators.openai_types import empty_array, misfit_refusal, missing, not_among, unknown, wrong_type
+from dragoman.emulators.openai_types import empty_array, mismatch_refusal, missing, not_among, unknown, wrong_type
 from dragoman.emulators.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 
@@ -197,11 +197,11 @@ def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | 
 
 
 def check_published(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
-    """Every other misfit with the published types. Null for a known top-level key counts as absent."""
+    """Every other mismatch with the published types. Null for a known top-level key counts as absent."""
     if spec.published is None:
         return None
-    misfit = spec.published({key: value for key, value in request.body.items() if value is not None}, ())
-    return None if misfit is None else misfit_refusal(misfit)
+    mismatch = spec.published({key: value for key, value in request.body.items() if value is not None}, ())
+    return None if mismatch is None else mismatch_refusal(mismatch)
 
 
 SPEC_CHECKS: tuple[SpecCheck, ...] = (

@@ -16,7 +16,7 @@ from dragoman.emulators.openai_types import bracketed, empty_array
 from dragoman.emulators.pairs import orphan_results, unanswered_calls
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
-    MisfitKind,
+    MismatchKind,
     RecordShape,
     boolean,
     either,
@@ -151,9 +151,9 @@ def _calls_error(calls: Any) -> str | None:
 
 def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
     """The types of the keys that it knows, and the form of a user id."""
-    misfit = _REQUEST(request.body, ())
-    if misfit is not None:
-        return _refuse_type(request, f"{bracketed(misfit.path)}: {_misfit_words(misfit.kind, misfit.path[-1])}")
+    mismatch = _REQUEST(request.body, ())
+    if mismatch is not None:
+        return _refuse_type(request, f"{bracketed(mismatch.path)}: {_mismatch_words(mismatch.kind, mismatch.path[-1])}")
     user_id = request.body.get("user_id")
     if user_id is None or (isinstance(user_id, str) and _USER_ID.fullmatch(user_id)):
         return None
@@ -161,8 +161,8 @@ def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
     return refuse(f"Invalid 'user_id': {sentence}")
 
 
-def _misfit_words(kind: MisfitKind, key: str | int) -> str:
-    return f"missing field `{key}`" if kind is MisfitKind.MISSING else "invalid type"
+def _mismatch_words(kind: MismatchKind, key: str | int) -> str:
+    return f"missing field `{key}`" if kind is MismatchKind.MISSING else "invalid type"
 
 
 def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:

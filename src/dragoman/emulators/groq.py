@@ -12,7 +12,7 @@ from dragoman.emulators.chat_service import ChatRefusal, ChatService
 from dragoman.emulators.openai_types import json_type
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
-    MisfitKind,
+    MismatchKind,
     RecordShape,
     Shape,
     ShapeMismatch,
@@ -244,30 +244,30 @@ def _is_named(function: Any) -> bool:
 
 
 def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """What the checks before have not met: every other misfit with the published types."""
-    misfit = _REQUEST(request.body, ())
-    if misfit is None:
+    """What the checks before have not met: every other mismatch with the published types."""
+    mismatch = _REQUEST(request.body, ())
+    if mismatch is None:
         return None
-    sentence = f"'{'.'.join(map(str, misfit.path))}' : {_misfit_words(misfit)}"
-    if misfit.path[0] != "messages" or len(misfit.path) < 2:
+    sentence = f"'{'.'.join(map(str, mismatch.path))}' : {_mismatch_words(mismatch)}"
+    if mismatch.path[0] != "messages" or len(mismatch.path) < 2:
         return ChatRefusal(400, sentence)
-    at = misfit.path[1]
+    at = mismatch.path[1]
     role = request.body["messages"][at]["role"]
     return ChatRefusal(400, f"'messages.{at}' : for 'role:{role}' the following must be satisfied[({sentence})]")
 
 
-def _misfit_words(misfit: ShapeMismatch) -> str:
-    match misfit.kind:
-        case MisfitKind.MISSING:
-            return f"property '{misfit.path[-1]}' is missing"
-        case MisfitKind.UNKNOWN:
-            return f"property '{misfit.path[-1]}' is unsupported"
-        case MisfitKind.CHOICE:
-            return "value must be one of " + ", ".join(f"'{one}'" for one in misfit.choices)
-        case MisfitKind.EMPTY_LIST:
+def _mismatch_words(mismatch: ShapeMismatch) -> str:
+    match mismatch.kind:
+        case MismatchKind.MISSING:
+            return f"property '{mismatch.path[-1]}' is missing"
+        case MismatchKind.UNKNOWN:
+            return f"property '{mismatch.path[-1]}' is unsupported"
+        case MismatchKind.CHOICE:
+            return "value must be one of " + ", ".join(f"'{one}'" for one in mismatch.choices)
+        case MismatchKind.EMPTY_LIST:
             return "minimum number of items is 1"
         case _:
-            return f"value must be {misfit.expected}, but got {json_type(misfit.value)}"
+            return f"value must be {mismatch.expected}, but got {json_type(mismatch.value)}"
 
 
 def check_model_features(request: ReceivedRequest) -> ChatRefusal | None:

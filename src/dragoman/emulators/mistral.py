@@ -15,7 +15,7 @@ from dragoman.emulators.chat_service import ChatRefusal, ChatService
 from dragoman.emulators.pairs import call_ids, role
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
-    MisfitKind,
+    MismatchKind,
     RecordShape,
     Shape,
     ShapeMismatch,
@@ -323,27 +323,27 @@ def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """What the checks before have not met: every other misfit with the published types."""
-    misfit = _REQUEST(request.body, ())
-    if misfit is None:
+    """What the checks before have not met: every other mismatch with the published types."""
+    mismatch = _REQUEST(request.body, ())
+    if mismatch is None:
         return None
-    loc: list[Any] = list(misfit.path)
+    loc: list[Any] = list(mismatch.path)
     if loc[0] == "messages" and len(loc) > 2:
         loc.insert(2, request.body["messages"][loc[1]]["role"])
-    kind, sentence = _misfit_words(misfit)
-    return _invalid(kind, loc, sentence, misfit.value)
+    kind, sentence = _mismatch_words(mismatch)
+    return _invalid(kind, loc, sentence, mismatch.value)
 
 
-def _misfit_words(misfit: ShapeMismatch) -> tuple[str, str]:
-    match misfit.kind:
-        case MisfitKind.MISSING:
+def _mismatch_words(mismatch: ShapeMismatch) -> tuple[str, str]:
+    match mismatch.kind:
+        case MismatchKind.MISSING:
             return "missing", "Field required"
-        case MisfitKind.UNKNOWN:
+        case MismatchKind.UNKNOWN:
             return "extra_forbidden", "Extra inputs are not permitted"
-        case MisfitKind.CHOICE:
-            return "enum", "Input should be " + ", ".join(f"'{one}'" for one in misfit.choices)
+        case MismatchKind.CHOICE:
+            return "enum", "Input should be " + ", ".join(f"'{one}'" for one in mismatch.choices)
         case _:
-            noun = misfit.expected.removeprefix("a valid ").removeprefix("an ").removeprefix("a ")
+            noun = mismatch.expected.removeprefix("a valid ").removeprefix("an ").removeprefix("a ")
             noun = {"object": "dictionary", "decimal": "number"}.get(noun, noun)
             return f"{noun}_type", f"Input should be a valid {noun}"
 

@@ -13,7 +13,7 @@ from dragoman.emulators import openai_tools as tools
 from dragoman.emulators.chat_answers import AnswerStyle, detailed_usage
 from dragoman.emulators.chat_service import NOT_JSON, ChatRefusal, ChatService, Check
 from dragoman.emulators.openai_models import chat_model
-from dragoman.emulators.openai_types import misfit_refusal, missing
+from dragoman.emulators.openai_types import mismatch_refusal, missing
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 from dragoman.emulators.request_shape import RecordShape, Shape, anything, items, tagged, text, text_up_to
 
@@ -53,14 +53,14 @@ _ON_4_1 = _published(chat_types.FUNCTION_CALL.adding({"index": anything}))  # re
 
 
 def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """What the checks before have not met: every other misfit with the published types.
+    """What the checks before have not met: every other mismatch with the published types.
 
     Null for a known top-level key counts as absent: recorded for `tools`, `tool_choice` and `response_format`, whose
     types do not allow it.
     """
     shape = _ON_4_1 if chat_model(request.model).name.startswith("gpt-4.1") else PUBLISHED
-    misfit = shape({key: value for key, value in request.body.items() if value is not None}, ())
-    return None if misfit is None else misfit_refusal(misfit)
+    mismatch = shape({key: value for key, value in request.body.items() if value is not None}, ())
+    return None if mismatch is None else mismatch_refusal(mismatch)
 
 
 CHECKS: tuple[Check, ...] = (

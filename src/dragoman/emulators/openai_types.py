@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.chat_service import ChatRefusal
-from dragoman.emulators.request_shape import MisfitKind, Path, ShapeMismatch
+from dragoman.emulators.request_shape import MismatchKind, Path, ShapeMismatch
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),
@@ -88,21 +88,21 @@ def bracketed(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def misfit_refusal(misfit: ShapeMismatch) -> ChatRefusal:
+def mismatch_refusal(mismatch: ShapeMismatch) -> ChatRefusal:
     """A value that does not fit the published types, in OpenAI's words."""
-    path = bracketed(misfit.path)
-    match misfit.kind:
-        case MisfitKind.MISSING:
+    path = bracketed(mismatch.path)
+    match mismatch.kind:
+        case MismatchKind.MISSING:
             return missing(path)
-        case MisfitKind.UNKNOWN:
+        case MismatchKind.UNKNOWN:
             return unknown(path)
-        case MisfitKind.TYPE:
-            return wrong_type(path, misfit.expected, misfit.value)
-        case MisfitKind.CHOICE:
-            return not_among(path, misfit.value, misfit.choices)
-        case MisfitKind.EMPTY_LIST:
+        case MismatchKind.TYPE:
+            return wrong_type(path, mismatch.expected, mismatch.value)
+        case MismatchKind.CHOICE:
+            return not_among(path, mismatch.value, mismatch.choices)
+        case MismatchKind.EMPTY_LIST:
             return empty_array(path)
-        case MisfitKind.EMPTY_TEXT:
+        case MismatchKind.EMPTY_TEXT:
             return empty_string(path)
-        case MisfitKind.TOO_LONG:
-            return too_long(path, misfit.limit, misfit.value)
+        case MismatchKind.TOO_LONG:
+            return too_long(path, mismatch.limit, mismatch.value)

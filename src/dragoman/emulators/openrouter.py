@@ -21,7 +21,7 @@ from dragoman.emulators.openai_types import bracketed, json_type
 from dragoman.emulators.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
-    MisfitKind,
+    MismatchKind,
     Path,
     RecordShape,
     Shape,
@@ -101,7 +101,7 @@ def _tool(value: Any, path: Path) -> ShapeMismatch | None:
     """A function, or one of OpenRouter's own tools, which are not checked."""
     kind = value.get("type") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind not in ("function", "custom"):
-        return None if ":" in kind else ShapeMismatch(MisfitKind.CHOICE, (*path, "type"), kind, choices=("function",))
+        return None if ":" in kind else ShapeMismatch(MismatchKind.CHOICE, (*path, "type"), kind, choices=("function",))
     return tagged("type", {"function": _FUNCTION_TOOL, "custom": chat_types.CUSTOM_TOOL})(value, path)
 
 
@@ -204,23 +204,23 @@ def _check_efforts(body: dict[str, Any]) -> ChatRefusal | None:
 
 
 def check_published(request: ReceivedRequest) -> ChatRefusal | None:
-    """Misfits with the published types."""
-    misfit = _REQUEST(request.body, ())
-    return None if misfit is None else ChatRefusal(400, f"{_misfit_words(misfit)}: {bracketed(misfit.path)}")
+    """Mismatchs with the published types."""
+    mismatch = _REQUEST(request.body, ())
+    return None if mismatch is None else ChatRefusal(400, f"{_mismatch_words(mismatch)}: {bracketed(mismatch.path)}")
 
 
-def _misfit_words(misfit: ShapeMismatch) -> str:
-    match misfit.kind:
-        case MisfitKind.UNKNOWN:
-            return f'Unrecognized key: "{misfit.path[-1]}"'
-        case MisfitKind.MISSING:
+def _mismatch_words(mismatch: ShapeMismatch) -> str:
+    match mismatch.kind:
+        case MismatchKind.UNKNOWN:
+            return f'Unrecognized key: "{mismatch.path[-1]}"'
+        case MismatchKind.MISSING:
             return "Invalid input: expected a value, received undefined"
-        case MisfitKind.TOO_LONG:
-            return f"Too big: expected string to have <={misfit.limit} characters"
-        case MisfitKind.CHOICE:
-            return "Invalid option: expected one of " + "|".join(f'"{one}"' for one in misfit.choices)
+        case MismatchKind.TOO_LONG:
+            return f"Too big: expected string to have <={mismatch.limit} characters"
+        case MismatchKind.CHOICE:
+            return "Invalid option: expected one of " + "|".join(f'"{one}"' for one in mismatch.choices)
         case _:
-            return f"Invalid input: expected {misfit.expected}, received {json_type(misfit.value).split()[-1]}"
+            return f"Invalid input: expected {mismatch.expected}, received {json_type(mismatch.value).split()[-1]}"
 
 
 def check_done(request: ReceivedRequest) -> ChatRefusal | None:

@@ -14,7 +14,7 @@ from typing import Any
 Path = tuple[str | int, ...]
 
 
-class MisfitKind(StrEnum):
+class MismatchKind(StrEnum):
     """What is wrong with a value."""
 
     MISSING = "missing"  # a required key is absent
@@ -30,7 +30,7 @@ class MisfitKind(StrEnum):
 class ShapeMismatch:
     """The first place where a value does not fit its shape."""
 
-    kind: MisfitKind
+    kind: MismatchKind
     path: Path
     value: Any = None
     expected: str = ""  # the type in words: "a string"
@@ -49,7 +49,7 @@ def anything(value: Any, path: Path) -> ShapeMismatch | None:
 def _typed(expected: str, *kinds: type) -> Shape:
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-        return None if fits else ShapeMismatch(MisfitKind.TYPE, path, value, expected)
+        return None if fits else ShapeMismatch(MismatchKind.TYPE, path, value, expected)
 
     return check
 
@@ -63,7 +63,7 @@ mapping = _typed("an object", dict)
 
 def filled_text(value: Any, path: Path) -> ShapeMismatch | None:
     """A text of at least one character."""
-    return text(value, path) or (None if value else ShapeMismatch(MisfitKind.EMPTY_TEXT, path, value))
+    return text(value, path) or (None if value else ShapeMismatch(MismatchKind.EMPTY_TEXT, path, value))
 
 
 def text_up_to(limit: int) -> Shape:
@@ -71,7 +71,7 @@ def text_up_to(limit: int) -> Shape:
 
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         too_long = isinstance(value, str) and len(value) > limit
-        return ShapeMismatch(MisfitKind.TOO_LONG, path, value, limit=limit) if too_long else text(value, path)
+        return ShapeMismatch(MismatchKind.TOO_LONG, path, value, limit=limit) if too_long else text(value, path)
 
     return check
 
@@ -81,7 +81,7 @@ def one_of(*choices: str) -> Shape:
 
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         return text(value, path) or (
-            None if value in choices else ShapeMismatch(MisfitKind.CHOICE, path, value, choices=choices)
+            None if value in choices else ShapeMismatch(MismatchKind.CHOICE, path, value, choices=choices)
         )
 
     return check
@@ -98,7 +98,7 @@ def either(expected: str, **shapes: Shape) -> Shape:
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         kind = next((name for of, name in _KINDS if isinstance(value, of)), "")
         shape = shapes.get(kind)
-        return ShapeMismatch(MisfitKind.TYPE, path, value, expected) if shape is None else shape(value, path)
+        return ShapeMismatch(MismatchKind.TYPE, path, value, expected) if shape is None else shape(value, path)
 
     return check
 
@@ -111,9 +111,9 @@ def items(shape: Shape, nonempty: bool = False, expected: str = "an array of obj
 
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, list):
-            return ShapeMismatch(MisfitKind.TYPE, path, value, expected)
+            return ShapeMismatch(MismatchKind.TYPE, path, value, expected)
         if nonempty and not value:
-            return ShapeMismatch(MisfitKind.EMPTY_LIST, path, value)
+            return ShapeMismatch(MismatchKind.EMPTY_LIST, path, value)
         return _first(shape(member, (*path, at)) for at, member in enumerate(value))
 
     return check
@@ -124,7 +124,7 @@ def table(shape: Shape) -> Shape:
 
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):
-            return ShapeMismatch(MisfitKind.TYPE, path, value, "an object")
+            return ShapeMismatch(MismatchKind.TYPE, path, value, "an object")
         return _first(shape(member, (*path, key)) for key, member in value.items())
 
     return check
@@ -140,17 +140,17 @@ class RecordShape:
 
     def __call__(self, value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):
-            return ShapeMismatch(MisfitKind.TYPE, path, value, "an object")
+            return ShapeMismatch(MismatchKind.TYPE, path, value, "an object")
         for name in self.required:
             if name not in value:
-                return ShapeMismatch(MisfitKind.MISSING, (*path, name), value)
+                return ShapeMismatch(MismatchKind.MISSING, (*path, name), value)
         return _first(self._member(name, member, path) for name, member in value.items())
 
     def _member(self, name: str, member: Any, path: Path) -> ShapeMismatch | None:
         shape = self.fields.get(name)
         if shape is not None:
             return shape(member, (*path, name))
-        return None if self.open else ShapeMismatch(MisfitKind.UNKNOWN, (*path, name), member)
+        return None if self.open else ShapeMismatch(MismatchKind.UNKNOWN, (*path, name), member)
 
     def adding(self, fields: Mapping[str, Shape], required: tuple[str, ...] | None = None) -> RecordShape:
         """The record with more fields."""
@@ -166,15 +166,15 @@ def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None) ->
 
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):
-            return ShapeMismatch(MisfitKind.TYPE, path, value, "an object")
+            return ShapeMismatch(MismatchKind.TYPE, path, value, "an object")
         tag = value.get(key, default)
         if key not in value and default is None:
-            return ShapeMismatch(MisfitKind.MISSING, (*path, key), value)
+            return ShapeMismatch(MismatchKind.MISSING, (*path, key), value)
         if not isinstance(tag, str):
-            return ShapeMismatch(MisfitKind.TYPE, (*path, key), tag, "a string")
+            return ShapeMismatch(MismatchKind.TYPE, (*path, key), tag, "a string")
         shape = shapes.get(tag)
         return (
-            ShapeMismatch(MisfitKind.CHOICE, (*path, key), tag, choices=tuple(shapes))
+            ShapeMismatch(MismatchKind.CHOICE, (*path, key), tag, choices=tuple(shapes))
             if shape is None
             else shape(value, path)
         )
@@ -182,5 +182,5 @@ def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None) ->
     return check
 
 
-def _first(misfits: Iterable[ShapeMismatch | None]) -> ShapeMismatch | None:
-    return next((one for one in misfits if one is not None), None)
+def _first(mismatchs: Iterable[ShapeMismatch | None]) -> ShapeMismatch | None:
+    return next((one for one in mismatchs if one is not None), None)
