@@ -124,15 +124,3 @@ def test_a_null_member_of_a_part_is_left_to_null_field() -> None:
     assert done.json["messages"][0]["content"] == [words, {"type": "text", "text": "See?"}]
     assert done.changes == [("null-field", "/messages/0/content/1", "nothing", False)]
     assert sent({"messages": [said]}, "together/some-model").json["messages"] == [said]
-
-
-def test_K17_fields_that_are_closed_where_others_are_not_known() -> None:
-    closed = facts(unknown_fields="accepts", closed_fields=["assistant", "tools"])
-    answer = {"role": "assistant", "content": "Hello", "usage": {"x": 1}}
-    done = through(closed, {**HI, "mood": 1}, answer, {**HI, "mood": 1}, tools=[{**TOOL, "mood": 1}])
-    assert done.json["messages"] == [{**HI, "mood": 1}, {"role": "assistant", "content": "Hello"}, {**HI, "mood": 1}]
-    assert done.json["tools"] == [TOOL]
-    assert [change[0] for change in done.changes] == ["/messages/1", "/tools/0"]
-
-
-TOOL = {"type": "function", "function": {"name": "f"}}

@@ -32,12 +32,6 @@ class Watched:
         self.read[f"media.{kind}"] = None
         return self._facts.medium(kind)
 
-    def closes(self, holder: str) -> bool:
-        closed = self._facts.closes(holder)
-        if closed:
-            self.read["closed_fields"] = None
-        return closed
-
     def setting(self, name: str) -> Setting:
         self.read[f"settings.{name}"] = None
         return self._facts.setting(name)

@@ -211,10 +211,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Mapping[str, tuple[str, ...]],
         Meta(description="extra message fields it takes, per role, `calls`, `tools` or `*`"),
     ] = {}
-    closed_fields: Annotated[
-        tuple[str, ...],
-        Meta(description="roles, `calls` or `tools` whose unknown fields it refuses, where not those of all"),
-    ] = ()
     part_fields: Annotated[Stance, Meta(description="fields of a part that its type does not have")] = ACCEPTS
     empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls")] = ACCEPTS
     prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (
@@ -355,10 +351,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def medium(self, kind: str) -> Medium:
         return self.media.get(kind, NO_MEDIUM)
-
-    def closes(self, holder: str) -> bool:
-        """Whether a role, `calls` or `tools` may have no unknown fields, though it is not known of all."""
-        return holder in self.closed_fields
 
     def setting(self, name: str) -> Setting:
         return self.settings.get(name, ANY_SETTING)

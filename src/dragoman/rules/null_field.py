@@ -81,7 +81,7 @@ def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = Fal
         return extras
     allowed: set[str] = set()
     if extras.dialect == facts.dialect:
-        if not refuses_fields(facts, holder, inside):
+        if not refuses_fields(facts, inside):
             kept = {name: value for name, value in extras.fields.items() if not _empty_calls(name, value, facts)}
             return extras if len(kept) == len(extras.fields) else Extras(extras.dialect, kept) if kept else None
         allowed = {*facts.message_fields.get(holder, ()), *facts.message_fields.get("*", ())}
@@ -91,11 +91,9 @@ def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = Fal
     return Extras(extras.dialect, fields) if fields else None
 
 
-def refuses_fields(facts: Facts, holder: str, inside: bool) -> bool:
-    """Are unknown fields refused: in messages of a role, in calls or tools, or `inside` the parts of a message?"""
-    if inside:
-        return facts.unknown_fields is Stance.REFUSES or facts.part_fields is Stance.REFUSES
-    return facts.unknown_fields is Stance.REFUSES or facts.closes(holder)
+def refuses_fields(facts: Facts, inside: bool) -> bool:
+    """Are unknown fields refused: in messages, calls and tools, or `inside` the parts of a message?"""
+    return facts.unknown_fields is Stance.REFUSES or (inside and facts.part_fields is Stance.REFUSES)
 
 
 def _empty_calls(name: str, value: bytes, facts: Facts) -> bool:

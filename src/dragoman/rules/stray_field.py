@@ -2,8 +2,7 @@
 
 Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers are taken out
 for every target. Any other unknown field goes to a target of the same dialect that ignores it, and is taken out for a
-target that refuses it. It never goes to another dialect. The fact `message_fields` lists fields that a target takes,
-`closed_fields` who may have no others where it is not known of all.
+target that refuses it. It never goes to another dialect. The fact `message_fields` lists fields that a target takes.
 
 Loses metadata.
 
@@ -101,7 +100,7 @@ def _kept(
     if extras.dialect != facts.dialect:
         return None
     allowed = {*facts.message_fields.get(role, ()), *facts.message_fields.get("*", ())}
-    refuses = refuses_fields(facts, role, inside)
+    refuses = refuses_fields(facts, inside)
     fields = {
         name: value
         for name, value in extras.fields.items()
