@@ -401,6 +401,23 @@ def test_what_was_kept_is_asked_for_before_anything_is_compiled() -> None:
     assert send.request.json["contents"][1]["parts"][0]["thoughtSignature"] == "c2lnbmVkc2lnbmVkc2lnbmVk"
 
 
+@pytest.mark.parametrize(
+    ("target", "words_too"),
+    [("gemini/gemini-3-pro-preview", True), ("anthropic/claude-sonnet-4-5", False), ("openai-responses/gpt-5", False)],
+)
+def test_words_beside_a_call_are_asked_for_where_they_may_be_signed(target: str, words_too: bool) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    spoken = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
+    history = [HI, {"role": "assistant", "content": "Hello."}, HI, spoken]
+    history.append({"role": "tool", "tool_call_id": "c1", "content": "12"})
+    recall = exchange(destination(target), messages=history).chosen(destination(target))
+    assert isinstance(recall, Recall)
+    call_id, *words = recall.keys
+    assert call_id == "c1"
+    assert len(words) == (2 if words_too else 1)
+    assert all(key.startswith("text-") for key in words)
+
+
 PICTURE = "http://pictures.test/one.png"
 
 

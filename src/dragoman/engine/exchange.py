@@ -175,7 +175,7 @@ class Exchange(Generic[D]):
         found = with_choices(destination.target if target is None else target, self._options)
         self._visit = _Visit(destination, found, key, destination.key_count - 1)
         if keeps(found.facts, self.ask.dialect) and has_keys(self.ask.conversation):
-            return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation))
+            return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation, found.facts))
         return self._prepare()
 
     def recalled(self, kept: Mapping[str, Kept]) -> Step[D]:

@@ -37,22 +37,30 @@ def has_keys(conversation: Conversation) -> bool:
     return any(message.role is Role.ASSISTANT for message in conversation.messages)
 
 
-def keys(conversation: Conversation) -> Iterator[str]:
+def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
     """What may be needed for this conversation, the latest first. Made as they are asked for: digests take time."""
     known: set[str] = set()
     for message in reversed(conversation.messages):
         if message.role is Role.ASSISTANT:
-            for key in _keys_of(message):
+            for key in _keys_of(message, facts):
                 if key not in known:
                     known.add(key)
                     yield key
 
 
-def _keys_of(message: Message) -> list[str]:
-    """The ids of its calls, and last the key of its words, where it has any or calls nothing."""
+def _keys_of(message: Message, facts: Facts) -> list[str]:
+    """The ids of its calls, and last the key of its words, where that is needed."""
     calls = [part.id for part in message.parts if type(part) is Call]
-    texts = [part.text for part in message.parts if type(part) is Text]
-    return [*calls, text_key("".join(texts))] if texts or not calls else calls
+    return [*calls, _words_key(message)] if not calls or _signs_words(message, facts) else calls
+
+
+def _signs_words(message: Message, facts: Facts) -> bool:
+    """Whether the target may have signed the words of a turn besides its calls."""
+    return reasoning_states.THOUGHT in facts.reasoning_states and any(type(part) is Text for part in message.parts)
+
+
+def _words_key(message: Message) -> str:
+    return text_key("".join([part.text for part in message.parts if type(part) is Text]))
 
 
 def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts) -> Conversation:
@@ -65,11 +73,11 @@ def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts)
 def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Message:
     if message.role is not Role.ASSISTANT:
         return message
-    wanted = _keys_of(message)
+    wanted = _keys_of(message, facts)
     found = [kept[key] for key in wanted if key in kept]
     if not found:
         return message
-    of_words = kept.get(wanted[-1], ())
+    of_words = kept.get(wanted[-1], ()) if _signs_words(message, facts) else ()
     parts = tuple([_signed(part, kept, of_words, facts) for part in _completed(message.parts, found)])
     parts = _with_thinking(parts, _thinking(found, facts))
     same = len(parts) == len(message.parts) and all(
