@@ -10,6 +10,7 @@ from tests.recorded_answers import Recording, cut, recordings
 
 from dragoman.conversation.canonical import canonical
 from dragoman.conversation.collect import collect
+from dragoman.conversation.envelope import unseal
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -220,6 +221,29 @@ def test_state_alone_is_a_thinking_block_without_text() -> None:
     signed = [frame["delta"]["signature"] for frame in told if "signature_delta" in str(frame)]  # type: ignore[index]
     assert signed[0] == "c2ln"
     assert signed[1] != "AAAA"
+
+
+def test_a_signature_that_comes_while_its_call_is_open_follows_that_call() -> None:
+    early, late = (Opaque("thought_signature", json, Origin("gemini")) for json in (b'"AAAA"', b'"BBBB"'))
+    told = rendered(
+        [
+            Started("m", "c"),
+            CallStarted(0, 0, "a", "f"),
+            CallDelta(0, 0, b'"{"'),
+            CallStarted(0, 1, "b", "g"),
+            CallDelta(0, 1, b'"{}"'),
+            Signed(0, 0, early),
+            CallDelta(0, 0, b'"}"'),
+            Signed(0, 0, late),
+            CallEnded(0, 0),
+            Stopped(0, Stop.CALLS),
+            Ended(),
+        ]
+    )
+    blocks = [frame["content_block"] for frame in told if frame["type"] == "content_block_start"]
+    assert [block.get("id", block["type"]) for block in blocks] == ["a", "thinking", "b"]  # type: ignore[attr-defined, index]
+    carried = [frame["delta"]["signature"] for frame in told if "signature_delta" in str(frame)]  # type: ignore[index]
+    assert [unseal(one) for one in carried] == [late]
 
 
 def test_server_tools_are_kept_whole_though_their_input_streams() -> None:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from dragoman.conversation.changes import NOTHING_TO_UNDO
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped, TextDelta
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.replies import Stop
 from dragoman.dialects import held_events
+from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
 from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
@@ -71,6 +72,28 @@ def test_K23_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> N
             current = None if isinstance(event, CallEnded) else current
     assert current is None, "a call was never ended"
     assert ordered[-2:] == events[-2:]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(interleaved())
+def test_K23_blocks_never_overlap_and_nothing_is_lost_from_them(events: list[Event]) -> None:
+    renderer = AnthropicStreamRenderer(AnswerContext(model="m"))
+    wire = b"".join(renderer.render([event]) for event in events) + renderer.close()
+    told = [orjson.loads(line[6:]) for line in wire.splitlines() if line.startswith(b"data: ")]
+    current: int | None = None
+    for frame in told:
+        if frame["type"] == "content_block_start":
+            assert current is None, "a block was opened before the last one was closed"
+            current = frame["index"]
+        elif frame["type"].startswith("content_block"):
+            assert frame["index"] == current
+            current = None if frame["type"] == "content_block_stop" else current
+    words = "".join(frame["delta"].get("text", "") for frame in told if frame["type"] == "content_block_delta")
+    assert sorted(words) == sorted("".join(unquote(one.literal) for one in events if isinstance(one, TextDelta)))
+    blocks = [frame["content_block"] for frame in told if frame["type"] == "content_block_start"]
+    calls = sorted(block["id"] for block in blocks if block["type"] == "tool_use")
+    assert calls == sorted(event.id for event in events if isinstance(event, CallStarted))
+    assert told[-1]["type"] == "message_stop"
 
 
 def test_K23_too_much_that_waits_is_a_broken_stream(monkeypatch: pytest.MonkeyPatch) -> None:

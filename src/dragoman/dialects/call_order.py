@@ -6,10 +6,10 @@ one call to another. So while a call is open, the events of all other parts wait
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dragoman.conversation.events import CallEnded, CallStarted, Ended, Event, Failed, Stopped
+from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import held_events
 from dragoman.dialects.held_events import HeldEvents
@@ -28,8 +28,13 @@ class CallOrder:
         self._part = 0
         self._held = HeldEvents()
 
-    def take(self, event: Event) -> Iterator[Event]:
+    def take(self, event: Event) -> Iterable[Event]:
         """The events that may be rendered now."""
+        if type(event) is CallDelta and event.part == self._part:
+            return (event,)  # nearly all of them
+        return self._ordered(event)
+
+    def _ordered(self, event: Event) -> Iterator[Event]:
         kind = type(event)
         if kind is Failed:
             self._held.clear()

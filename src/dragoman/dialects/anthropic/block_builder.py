@@ -1,8 +1,8 @@
 """Events to Anthropic's content blocks, which come one after the other and never overlap.
 
-While a call is open, events of other parts are held until the call is complete. The signature that another provider put
-on a call goes into a thinking block of its own before the call. One on a text is not shown: it comes after the text,
-and many agents take the last block for the result. The store keeps it for the next turn.
+While a call is open, events of other parts wait until it is complete (`call_order.py`). The signature that another
+provider put on a call goes into a thinking block of its own before the call. One on a text is not shown: it comes after
+the text, and many agents take the last block for the result. The store keeps it for the next turn.
 `docs/theory/anthropic-blocks.md` explains the order with examples.
 """
 
@@ -32,15 +32,14 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects import held_events
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.call_input import is_object
 from dragoman.dialects.anthropic.stop_reasons import render_stop, render_stop_details
-from dragoman.dialects.held_events import HeldEvents
+from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
 from dragoman.dialects.raw_json import encode
 
@@ -59,13 +58,13 @@ class BlockBuilder:
 
     __slots__ = (
         "_call",
-        "_held",
         "_hides_reasoning",
         "_kind",
+        "_late_signature",
         "_linked",
         "_opening",
+        "_order",
         "_part",
-        "_releasing",
         "_shown",
         "_signed",
         "_suffix",
@@ -87,8 +86,8 @@ class BlockBuilder:
         self._linked = False
         self._transcripts: list[bytes] = []
         self._call: CallStarted | None = None
-        self._held = HeldEvents()
-        self._releasing = False
+        self._late_signature: bytes | None = None
+        self._order = CallOrder()
         self._shown: int | None = None
         self.stop: Stopped | None = None
         self.usage: Usage | None = None
@@ -103,7 +102,11 @@ class BlockBuilder:
             if self._shown is not None:
                 return
             self._shown = choice
-        _TAKE[type(event)](self, event)
+        if self._order.is_open or type(event) is CallStarted:
+            for ordered in self._order.take(event):
+                _TAKE[type(ordered)](self, ordered)
+        else:
+            _TAKE[type(event)](self, event)
 
     # What a subclass writes.
 
@@ -129,7 +132,7 @@ class BlockBuilder:
         self.begin(event)
 
     def _text(self, event: TextDelta | RefusalDelta) -> None:
-        if event.literal == EMPTY or self._waits(event, event.part):
+        if event.literal == EMPTY:
             return
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, _TEXT_BLOCK)
@@ -137,14 +140,14 @@ class BlockBuilder:
         self.append(TEXT, event.literal)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
-        if self._hides_reasoning or event.literal == EMPTY or self._waits(event, event.part):
+        if self._hides_reasoning or event.literal == EMPTY:
             return
         if self._part != event.part or self._kind is not THINKING or self._signed:
             self._open(event.part, THINKING, _THINKING_BLOCK)
         self.append(THINKING, event.literal)
 
     def _state(self, event: Signed) -> None:
-        if self._hides_reasoning or self._waits(event, event.part):
+        if self._hides_reasoning:
             return
         state = event.state
         if state.kind == reasoning_states.REDACTED and state.origin.dialect == NAME:
@@ -158,22 +161,17 @@ class BlockBuilder:
             return
         elif self._kind is TOOL:
             # The call is open already, so its signature follows it.
-            self._hold(Signed(event.choice, _NO_PART, state), _NO_PART)
+            self._late_signature = literal
         else:
-            self._open(_NO_PART, THINKING, _THINKING_BLOCK)
-            self._signed = True
-            self.sign(literal)
-            self._close()
+            self._carry(literal)
 
     def _call_started(self, event: CallStarted) -> None:
-        if self._waits(event, event.part):
-            return
         self._close()
         # Opened with the next event: that may be its signature, which has to stand before the call.
         self._call = event
 
     def _call_delta(self, event: CallDelta) -> None:
-        if event.literal == EMPTY or self._waits(event, event.part):
+        if event.literal == EMPTY:
             return
         if self._call is not None:
             self._open_call(self._call)
@@ -207,23 +205,21 @@ class BlockBuilder:
             self.append(TOOL, quote(encode({"arguments": text}).decode()))
 
     def _call_ended(self, event: CallEnded) -> None:
-        if self._waits(event, event.part):
-            return
         if self._call is not None:
             self._open_call(self._call)
         self._close()
-        self._release()
+        late, self._late_signature = self._late_signature, None
+        if late is not None:
+            self._carry(late)
 
     def _citation(self, event: Cited) -> None:
-        if event.origin.dialect != NAME or self._waits(event, event.part):
+        if event.origin.dialect != NAME:
             return
         if self._kind is TEXT and self._part == event.part:
             self.cite(event.json)
 
     def _media(self, event: MediaDelta) -> None:
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
-        if self._waits(event, event.part):
-            return
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT, _TEXT_BLOCK)
             if event.url:
@@ -244,12 +240,11 @@ class BlockBuilder:
         self.append(TEXT, joined("\n\n", [*ends, *words]))
 
     def _kept(self, event: Kept) -> None:
-        if event.opaque.origin.dialect != NAME or self._waits(event, event.part):
+        if event.opaque.origin.dialect != NAME:
             return
         self._whole(event.part, event.opaque.json)
 
     def _stopped(self, event: Stopped) -> None:
-        self._finish_calls()
         self._close()
         self.stop = event
 
@@ -257,7 +252,6 @@ class BlockBuilder:
         self.usage = merged(self.usage, event.usage)
 
     def _ended(self, event: Ended) -> None:
-        self._finish_calls()
         self._close()
         self.over = True
         self.finish()
@@ -271,47 +265,20 @@ class BlockBuilder:
         self.over = True
         self._kind = NO_BLOCK
         self._opening = None
-        self._held.clear()
         self.fail(failure)
-
-    def _waits(self, event: Event, part: int) -> bool:
-        """Whether the event waits for another call that is still open. If so, it is held."""
-        if self._call is not None:
-            if self._call.part == part:
-                return False
-        elif self._kind is not TOOL or self._part == part:
-            return False
-        self._hold(event, part)
-        return True
-
-    def _hold(self, event: Event, part: int) -> None:
-        self._held.add(part, event)
-        if self._held.size > held_events.LIMIT:
-            self._fail(Failure(FailureKind.BROKEN_STREAM, "Too much of the answer waited for an open tool call."))
-
-    def _release(self) -> None:
-        """Take the held events part by part, until a call is open that has not ended. Each is taken once."""
-        if self._releasing:
-            return
-        self._releasing = True
-        while self._held and self._call is None and self._kind is not TOOL:
-            for event in self._held.pop_part():
-                self.take(event)
-        self._releasing = False
-
-    def _finish_calls(self) -> None:
-        """At the end every call is complete, even one that was never ended."""
-        while (self._call is not None or self._kind is TOOL or self._held) and not self.over:
-            if self._call is not None:
-                self._open_call(self._call)
-            self._close()
-            self._release()
 
     def _open_call(self, call: CallStarted) -> None:
         self._call = None
         block = b'{"type":"tool_use","id":%b,"name":%b,"input":{}%b}'
         self._open(call.part, TOOL, block % (quote(call.id), quote(call.name), own_members(call.extras, NAME)))
         self._opening = b""
+
+    def _carry(self, signature: bytes) -> None:
+        """A signature in a thinking block of its own."""
+        self._open(_NO_PART, THINKING, _THINKING_BLOCK)
+        self._signed = True
+        self.sign(signature)
+        self._close()
 
     def _open(self, part: int, kind: bytes, block: Json) -> None:
         self._close()
