@@ -17,7 +17,7 @@ from msgspec import Struct
 from dragoman.config.yaml_tree import Node
 
 VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}")
-ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
+ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$")
 
 _resolver = yaml.SafeLoader("")
 _scalars = yaml.constructor.SafeConstructor()
@@ -58,7 +58,7 @@ def parse_env(text: str) -> tuple[dict[str, str], list[int]]:
         if match is None:
             unread.append(number)
             continue
-        found[match[1]] = _unquoted(match[2])
+        found[match[1]] = _unquoted(match[2].strip())
     return found, unread
 
 

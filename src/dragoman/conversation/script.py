@@ -51,7 +51,6 @@ _PART = re.compile(r"\[part (.+)\]$", re.DOTALL)
 _MESSAGE = re.compile(r"\[message (.+)\]$", re.DOTALL)
 _SETTING = re.compile(r"@(\w+) (.+)$", re.DOTALL)
 _TOOL = re.compile(rf"{_WORD} (\{{.*)$", re.DOTALL)
-_EXTRAS = re.compile(r'(?:^|(.*?) )(\{"(?:.*)\})$', re.DOTALL)
 _BARE = re.compile(r'[^\s"():!{}\[\]]+')
 _ESCAPE = re.compile(r'(\\.)|"', re.DOTALL)
 _NOTHING = "[]"
@@ -235,10 +234,9 @@ def _without_extras(content: str) -> tuple[str, dict[str, Any] | None]:
     """The text of a line and the fields that stand after it."""
     if content[-1:] != "}" or _special(content) is not None:
         return content, None
-    found = _EXTRAS.match(content)
-    if found is None or not _is_json(found[2]):
-        return content, None
-    return found[1] or "", _json(found[2])
+    text, sign, rest = ("", "{", content[1:]) if content.startswith('{"') else content.partition(' {"')
+    extras = sign.lstrip() + rest
+    return (text, _json(extras)) if sign and _is_json(extras) else (content, None)
 
 
 def _tool(value: str) -> Any:

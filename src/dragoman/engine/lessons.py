@@ -18,6 +18,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role
 from dragoman.conversation.settings import Effort
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
+from dragoman.wire.error_wording import matched_part
 
 Patch = dict[str, Any]
 _REFUSES = "refuses"
@@ -46,13 +47,25 @@ class Recognised(msgspec.Struct, frozen=True):
 
 
 class Lesson(msgspec.Struct, frozen=True):
-    """`says` recognises the refusal; `teaches` gives the corrected facts, or None where they say so already."""
+    """`says` recognises the refusal: patterns that are found one after another. `teaches` gives the corrected facts, or
+    None where they say so already."""
 
     name: str
-    says: re.Pattern[str]
+    says: tuple[re.Pattern[str], ...]
     teaches: Callable[[Recognised], Patch | None]
     statuses: tuple[int, ...] = (400, 404, 422, 500)
     lasting: bool = True
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The match of the last pattern. Each search begins where the one before ended, so the text is read once,
+        which `first.*last` in one pattern does not promise."""
+        found, at = None, 0
+        for pattern in self.says:
+            found = pattern.search(text, at)
+            if found is None:
+                return None
+            at = found.end()
+        return found
 
 
 class Learnt(msgspec.Struct, frozen=True):
@@ -67,10 +80,11 @@ class Learnt(msgspec.Struct, frozen=True):
 
 def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt | None:
     """The first lesson in a refusal that would change what is sent. `conversation` is the client's own."""
+    text = matched_part(failure.message)
     for lesson in LESSONS:
         if failure.status not in lesson.statuses:
             continue
-        match = lesson.says.search(failure.message)
+        match = lesson.search(text)
         if match is None:
             continue
         patch = lesson.teaches(Recognised(failure, match, facts, conversation))
@@ -81,7 +95,8 @@ def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt 
 
 def is_recognised(failure: Failure) -> bool:
     """Whether a refusal is in the words of a lesson, even one that teaches nothing more."""
-    return any(failure.status in lesson.statuses and lesson.says.search(failure.message) for lesson in LESSONS)
+    text = matched_part(failure.message)
+    return any(failure.status in lesson.statuses and lesson.search(text) for lesson in LESSONS)
 
 
 def _fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
@@ -195,11 +210,15 @@ def _proto_schema(refusal: Recognised) -> Patch | None:
     return {"schema_form": "gemini-proto", "schema_as": "parameters"}
 
 
-def _lesson(name: str, says: str, teaches: Callable[[Recognised], Patch | None], **more: Any) -> Lesson:
-    return Lesson(name, re.compile(says, re.IGNORECASE | re.DOTALL), teaches, **more)
+def _lesson(
+    name: str, says: str | tuple[str, ...], teaches: Callable[[Recognised], Patch | None], **more: Any
+) -> Lesson:
+    patterns = (says,) if isinstance(says, str) else says
+    return Lesson(name, tuple(re.compile(one, re.IGNORECASE | re.DOTALL) for one in patterns), teaches, **more)
 
 
-_TOOL_TYPE = r"(?=.*generatecontentrequest|.*tools\[\d+\])(?=.*tool_type)(?=.*one_?of)"
+_TOOL_TYPE = r"\A(?=.*?generatecontentrequest|.*?tools\[\d{1,6}\])(?=.*?tool_type)(?=.*?one_?of)"
+"""In any order. Without the anchor every position of the text would be looked ahead from."""
 
 _ALTERNATE = r"roles must alternate|should alternate with assistant|requests alternate between user and model"
 
@@ -214,13 +233,13 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "signature-refused",
         r"thought signature is not valid|(corrupted|invalid) thought signature|invalid .?signature.? in .?thinking|"
-        r"encrypted content .* could not be verified|blocks in the latest assistant message cannot be modified",
+        r"encrypted content .{1,200}? could not be verified|blocks in the latest assistant message cannot be modified",
         _fixed(reasoning_trusted=False),
         lasting=False,
     ),
     _lesson(
         "reasoning-demanded",
-        r"reasoning_content.*(must be passed back|is missing in assistant tool call)",
+        ("reasoning_content", r"must be passed back|is missing in assistant tool call"),
         _fixed(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content"),
     ),
     _lesson("system-opening", r"system message must be at the beginning", _fixed(system_place="opening")),
@@ -259,7 +278,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"must end with a user message",
         _fixed(last_turn="user"),
     ),
-    _lesson("limit-name", r"'max_tokens' is not supported.*use '(?P<wanted>max_completion_tokens)'", _other_limit),
+    _lesson("limit-name", (r"'max_tokens' is not supported", r"use '(?P<wanted>max_completion_tokens)'"), _other_limit),
     _lesson(
         "limit-refused",
         r"\bmax_tokens\b",
@@ -290,7 +309,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "schema-keyword",
-        r'unknown name "[^"]+" at .*(parameters|function_declarations|functionDeclarations)|'
+        r'unknown name "[^"]{1,200}" at .{0,400}?(?:parameters|function_?declarations)|'
         r'unknown name "parametersJsonSchema"',
         _proto_schema,
     ),
@@ -306,12 +325,15 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson("thinking-adaptive", r"thinking\.type\.enabled is not supported", _fixed(thinking_form="adaptive")),
     _lesson(
         "efforts-known",
-        r"effort level '\w+'.*supported levels: (?P<known>[^.]+)",
+        (r"effort level '\w+'", r"supported levels: (?P<known>[^.]+)"),
         _known_efforts,
     ),
     _lesson(
         "effort-unknown",
-        r"unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)' .*supported values are: (?P<known>[^.]+)",
+        (
+            r"unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)' ",
+            r"supported values are: (?P<known>[^.]+)",
+        ),
         _known_efforts,
     ),
     _lesson("tools-refused", r"does not support tools", _without_tools),
@@ -329,12 +351,17 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "field-unexpected",
-        r"additional properties are not allowed \('(?P<name>\w+)' was unexpected\)(?P<where>.*messages)?",
-        lambda refusal: _stray_field(refusal) if refusal.match["where"] else _refused_name(refusal),
+        r"additional properties are not allowed \('(?P<name>\w+)' was unexpected\)",
+        lambda refusal: _stray_field(refusal) if _names_messages(refusal.match) else _refused_name(refusal),
     ),
-    _lesson("extra-input", r"(?P<name>[\w.]+): extra inputs are not permitted", _refused_name),
+    # Tried at the start of a word only; every letter of a long one would be the start of another search.
+    _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", _refused_name),
     _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", _refused_name),
 )
+
+
+def _names_messages(match: re.Match[str]) -> bool:
+    return "messages" in match.string[match.end() :].lower()
 
 
 def _stray_field(refusal: Recognised) -> Patch | None:

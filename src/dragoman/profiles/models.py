@@ -22,7 +22,7 @@ import msgspec
 from dragoman.profiles.facts import ACCEPTS, REFUSES, UNKNOWN, Need, Stance, ThinkingForm
 
 LONGEST_NAME = 200
-_ONE_OF = re.compile(r"\[[^\]]*\]")
+_ONE_OF = re.compile(r"\[[^\[\]]*\]")
 
 
 class ModelThinking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

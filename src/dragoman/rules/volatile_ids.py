@@ -29,7 +29,7 @@ from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
 _QUOTED = re.compile(r'("message_id"\s*:\s*")[^"]*(")')
-_BRACKETED = re.compile(r"(\[message_id:\s*)[^\]]*(\])")
+_BRACKETED = re.compile(r"(\[message_id:\s*+)[^\[\]]*+(\])")
 CONSTANT = "stable"
 
 

@@ -65,7 +65,14 @@ PATTERNS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
         re.compile(r"\bAIza[0-9A-Za-z_-]{20,}|\bya29\.[0-9A-Za-z_-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
         REDACTED,
     ),
-    (("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"), REDACTED),
+    (
+        ("eyj",),
+        # Tried at the start of a run of such characters only: each `eyJ-` inside it would search the run to its end.
+        re.compile(
+            r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]*?\beyJ)[A-Za-z0-9_-]{11,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+"
+        ),
+        REDACTED,
+    ),
 )
 """Words without which a pattern cannot match, in small letters; the pattern; the replacement.
 

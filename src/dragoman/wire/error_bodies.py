@@ -7,7 +7,7 @@ One parser for all formats: OpenAI's object, Anthropic's, Google's (also in a li
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import Any
@@ -15,7 +15,16 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.wire.error_wording import AUTH_SENTENCE, CODES, CONTEXT, RETRY, SENTENCES, STATUSES, WEAK_CODES
+from dragoman.wire.error_wording import (
+    AUTH_SENTENCE,
+    CODES,
+    CONTEXT,
+    RETRY,
+    SENTENCES,
+    STATUSES,
+    WEAK_CODES,
+    matched_part,
+)
 
 UNREADABLE = "Unable to read error response from provider"
 
@@ -24,8 +33,11 @@ _MAX_LOGGED = 4096
 _MAX_DEPTH = 6
 _FLAT_KEYS = ("message", "Message", "msg", "detail", "error_message", "errorMessage", "title")
 _CLASSIFYING = ("code", "type", "status", "error_type", "reason", "__type")
-_PAGE_TEXT = re.compile(r"<(title|h1)[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
-_MARKUP = re.compile(r"<(script|style).*?</\1>|<[^>]+>", re.IGNORECASE | re.DOTALL)
+_TITLES = ("title", "h1")
+_HIDDEN = ("script", "style")
+_TAG_NAME = re.compile(r"/?[a-zA-Z0-9]{0,16}")
+_LONGEST_NAME = 200
+_MOST_NAMES = 100
 _NEVER_CONTEXT = frozenset({401, 402, 403, 404, 429})
 
 _decode = msgspec.json.decode
@@ -71,7 +83,8 @@ def provider_error(raw: bytes) -> Any:
 
 def classify(status: int, names: tuple[str, ...], message: str) -> tuple[FailureKind, int | None, int | None]:
     """The kind, and the numbers of a context-length refusal. `names` are codes and types, the most reliable first."""
-    lowered = [name.lower() for name in names]
+    lowered = [name[:_LONGEST_NAME].lower() for name in names[:_MOST_NAMES]]
+    message = matched_part(message)
     strong = next((CODES[name] for name in lowered if name in CODES), None)
     if strong is FailureKind.CONTEXT_LENGTH or (strong is None and status not in _NEVER_CONTEXT):
         for sentence in CONTEXT:
@@ -138,7 +151,7 @@ class _ErrorParser:
     def parse(self, value: Any, depth: int) -> None:
         if isinstance(value, str):
             self.parse_text(value, depth)
-        elif isinstance(value, list):
+        elif isinstance(value, list) and depth < _MAX_DEPTH:
             self._parse_list(value, depth)
         elif isinstance(value, dict) and depth < _MAX_DEPTH:
             self._parse_object(value, depth)
@@ -232,9 +245,51 @@ def _event_data(text: str) -> str:
 
 
 def _page_text(page: str) -> str:
-    titles = [unescape(_MARKUP.sub(" ", found[1])).strip() for found in _PAGE_TEXT.findall(page[:_MAX_RAW])]
-    text = next((title for title in titles if title), "") or unescape(_MARKUP.sub(" ", page[:_MAX_RAW]))
-    return " ".join(text.split())[:2000]
+    """The first title or heading of a page that says something, else all of its text."""
+    titles: list[list[str]] = []
+    everything: list[str] = []
+    inside = ""
+    for tag, text in _page_pieces(page[:_MAX_RAW]):
+        everything.append(text)
+        if tag in _TITLES:
+            inside = tag
+            titles.append([])
+        elif tag == "/" + inside:
+            inside = ""
+        if inside:
+            titles[-1].append(text)
+    shown = (_plain_words(" ".join(title)) for title in titles)
+    return next(filter(None, shown), "") or _plain_words(" ".join(everything))
+
+
+def _page_pieces(page: str) -> Iterator[tuple[str, str]]:
+    """The texts of a page, each with the name of the tag before it. It goes forward only: a page of opening tags costs
+    no more than any other."""
+    at, name = 0, ""
+    while (start := page.find("<", at)) >= 0:
+        yield name, page[at:start]
+        name = _tag_name(page, start)
+        end = page.find(">", _end_of_element(page, name, start) if name in _HIDDEN else start)
+        at = end + 1 if end >= 0 else len(page)
+    yield name, page[at:]
+
+
+def _tag_name(page: str, start: int) -> str:
+    found = _TAG_NAME.match(page, start + 1)
+    return found[0].lower() if found is not None else ""
+
+
+def _end_of_element(page: str, name: str, start: int) -> int:
+    """Where the closing tag of a script or style sheet begins; the end of the page if there is none."""
+    at = start
+    while (at := page.find("</", at + 1)) >= 0:
+        if _tag_name(page, at) == "/" + name:
+            return at
+    return len(page)
+
+
+def _plain_words(text: str) -> str:
+    return " ".join(unescape(text).split())[:2000]
 
 
 def _validation_error(value: dict[str, Any]) -> str:
@@ -283,7 +338,7 @@ def _until(then: str, now: str) -> float | None:
 
 
 def _wait_in_sentence(message: str) -> float | None:
-    found = RETRY.search(message)
+    found = RETRY.search(matched_part(message))
     if found is None or not any(found.groups()):
         return None
     hours, minutes, seconds, milliseconds = (float(found[unit] or 0) for unit in ("h", "m", "s", "ms"))

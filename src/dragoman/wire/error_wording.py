@@ -224,6 +224,20 @@ CONTEXT: tuple[re.Pattern[str], ...] = tuple(
 )
 """Sentences for a conversation that is too long. The first ones contain its length."""
 
+_MOST_READ = 4096
+_END_READ = 1024
+
+
+def matched_part(message: str) -> str:
+    """What is searched of a provider's message: its beginning, and of a long one its end.
+
+    A sentence that we know stands there. Between them are the values that it complains about.
+    """
+    if len(message) <= _MOST_READ:
+        return message
+    return f"{message[: _MOST_READ - _END_READ]} ... {message[-_END_READ:]}"
+
+
 RETRY = re.compile(
     r"(?:retry|try again)(?: again)? (?:in|after) (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?"
     r"(?:(?P<s>\d+(?:\.\d+)?)\s?(?:s\b|sec))?(?:(?P<ms>\d+(?:\.\d+)?)\s?ms)?",

@@ -21,7 +21,7 @@ _items = msgspec.json.Decoder(list[Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = "Object contains unknown field "
-_AT = re.compile(r"^(.*?) - at `(.*)`$", re.DOTALL)
+_AT = " - at `"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Halves without a partner, and escaped backslashes that look like the start of an escape. Whole pairs (every emoji is
 # one) are skipped by the regular expression engine; only a text with one of these is searched in Python.
@@ -31,7 +31,7 @@ _SUSPECTS = (
     re.compile(rb"\\\\u[dD]"),
 )
 
-_MALFORMED = re.compile(r"^JSON is malformed: ")
+_MALFORMED = "JSON is malformed: "
 
 ABSENT = b""
 NULL = b"null"
@@ -193,14 +193,16 @@ def render_list(values: Sequence[bytes]) -> JsonText:
 def malformed(error: msgspec.DecodeError, at: str = "") -> MalformedRequest:
     """The error of a decoder as MalformedRequest, its path as a JSON pointer."""
     text = str(error)
-    match = _AT.match(text)
-    if match is None:
+    what, at_path, path = text.rpartition(_AT)  # the sentence may repeat what the client wrote, the path never does
+    if not at_path:
         if isinstance(error, msgspec.ValidationError):
             hint = "" if at else "the body must be one JSON object"
             return MalformedRequest(text[:1].lower() + text[1:], at=at, hint=hint)
-        what = _MALFORMED.sub("", text).replace("Input data was truncated", "the body ends in the middle of a value")
+        what = text.removeprefix(_MALFORMED).replace(
+            "Input data was truncated", "the body ends in the middle of a value"
+        )
         return MalformedRequest(f"not JSON: {what}", at=at, hint="send one JSON object, without NaN")
-    return MalformedRequest(match[1][:1].lower() + match[1][1:], at=at + pointer(match[2]))
+    return MalformedRequest(what[:1].lower() + what[1:], at=at + pointer(path.removesuffix("`")))
 
 
 def too_deep(at: str = "") -> MalformedRequest:

@@ -15,7 +15,8 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.raw_json import decode_members
 
 _OBJECT = re.compile(r'\s*\{\s*(["}]|$)')
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,"]|[^\s{}\[\]:,"]+', re.DOTALL)
+# A string without an end takes the rest of the text: each of its quotes would begin another search for the end.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?P<closed>")?|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 _any = msgspec.json.Decoder().decode
@@ -41,20 +42,21 @@ def _complete_members(text: str) -> Json | None:
     """An object that was cut off, closed after its last complete value. None where the text does not begin one."""
     if not is_object(text):
         return None
-    kept, closing, before = "", "", ""
+    end, before = 0, ""
+    closing: list[str] = []  # changes only where a value begins or ends, so it always belongs to `end`
     for token in _TOKEN.finditer(text):
         sign = token[0]
-        if sign == '"':
+        if sign[0] == '"' and not token["closed"]:
             break
         if sign in _CLOSING:
-            closing = _CLOSING[sign] + closing
+            closing.append(_CLOSING[sign])
         elif sign in "}]":
-            closing = closing[1:]
-        elif sign in ",:" or not _is_value(sign) or (closing[:1] == "}" and before != ":"):
+            del closing[-1:]
+        elif sign in ",:" or not _is_value(sign) or (closing[-1:] == ["}"] and before != ":"):
             before = sign
             continue
-        before = sign
-        kept = text[: token.end()] + closing
+        before, end = sign, token.end()
+    kept = text[:end] + "".join(reversed(closing))
     try:
         decode_members(kept)
     except msgspec.DecodeError:

@@ -24,7 +24,7 @@ from dragoman.emulators.responses.field_checks import (
 from dragoman.emulators.signatures import is_masked
 
 ROLES = ("assistant", "system", "developer", "user")
-_DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)[^,]*;base64,")
+_DATA_URL = re.compile(r"data:(?P<mime>[^;,]*+)(?:;[^;,]*+)*?;base64,")
 _REFUSED_FILE_TYPES = ("audio/", "video/")
 
 

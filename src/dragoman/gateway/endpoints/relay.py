@@ -26,7 +26,7 @@ from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import readable, refuse_duplicates, render_object, split_members
 
 _FIELD = re.compile(
-    rb'(content-disposition: form-data; name="model"\r\n(?:[^\r\n]+\r\n)*\r\n)([^\r\n]*)', re.IGNORECASE
+    rb'(content-disposition: form-data; name="model"\r\n(?:[^\r\n]{1,1000}\r\n){0,4}\r\n)([^\r\n]*)', re.IGNORECASE
 )
 LIMIT = 64 * 1024 * 1024
 

@@ -184,7 +184,7 @@ def _inner(value: Any, place: Place, *steps: str | int) -> Any:
     return compile_node(value, Place(place.walk, at, place.level + 1, place.trail, steps[0] in OPEN_OR_CLOSED))
 
 
-STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 BRACKET = re.compile(rb"[\[\]{}]")
 
 

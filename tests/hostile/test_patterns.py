@@ -1,0 +1,88 @@
+"""Every pattern of the package is linear: a character of a long text costs no more than one of a short text.
+
+Time is CPU time, the best of several tries, and only the ratio of two lengths is looked at, so the speed of the machine
+does not matter: a quadratic pattern grows by a hundred where three is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.hostile.patterns import BUILT, Found, all_patterns, slowest, unlisted
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine import lessons
+from dragoman.profiles.models import LONGEST_NAME, find_model
+from dragoman.store.redaction import PATTERNS
+from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_wording import matched_part
+
+PLANTED = (
+    r"(?=.*one)(?=.*two)",
+    r"(?P<name>[\w.]+): not permitted",
+    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+    r"<(title|h1)[^>]*>(.*?)</\1>",
+    r"begin.*end",
+    r"\s+$",
+    r"(?:a+)+b",
+    r"(\[id:\s*)[^\]]*(\])",
+    r'"(?:[^"\\]|\\.)*"',
+)
+"""Patterns that are not linear, each of a kind that this package once had."""
+
+
+def test_every_pattern_of_the_package_is_linear() -> None:
+    assert [slow for found in all_patterns() if (slow := slowest(found)) is not None] == []
+
+
+@pytest.mark.parametrize("pattern", PLANTED)
+def test_a_pattern_that_is_not_linear_is_noticed(pattern: str) -> None:
+    assert slowest(Found("planted", re.compile(pattern))) is not None
+
+
+def test_patterns_are_found_wherever_they_stand() -> None:
+    found = {one.pattern.pattern: one.where for one in all_patterns()}
+    kept_in_structs = [pattern.pattern for lesson in lessons.LESSONS for pattern in lesson.says]
+    kept_in_tuples = [pattern.pattern for _, pattern, _ in PATTERNS]
+    in_a_function = r"messages[.\[]|contents[.\[]|input\["
+    in_a_profile = "[a-zA-Z0-9]{9}"
+    assert {*kept_in_structs, *kept_in_tuples, in_a_function, in_a_profile} <= found.keys()
+    assert len(found) > 300
+
+
+def test_every_file_that_builds_patterns_is_listed() -> None:
+    assert unlisted() == [], "give an example of what it builds in tests/hostile/patterns.py"
+    assert sorted(BUILT) == list(BUILT)
+
+
+def test_the_name_of_a_model_is_cut_before_it_is_matched() -> None:
+    assert LONGEST_NAME <= 1000
+    assert find_model("gpt-5") is not None
+    assert find_model("x" * LONGEST_NAME + "/gpt-5") is None
+
+
+SENTENCE = "metadata: Extra inputs are not permitted"
+
+
+@pytest.mark.parametrize(
+    ("message", "known"),
+    [
+        (SENTENCE, True),
+        (SENTENCE + "." + " x" * 50_000, True),
+        ("x " * 50_000 + SENTENCE, True),
+        ("x " * 50_000 + SENTENCE + " x" * 50_000, False),
+    ],
+    ids=["short", "begins a long one", "ends a long one", "in the middle of a long one"],
+)
+def test_a_refusal_is_read_to_four_kilobytes(message: str, known: bool) -> None:
+    assert len(matched_part(message)) <= 4200
+    failure = Failure(FailureKind.BAD_REQUEST, message, 400)
+    assert lessons.is_recognised(failure) is known
+
+
+def test_a_page_of_opening_tags_and_a_list_without_end_are_read() -> None:
+    for page in (b"<title>" * 9000, b"<script" * 9000, b"<h1><b>" * 9000, b"<style></scr" * 5000):
+        assert len(parse_failure(500, {}, page).message) <= 2000
+    assert parse_failure(500, {}, b"<h1><b>403</b> Forbidden &amp; closed</h1>").message == "403 Forbidden & closed"
+    assert parse_failure(400, {}, b"[" * 800 + b"]" * 800).message
