@@ -22,6 +22,7 @@ from google import genai
 from google.genai import types
 
 from dragoman.gateway.app import Gateway
+from dragoman.gateway.http_protocol import bounded_protocol
 from dragoman.gateway.services import Services, open_services
 from dragoman.store import Caller, Entry
 
@@ -55,7 +56,10 @@ class Running:
     def start(self) -> Running:
         listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        config = uvicorn.Config(self._caught, log_level="critical", loop="uvloop", interface="asgi3", lifespan="on")
+        protocol = bounded_protocol(self.services.config.server.max_headers, 75)
+        config = uvicorn.Config(
+            self._caught, http=protocol, log_level="critical", loop="uvloop", interface="asgi3", lifespan="on"
+        )
         self._server = uvicorn.Server(config)
         threading.Thread(target=self._server.run, kwargs={"sockets": [listening]}, daemon=True).start()
         wait_for(lambda: self._server is not None and self._server.started)

@@ -304,10 +304,25 @@ def test_no_model_name_leads_elsewhere(running: Running, behind: Upstream, name:
 @pytest.mark.parametrize("key", ["ann", "boss"])
 def test_a_very_long_name_is_written_down_in_part(running: Running, key: str) -> None:
     refused = ask(running, key, "nobody/" + "x" * 3000)
-    assert refused.status_code in (403, 404)
+    assert refused.status_code == 400
     assert len(refused.content) < 500
     running.services.lines.flush()
     assert max(map(len, running.log.getvalue().splitlines()[-5:])) < 1500
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_name_of_a_model_is_sent_on_or_told_back_at_any_length(
+    running: Running, behind: Upstream, dialect: str
+) -> None:
+    """The provider takes any name, so only its length is against this one."""
+    before, name = len(behind.seen), "p/" + "x" * 3000
+    refused = running.post(path(dialect, name), body(dialect, name), key="ann")
+    assert refused.status_code == 400
+    assert "3002 characters" in refused.text
+    assert max(len(value) for value in refused.headers.values()) < 200
+    assert len(behind.seen) == before
+    long = "p/" + "x" * 500
+    assert running.post(path(dialect, long), body(dialect, long), key="ann").status_code == 200
 
 
 @pytest.mark.parametrize(

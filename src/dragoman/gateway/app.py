@@ -194,9 +194,9 @@ async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, kno
     method = inbound.method
     taken = path in POSTS or route("POST", path, inbound.query) is not None
     allowed = b"POST" if taken else b"GET, HEAD" if path in GETS or path in OPEN else b""
-    services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path, "method": method})
+    services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
     if allowed:
-        what = f"{method} is not for {path}; use {allowed.decode()}"
+        what = f"{method} is not for {path[:200]}; use {allowed.decode()}"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", allowed),))
     what = f"there is nothing at {path[:200]}; GET /openapi.json lists what there is"
     raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))

@@ -43,6 +43,8 @@ class Known(msgspec.Struct, frozen=True):
 
 _WANTED = "this gateway wants a key: as `Authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key` or `?key=`"
 _UNKNOWN = "the key is not known to this gateway; `dragoman keys list` there shows which are"
+LONGEST_MODEL = 512
+"""Of a model's name: it is sent in a header and written into logs. The longest real ones are ARNs of 200."""
 OWNER = Known(Caller("", True))
 STRANGER = Known(Caller("", False))
 
@@ -94,6 +96,9 @@ def recognise(services: Services, inbound: Inbound) -> Known:
 
 def may_ask(known: Known, model: str) -> None:
     """Raise Refused where the caller may not use a model; the answer does not say whether there is one."""
+    if len(model) > LONGEST_MODEL:
+        what = f"the model's name has {len(model)} characters; at most {LONGEST_MODEL} are taken"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="model"))
     if known.client is not None and not known.client.may_ask(model):
         raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model[:200]}"', 403, "model_not_allowed"))
 
