@@ -5,7 +5,7 @@ Pure: the same request, target, options and kept state give the same bytes and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ from dragoman.conversation.parts import Opaque, Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
 from dragoman.engine.plan import Plan, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
@@ -45,6 +48,7 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
 
     `wants` are URLs of media that the target cannot fetch: fetch them and adapt again with `media`. `answer` and
     `stream` translate what comes back. `ask` is the request that was read, `facts` what the target was known to accept.
+    `trimmed` tells what was cut from a long history, `cut` where; keep it for the next turn.
     """
 
     body: bytes
@@ -58,6 +62,8 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
     conversation: Conversation
     ask: Ask
     facts: Facts
+    trimmed: TrimStatistics | None = None
+    cut: Cut | None = None
 
     @property
     def json(self) -> Any:
@@ -96,7 +102,7 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
 class Options(msgspec.Struct, frozen=True):
     """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name.
     `ask_usage`: have Chat streams report their usage, though the client did not ask for it. `doubt`: how a fact that
-    nobody knows is taken."""
+    nobody knows is taken. `history`: how a long history is trimmed; None: not at all."""
 
     max_loss: Loss = Loss.CONTENT
     synthetic: bool = True
@@ -106,6 +112,7 @@ class Options(msgspec.Struct, frozen=True):
     media: Mapping[str, bytes] = {}
     stop_after: str = ""
     doubt: Doubt = Doubt.FAITHFUL
+    history: TrimRequest | None = None
 
 
 PLAIN = Options()
@@ -128,13 +135,15 @@ def adapt(
     synthetic: bool = True,
     stop_after: str = "",
     doubt: str = _FAITHFUL,
+    history: TrimPolicy | None = None,
+    cuts: Sequence[Cut] = (),
 ) -> Adapted:
     """Compile a request for a target.
 
     `request` is bytes, text or a dict; `source` its dialect, or `auto`; `target` is `PROFILE/MODEL` and its model wins
     over the request's. `rules` chooses what rules do, `max_loss` is the heaviest loss that is allowed, `doubt` says
     whether what may be refused is left alone (`faithful`) or repaired (`careful`). Gemini's body has neither model nor
-    stream: give `stream` to ask for one.
+    stream: give `stream` to ask for one. `history` trims a long conversation; `cuts` are those of earlier turns.
     """
     ask = read(request, source=source, headers=headers, stream=stream)
     found = choose(target, profiles, rules)
@@ -146,6 +155,7 @@ def adapt(
         media=media or {},
         stop_after=stop_after,
         doubt=_FAITHFUL if doubt is _FAITHFUL else doubt_of(doubt),
+        history=None if history is None else TrimRequest(history, tuple(cuts)),
     )
     return compile_ask(ask, found, limits)
 
@@ -233,6 +243,12 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     if options.kept:
         conversation = restored(conversation, options.kept, facts)
     changes = body_repairs(ask) if ask.repairs else []
+    trimmed = cut = None
+    if options.history is not None:
+        cutting = trim(conversation, options.history)
+        _allow(history_trim, cutting.rewrite.notes, ReportBuilder(ask), steps.context, options)
+        changes += ReportBuilder(ask).entries(history_trim, cutting.rewrite.notes)
+        conversation, trimmed, cut = cutting.rewrite.conversation, cutting.statistics, cutting.cut
     known = ask.traits if conversation is ask.conversation else None
     seen = observe_messages(conversation.messages) if known is None else known
     wants = wanted(conversation, steps.context) if seen & _MEDIA and remote_media in steps.rules else ()
@@ -263,6 +279,8 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         conversation,
         ask,
         target.facts,
+        trimmed,
+        cut,
     )
 
 

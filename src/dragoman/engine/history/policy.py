@@ -1,0 +1,29 @@
+"""What a history may hold, and what is spared when it is cut."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class TrimPolicy(msgspec.Struct, frozen=True):
+    """How a long history is trimmed; all sizes in tokens. The system texts and the tools are never cut.
+
+    `max_history_tokens`: the most that the turns may hold; 0: only the window counts. `window`: the target's context
+    window, of which a request may fill `context_budget`; 0: not known. `keep_recent_exchanges`: the last turns of the
+    user, with all that follows them, are not shortened. While the model works through calls,
+    `keep_recent_user_turns_in_chained_tool_calls` takes its place. The four limits replace those that are worked out
+    from the budget. `step`: the share of the budget that a cut sets free, so that the next cut is many turns away.
+    `on_refusal`: where the provider says that the conversation is too long, trim it to what it says and send it again.
+    """
+
+    max_history_tokens: int = 16_000
+    window: int = 0
+    context_budget: float = 0.8
+    keep_recent_exchanges: int = 3
+    keep_recent_user_turns_in_chained_tool_calls: int = 1
+    old_message_max_tokens: int | None = None
+    oldest_message_max_tokens: int | None = None
+    old_tool_result_max_tokens: int | None = None
+    oldest_tool_result_max_tokens: int | None = None
+    step: float = 0.25
+    on_refusal: bool = True

@@ -1,0 +1,207 @@
+"""C31 to C37: a long history is cut to its budget; pairs hold, the sent prefix stays, and every cut is reported."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.history.conversations import agent_loop, assistant, chat, requests_of, results, system, user
+from tests.strategies import Asked, conversations
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.pairs import pair
+from dragoman.conversation.parts import Call, Result, Text
+from dragoman.engine.adapt import read
+from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.trimming import MARKER, Trimmed, TrimRequest, measured, trim
+
+
+def trimmed(messages: tuple[Message, ...], policy: TrimPolicy, cuts: tuple[Cut, ...] = ()) -> Trimmed:
+    return trim(Conversation(messages), TrimRequest(policy, cuts))
+
+
+def tokens(messages: tuple[Message, ...]) -> float:
+    """The turns of a conversation, as estimated."""
+    seen = measured(Conversation(messages))
+    turns = [size.total for size, message in zip(seen.sizes, messages, strict=True) if message.role != Role.SYSTEM]
+    return sum(turns) / seen.bytes_per_token
+
+
+def kept(done: Trimmed) -> tuple[Message, ...]:
+    return done.rewrite.conversation.messages
+
+
+def words(message: Message) -> str:
+    return " ".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def test_C32_a_history_within_its_budget_stays_the_same_object() -> None:
+    conversation = Conversation(chat(2))
+    done = trim(conversation, TrimRequest(TrimPolicy()))
+    assert done.rewrite.conversation is conversation
+    assert (done.rewrite.notes, done.cut, done.statistics) == ((), None, None)
+
+
+def test_C32_the_system_text_is_never_cut_and_recent_exchanges_are_not_shortened() -> None:
+    messages = (system("Rules. " * 3_000), *chat(60)[1:])
+    done = trimmed(messages, TrimPolicy(max_history_tokens=6_000, keep_recent_exchanges=3))
+    assert kept(done)[0] is messages[0]
+    recent = messages[-9:]  # two exchanges of four messages, and the last question
+    assert kept(done)[-9:] == recent
+    assert all(new is old for new, old in zip(kept(done)[-9:], recent, strict=True))
+    assert tokens(kept(done)) <= 6_000 * 1.05
+
+
+def test_C33_while_calls_are_worked_through_nothing_leaves() -> None:
+    messages = (*chat(20)[:-1], user("Once more."), *agent_loop(3)[2:])
+    policy = TrimPolicy(max_history_tokens=3_000)
+    done = trimmed(messages, policy)
+    chained = len([message for message in messages if message.role == Role.USER])
+    assert len([message for message in kept(done) if message.role == Role.USER]) <= chained
+    assert done.cut is not None
+    earlier = trimmed(messages[: done.cut.units], policy)
+    assert len(kept(done)) >= len(kept(earlier))
+    assert kept(done)[-7:] == messages[-7:]
+
+
+def test_C34_old_messages_are_shortened_and_results_more_than_others() -> None:
+    long = "word " * 1_000
+    messages = (
+        user("first " * 1_000),
+        Message(Role.ASSISTANT, (Call("a", "look", b"{}"),)),
+        results(long, "a"),
+        *[message for turn in range(9) for message in (user(f"{turn} " * 400), assistant(f"ok {turn}"))],
+        user("now"),
+    )
+    policy = TrimPolicy(max_history_tokens=4_000, old_message_max_tokens=400, old_tool_result_max_tokens=100)
+    done = trimmed(messages, policy)
+    question, answer = kept(done)[0], kept(done)[2].parts[0]
+    assert words(question).endswith(MARKER)
+    assert 1_500 < len(words(question)) < 1_700
+    assert isinstance(answer, Result)
+    (text,) = answer.parts
+    assert isinstance(text, Text)
+    assert text.text.endswith(MARKER)
+    assert 300 < len(text.text) < 450
+
+
+def test_C34_json_is_never_cut_in_the_middle() -> None:
+    table = msgspec.json.encode([{"row": number} for number in range(900)]).decode()
+    messages = (user("Read it."), *agent_loop(0)[2:], user(table), assistant("ok"), *chat(30)[1:])
+    done = trimmed(messages, TrimPolicy(max_history_tokens=4_000))
+    assert all(MARKER not in words(message) for message in kept(done) if words(message).startswith("["))
+
+
+def test_C35_whole_units_leave_the_oldest_first() -> None:
+    messages = chat(60)
+    done = trimmed(messages, TrimPolicy(max_history_tokens=4_000))
+    places = {id(message): at for at, message in enumerate(messages)}
+    stayed = [places[id(message)] for message in kept(done) if id(message) in places]
+    assert stayed == sorted(stayed)
+    found = pair(kept(done))
+    assert found.orphans == []
+    assert found.unanswered == []
+    assert kept(done)[1].role is Role.USER
+
+
+def test_C37_statistics_and_notes_tell_what_was_cut() -> None:
+    messages = chat(60)
+    done = trimmed(messages, TrimPolicy(max_history_tokens=4_000))
+    told = done.statistics
+    assert told is not None
+    assert told.original_tokens == pytest.approx(tokens(messages), abs=2)
+    assert told.kept_tokens == pytest.approx(tokens(kept(done)), rel=0.05)
+    assert told.dropped == len(messages) - len(kept(done))
+    shortened = [message for message in kept(done) if any(message is old for old in messages)]
+    assert told.shortened == len(kept(done)) - len(shortened)
+    assert told.saved_tokens == told.original_tokens - told.kept_tokens
+    assert told.saved_percent == pytest.approx(100 * told.saved_tokens / told.original_tokens, abs=0.1)
+    assert len(done.rewrite.notes) == told.shortened + 1
+
+
+@pytest.mark.parametrize("window", [4_000, 8_000])
+def test_an_endless_chain_of_calls_fits_the_window_and_keeps_its_task(window: int) -> None:
+    policy = TrimPolicy(window=window)
+    for messages in requests_of(agent_loop(120)):
+        done = trimmed(messages, policy)
+        assert tokens(kept(done)) <= window * policy.context_budget
+        assert kept(done)[1] is messages[1]
+        assert kept(done)[-1] is messages[-1]
+        assert pair(kept(done)).unanswered == []
+
+
+def test_one_result_that_is_larger_than_the_window_is_shortened() -> None:
+    messages = (
+        user("Read the file."),
+        Message(Role.ASSISTANT, (Call("a", "read", b"{}"),)),
+        results("x " * 90_000, "a"),
+    )
+    done = trimmed(messages, TrimPolicy(window=8_000))
+    assert tokens(kept(done)) < 8_000
+    assert kept(done)[:2] == messages[:2]
+
+
+@pytest.mark.parametrize("messages", [agent_loop(150), chat(80)], ids=["chain of calls", "exchanges"])
+def test_the_sent_prefix_stays_the_same_from_cut_to_cut(messages: tuple[Message, ...]) -> None:
+    policy = TrimPolicy(max_history_tokens=4_000, window=8_000)
+    before: tuple[Message, ...] = ()
+    breaks = turns = 0
+    for request in requests_of(messages):
+        now = kept(trimmed(request, policy))
+        breaks += now[: len(before)] != before
+        turns += 1
+        before = now
+    assert 0 < breaks <= turns / 5
+
+
+def test_a_cut_that_was_made_is_kept_though_estimates_have_changed() -> None:
+    policy = TrimPolicy(max_history_tokens=4_000)
+    messages = chat(40)
+    first = trimmed(messages, policy)
+    assert first.cut is not None
+    longer = (*messages, assistant("Fine."), user("More?"))
+    for factor in (0.8, 1.15):
+        second = trim(Conversation(longer), TrimRequest(policy, (first.cut,), factor))
+        assert kept(second)[: len(kept(first))] == kept(first)
+    moved = trim(Conversation(longer), TrimRequest(policy, (), 1.4))
+    assert kept(moved)[: len(kept(first))] != kept(first)
+
+
+def test_a_cut_of_another_conversation_is_not_taken() -> None:
+    policy = TrimPolicy(max_history_tokens=4_000)
+    other = trimmed((user("Something else."), *chat(40)), policy).cut
+    assert other is not None
+    assert kept(trimmed(chat(40), policy, (other,))) == kept(trimmed(chat(40), policy))
+
+
+def test_a_cut_can_be_written_down() -> None:
+    cut = trimmed(chat(60), TrimPolicy(max_history_tokens=4_000)).cut
+    assert cut is not None
+    assert msgspec.json.decode(msgspec.json.encode(cut), type=Cut) == cut
+
+
+@settings(deadline=None, max_examples=150)
+@given(conversations(), st.integers(1, 400), st.integers(0, 600))
+def test_pairs_hold_whatever_the_budget(asked: Asked, budget: int, window: int) -> None:
+    conversation = read(asked.body, source=asked.dialect).conversation
+    done = trim(
+        conversation, TrimRequest(TrimPolicy(max_history_tokens=budget, window=window, keep_recent_exchanges=1))
+    )
+    before, after = pair(conversation.messages), pair(kept(done))
+    assert len(after.unanswered) <= len(before.unanswered)
+    assert len(after.orphans) <= len(before.orphans)
+    systems = [message for message in conversation.messages if message.role in (Role.SYSTEM, Role.DEVELOPER)]
+    assert [message for message in kept(done) if message.role in (Role.SYSTEM, Role.DEVELOPER)] == systems
+    users = [message for message in conversation.messages if message.role is Role.USER]
+    assert not users or users[-1].at in {message.at for message in kept(done)}
+
+
+def test_a_text_is_cut_between_characters() -> None:
+    messages = (Message(Role.USER, (Text(quote("€" * 9_000)),)), assistant("ok"), *chat(30)[1:])
+    done = trimmed(messages, TrimPolicy(max_history_tokens=6_000, old_message_max_tokens=333, keep_recent_exchanges=1))
+    for message in kept(done):
+        assert "\ufffd" not in words(message)
