@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dragoman.conversation.changes import Change
     from dragoman.engine.adapt import Adapted, adapt
     from dragoman.engine.answer import Answer, AnswerStream
+    from dragoman.engine.history.policy import TrimPolicy
     from dragoman.engine.lint import Finding, lint
     from dragoman.profiles.profile import Profiles
 
@@ -31,6 +32,7 @@ __all__ = [
     "Change",
     "Finding",
     "Profiles",
+    "TrimPolicy",
     "__version__",
     "adapt",
     "errors",
@@ -44,6 +46,7 @@ _HOMES = {
     "Change": "dragoman.conversation.changes",
     "Finding": "dragoman.engine.lint",
     "Profiles": "dragoman.profiles.profile",
+    "TrimPolicy": "dragoman.engine.history.policy",
     "adapt": "dragoman.engine.adapt",
     "lint": "dragoman.engine.lint",
 }

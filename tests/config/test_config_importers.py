@@ -156,15 +156,28 @@ def test_notes_hold_no_secret() -> None:
     assert "general_settings.master_key: is in the variable MASTER" in noted(imported)
 
 
-def test_C25_to_C34_lazyrouter_is_carried_over_and_the_rest_named() -> None:
+def test_C31_C36_lazyrouters_trimming_is_carried_over() -> None:
+    trim = good(import_lazyrouter(yaml.safe_load(LAZYROUTER), {})).history.trim
+    assert trim is not None
+    assert (trim.max_history_tokens, trim.keep_recent_exchanges, trim.old_message_max_tokens) == (10000, 8, 9)
+    for section, on in (
+        ({"enabled": True}, True),
+        ({"enabled": True, "history_trimming": False}, False),
+        ({"max_history_tokens": 5}, False),
+    ):
+        assert (good(import_lazyrouter({"context_compression": section}, {})).history.trim is not None) is on
+    gone = import_lazyrouter({"context_compression": {"enabled": True, "compress_on_tool_results": True}}, {})
+    assert "compress_on_tool_results" in noted(gone)
+
+
+def test_C25_to_C30_lazyrouter_is_carried_over_and_the_rest_named() -> None:
     imported = import_lazyrouter(yaml.safe_load(LAZYROUTER), {"SERVE_KEY": "hunter2"})
     config = good(imported)
     assert config.server.port == 1234
     assert config.keys["serve"].sha256 == sha256_of("hunter2")
     assert config.models["small"].description == "quick"
     said = noted(imported)
-    names = "cache_ttl router.provider router.prompt routes history_trimming enabled interval".split()  # noqa: SIM905
-    names += ["max_history_tokens", "keep_recent_user_turns_in_chained_tool_calls", "old_message_max_tokens"]
+    names = ["cache_ttl", "router.provider", "router.prompt", "routes", "interval"]
     assert [name for name in names if name not in said] == []
 
 

@@ -17,6 +17,7 @@ from dragoman.config.schema import (
     ReasoningMode,
     RuleChoice,
     Synthetic,
+    Trim,
 )
 from dragoman.engine.destination import AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
@@ -60,6 +61,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     shows_model: bool
     reasoning: ReasoningMode | None
     shown_reasoning: ShownReasoning
+    trim: Trim | None
 
 
 _STANCES = {True: "accepts", False: "refuses"}
@@ -85,6 +87,7 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         shows_model=shows_model,
         reasoning=override.reasoning,
         shown_reasoning=entry.reasoning if entry else ShownReasoning.ASKED,
+        trim=((entry and entry.history) or config.history).trim,
     )
 
 

@@ -228,6 +228,57 @@ class FallbacksOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rate_limit: Annotated[tuple[str, ...], Meta(description="If the provider answers 429.")] = ()
 
 
+class Trim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Cutting a long history to a budget, in tokens. System texts and tools are never cut."""
+
+    max_history_tokens: Annotated[
+        int, Meta(ge=0, description="The most that the turns may hold; 0: only the context window counts.")
+    ] = 16_000
+    context_budget: Annotated[
+        float, Meta(gt=0, le=1, description="The share of the context window that a request may fill.")
+    ] = 0.8
+    keep_recent_exchanges: Annotated[
+        int, Meta(ge=0, description="The user's last turns, with all that follows them, that are not shortened.")
+    ] = 3
+    keep_recent_user_turns_in_chained_tool_calls: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Takes the place of `keep_recent_exchanges` while the model works through calls. Then no turn "
+            "is left out unless the context window demands it.",
+        ),
+    ] = 1
+    old_message_max_tokens: Annotated[
+        Positive | None, Meta(description="The most of an old message; by default from the budget.")
+    ] = None
+    oldest_message_max_tokens: Annotated[Positive | None, Meta(description="The most of one of the oldest.")] = None
+    old_tool_result_max_tokens: Annotated[Positive | None, Meta(description="The most of an old result.")] = None
+    oldest_tool_result_max_tokens: Annotated[
+        Positive | None, Meta(description="The most of one of the oldest results.")
+    ] = None
+    step: Annotated[
+        float,
+        Meta(
+            gt=0,
+            lt=1,
+            description="The share of the budget that one cut sets free. Between two cuts the beginning of the "
+            "conversation stays the same, so that the provider's cache is of use.",
+        ),
+    ] = 0.25
+    on_refusal: Annotated[
+        bool,
+        Meta(description="If the provider says that the conversation is too long: trim it further, and send it again."),
+    ] = True
+
+
+class HistoryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is done about long conversations. By default nothing."""
+
+    trim: Annotated[Trim | None, Meta(description="Cut them to a budget; `{}` takes the defaults.", examples=[{}])] = (
+        None
+    )
+
+
 class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model name that clients use, and its target."""
 
@@ -255,6 +306,9 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fallbacks_on: Annotated[FallbacksOn, Meta(description="Fallbacks for one reason of failure.")] = FallbacksOn()
     context_window: Annotated[
         Positive | None, Meta(description="Its context window in tokens; by default the profile's.")
+    ] = None
+    history: Annotated[
+        HistoryConfig | None, Meta(description="What is done about long conversations; replaces that of the file.")
     ] = None
     facts: Annotated[dict[str, Any], Meta(description="Facts that differ for this model.")] = field(
         default_factory=dict
@@ -514,6 +568,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             examples=[{"leading_user": "[autonomous processing]", "trailing_user": "Please continue."}],
         ),
     ] = field(default_factory=dict)
+    history: Annotated[HistoryConfig, Meta(description="What is done about long conversations.")] = HistoryConfig()
     server: Annotated[ServerConfig, Meta(description="How the gateway listens.")] = ServerConfig()
     store: Annotated[StoreConfig, Meta(description="What outlives a request.")] = StoreConfig()
     log: Annotated[Log, Meta(description="What the gateway logs.")] = Log()

@@ -10,6 +10,7 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.engine.adapt import PLAIN, Options, check_choice, doubt_of, loss_of
 from dragoman.engine.destination import Destination, ShownReasoning
+from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Doubt
@@ -88,11 +89,12 @@ def compile_options(
     kept: Mapping[str, Kept],
     media: Mapping[str, bytes],
     careful: bool,
+    history: TrimRequest | None = None,
 ) -> Options:
     """The options for one compilation. `careful`: whatever was chosen, every doubt is now taken as a refusal."""
     if (
         caller is NOTHING_SET
-        and not (kept or media or careful)
+        and not (kept or media or careful or history)
         and destination.max_loss is Loss.CONTENT
         and destination.synthetic
         and not destination.ask_usage
@@ -108,6 +110,7 @@ def compile_options(
         media=media,
         stop_after=caller.stop_after,
         doubt=Doubt.CAREFUL if careful else _doubt(destination, caller),
+        history=history,
     )
 
 

@@ -12,6 +12,7 @@ from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.attempts import Policy
+from dragoman.engine.history.policy import TrimPolicy
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Target
 
@@ -37,7 +38,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     repairs may do. `ask_usage`: a Chat stream is asked for its usage. `key_count`: how many keys there are to try.
     `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
     `shows_model`: each answer begins with the name of the destination. `reasoning`: whether thinking is shown to
-    clients whose dialect shows it on request only, and that did not ask.
+    clients whose dialect shows it on request only, and that did not ask. `history`: how long histories are trimmed.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     answer_model: AnswerModel | None = None
     shows_model: bool = False
     reasoning: ShownReasoning = ShownReasoning.ASKED
+    history: TrimPolicy | None = None
 
     def shown(self, context: AnswerContext) -> AnswerContext:
         """The context of an answer with what was configured for its looks."""

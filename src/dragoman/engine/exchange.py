@@ -22,7 +22,7 @@ import msgspec
 
 from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.failures import Failure
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
@@ -34,6 +34,9 @@ from dragoman.engine.client_failures import failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
 from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D, ShownReasoning, TargetRoute
+from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut, shorter
+from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.relay_observer import has_event
@@ -41,10 +44,12 @@ from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
     Choose,
+    CutToKeep,
     FetchMedia,
     GaveUp,
     Reading,
     Recall,
+    RecallCut,
     Send,
     Step,
     Streaming,
@@ -74,7 +79,8 @@ class _Visit(msgspec.Struct, Generic[D]):
     """One destination being asked: what it is taken to accept, and what was tried on it.
 
     `tries` counts sends of the same body, `bodies` are those that were corrected. `refused` is the refusal over which
-    care is taken, while the careful body is under way; `cared`: care was taken, or would change nothing.
+    care is taken, while the careful body is under way; `cared`: care was taken, or would change nothing. `history`: how
+    it is trimmed; `shortened`: it was trimmed again because the provider found it too long.
     """
 
     destination: D
@@ -90,6 +96,8 @@ class _Visit(msgspec.Struct, Generic[D]):
     refused: AttemptFailed[D] | None = None
     cared: bool = False
     bodies: tuple[bytes, ...] = ()
+    history: TrimRequest | None = None
+    shortened: bool = False
 
 
 class Exchange(Generic[D]):
@@ -163,6 +171,13 @@ class Exchange(Generic[D]):
         facts = self._visit.target.facts
         return ToKeep(facts.provider, scope(facts), states)
 
+    def cut_to_keep(self) -> CutToKeep | None:
+        """The cut that was made for this request, for the turns that follow."""
+        history, cut = self._visit.history, self.request.cut if self.request is not None else None
+        if cut is None or history is None or self._visit.shortened or cut in history.cuts:
+            return None
+        return CutToKeep(cut_key(cut.digest, self._visit.destination.name, history.policy), cut)
+
     # Before a send.
 
     def start(self) -> Choose[D]:
@@ -176,10 +191,24 @@ class Exchange(Generic[D]):
         self._visit = _Visit(destination, found, key, destination.key_count - 1)
         if keeps(found.facts, self.ask.dialect) and has_keys(self.ask.conversation):
             return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation, found.facts))
-        return self._prepare()
+        return self._recall_cut()
 
     def recalled(self, kept: Mapping[str, Kept]) -> Step[D]:
         self._visit.kept = kept
+        return self._recall_cut()
+
+    def _recall_cut(self) -> Step[D]:
+        destination = self._visit.destination
+        policy = destination.history
+        if policy is None or not may_need_cut(self.ask, policy):
+            return self._prepare()
+        self._visit.history = TrimRequest(policy)
+        return RecallCut(cut_keys(self.ask.conversation, destination.name, policy))
+
+    def cut_recalled(self, cut: Cut | None) -> Step[D]:
+        visit = self._visit
+        if cut is not None and visit.history is not None:
+            visit.history = msgspec.structs.replace(visit.history, cuts=(cut,))
         return self._prepare()
 
     def fetched(self, media: Mapping[str, bytes]) -> Step[D]:
@@ -276,6 +305,8 @@ class Exchange(Generic[D]):
     def _decide(self) -> Step[D]:
         failure, visit = self.failure, self._visit
         assert failure is not None
+        if failure.kind is FailureKind.CONTEXT_LENGTH and self._may_shorten(failure):
+            return self._prepare()
         learnt = learn(failure, visit.target.facts, self.ask.conversation)
         recognised = learnt is not None or is_recognised(failure)
         match next_step(self._history(failure), failure, visit.destination.policy, self._chance, learnt, recognised):
@@ -293,6 +324,18 @@ class Exchange(Generic[D]):
                 return self._fall_back(failure)
             case GiveUp():
                 return self._give_up(failure)
+
+    def _may_shorten(self, failure: Failure) -> bool:
+        """Trim the conversation to what the provider said, once; unless the configuration sends it elsewhere."""
+        visit = self._visit
+        policy = visit.destination.history
+        if policy is None or visit.shortened or self.request is None or self._reserved(failure):
+            return False
+        history = shorter(visit.history or TrimRequest(policy), failure, len(self.request.body))
+        if history is None:
+            return False
+        visit.history, visit.shortened, visit.tries = history, True, 0
+        return True
 
     def _history(self, failure: Failure) -> History:
         visit = self._visit
@@ -384,7 +427,8 @@ class Exchange(Generic[D]):
 
     def _compile(self, visit: _Visit[D]) -> Adapted:
         destination = visit.destination
-        options = compile_options(destination, self._options, visit.kept, visit.media, visit.refused is not None)
+        careful = visit.refused is not None
+        options = compile_options(destination, self._options, visit.kept, visit.media, careful, visit.history)
         request = compile_ask(self.ask, visit.target, options)
         if destination.options or destination.omit:
             return configured(request, destination.options, destination.omit)
@@ -446,7 +490,9 @@ class Exchange(Generic[D]):
         if visit.learnt or visit.refused is not None:
             self.learnt = tuple([one for one in visit.learnt if one.lasting])
         if visit.refused is not None:
-            options = compile_options(visit.destination, self._options, visit.kept, visit.media, careful=True)
+            options = compile_options(
+                visit.destination, self._options, visit.kept, visit.media, careful=True, history=visit.history
+            )
             proven = care.proven_by_care(self.ask, visit.target, options)
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
 
@@ -469,6 +515,8 @@ def compile_offline(exchange: Exchange[D]) -> Adapted:
                 step = exchange.chosen(candidates[0])
             case Recall():
                 step = exchange.recalled({})
+            case RecallCut():
+                step = exchange.cut_recalled(None)
             case FetchMedia():
                 step = exchange.fetched({})
             case GaveUp(failure, fault):

@@ -14,6 +14,7 @@ import msgspec
 from dragoman.conversation.failures import Failure
 from dragoman.engine.adapt import Adapted
 from dragoman.engine.destination import D
+from dragoman.engine.history.cuts import Cut
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.translation import Translation
 from dragoman.errors import RequestError
@@ -33,6 +34,13 @@ class Recall(msgspec.Struct, frozen=True, gc=False):
 
     provider: str
     scope: str
+    keys: Iterable[str]
+
+
+class RecallCut(msgspec.Struct, frozen=True, gc=False):
+    """Look up the cut of this conversation's history that was kept for this caller, under the first of these keys that
+    has one. → `cut_recalled`."""
+
     keys: Iterable[str]
 
 
@@ -103,6 +111,13 @@ class ToKeep(msgspec.Struct, frozen=True, gc=False):
     states: Mapping[str, Kept]
 
 
-Step = Choose[D] | Recall | FetchMedia | Send[D] | AttemptFailed[D] | Wait | Answered | Streaming | GaveUp
+class CutToKeep(msgspec.Struct, frozen=True, gc=False):
+    """A cut that later turns of the conversation take over; found again by a `RecallCut`."""
+
+    key: str
+    cut: Cut
+
+
+Step = Choose[D] | Recall | RecallCut | FetchMedia | Send[D] | AttemptFailed[D] | Wait | Answered | Streaming | GaveUp
 End = Answered | Streaming | GaveUp
 ENDS = (Answered, Streaming, GaveUp)

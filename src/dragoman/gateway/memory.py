@@ -9,12 +9,16 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+import msgspec
+
+from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
 from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.reasoning_restore import Kept
-from dragoman.engine.steps import Recall, ToKeep
+from dragoman.engine.steps import CutToKeep, Recall, RecallCut, ToKeep
 from dragoman.profiles.profile import Target, merge
 from dragoman.store import StateOwner, Store
+from dragoman.store.summaries import Summary, SummaryKind
 from dragoman.upstream.destinations import HttpDestination
 
 
@@ -24,6 +28,7 @@ class StoredMemory:
     def __init__(self, store: Store, tell: Callable[[HttpDestination, Learnt], None]) -> None:
         self._vault = store.vault
         self._lessons = store.lessons
+        self._summaries = store.summaries
         self._tell = tell
         self._targets = CorrectedTargets()
 
@@ -55,6 +60,15 @@ class StoredMemory:
         """Keep state for this caller's next turn."""
         return self._vault.put(StateOwner(caller, state.provider, state.scope), state.states)
 
+    async def recall_cut(self, caller: str, wanted: RecallCut) -> Cut | None:
+        """The cut of an earlier turn of this caller's conversation."""
+        found = await self._summaries.find(caller, wanted.keys)
+        return None if found is None else _readable_cut(found[1])
+
+    async def keep_cut(self, caller: str, kept: CutToKeep) -> None:
+        """Keep a cut for the turns that follow."""
+        await self._summaries.put(caller, kept.key, Summary(SummaryKind.CUT, msgspec.json.encode(kept.cut)))
+
     async def records(self) -> tuple[LessonRecord, ...]:
         """All that is known, in order of target and name."""
         return await self._lessons.all()
@@ -84,3 +98,11 @@ class StoredMemory:
         for one in sorted(found, key=lambda record: record.learnt):
             facts[one.target] = merge(facts.get(one.target, {}), one.facts)
         return facts
+
+
+def _readable_cut(kept: Summary) -> Cut | None:
+    """A cut as this version writes it; what another version kept is as good as lost."""
+    try:
+        return msgspec.json.decode(kept.value, type=Cut)
+    except msgspec.DecodeError:
+        return None

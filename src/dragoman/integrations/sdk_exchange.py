@@ -34,6 +34,7 @@ from dragoman.engine.steps import (
     FetchMedia,
     GaveUp,
     Recall,
+    RecallCut,
     Send,
     Step,
     Streaming,
@@ -110,6 +111,8 @@ class SdkExchange:
                     step = exchange.chosen(candidates[0], memory.corrected(candidates[0]))
                 case Recall():
                     step = exchange.recalled(memory.recall(step))
+                case RecallCut():
+                    step = exchange.cut_recalled(None)
                 case FetchMedia():
                     step = exchange.fetched({})
                 case AttemptFailed():

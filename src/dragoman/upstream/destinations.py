@@ -16,6 +16,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.attempts import Policy
 from dragoman.engine.destination import Destination, TargetRoute
+from dragoman.engine.history.policy import TrimPolicy
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, merge, patched
 from dragoman.upstream.transport import Timeouts
@@ -159,11 +160,18 @@ def destination(
         answer_model=treated.answer_model,
         shows_model=treated.shows_model,
         reasoning=treated.shown_reasoning,
+        history=_trim_policy(treated, target.facts),
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,
         ca_file=provider.ca_file,
     )
+
+
+def _trim_policy(treated: TargetSettings, facts: Facts) -> TrimPolicy | None:
+    if treated.trim is None:
+        return None
+    return TrimPolicy(**msgspec.structs.asdict(treated.trim), window=facts.context_window)
 
 
 def _options(treated: TargetSettings, facts: Facts) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from dragoman.engine.attempts import KEY_BOUND
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lessons import Learnt
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.steps import (
@@ -21,11 +22,13 @@ from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
     Choose,
+    CutToKeep,
     End,
     FetchMedia,
     GaveUp,
     Reading,
     Recall,
+    RecallCut,
     Send,
     Step,
     Streaming,
@@ -55,6 +58,12 @@ class Memory(Protocol):
 
     async def keep(self, caller: str, state: ToKeep) -> None:
         """Keep it for this caller's next turn."""
+
+    async def recall_cut(self, caller: str, wanted: RecallCut) -> Cut | None:
+        """The cut of an earlier turn of this caller's conversation."""
+
+    async def keep_cut(self, caller: str, kept: CutToKeep) -> None:
+        """Keep it for the turns that follow."""
 
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
         """Remember a lesson that an accepted request has proved."""
@@ -162,6 +171,8 @@ class Dispatch:
                 return await self._choose(step)
             case Recall():
                 return exchange.recalled(await world.memory.recall(self._caller, step))
+            case RecallCut():
+                return exchange.cut_recalled(await world.memory.recall_cut(self._caller, step))
             case FetchMedia(urls):
                 return exchange.fetched(await world.media.fetch(urls))
             case AttemptFailed():
@@ -243,6 +254,8 @@ class Dispatch:
         state = self.exchange.to_keep()
         if state is not None:
             await self._world.memory.keep(self._caller, state)
+        if destination.history is not None and (cut := self.exchange.cut_to_keep()) is not None:
+            await self._world.memory.keep_cut(self._caller, cut)
 
     async def _abandon(self) -> None:
         self._release()

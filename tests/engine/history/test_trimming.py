@@ -17,10 +17,11 @@ from dragoman.conversation.parts import Call, Result, Text
 from dragoman.engine.adapt import read
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.trimming import MARKER, Trimmed, TrimRequest, measured, trim
+from dragoman.engine.history.trimming import MARKER, TrimmedHistory, TrimRequest, measured, trim
+from dragoman.engine.history.units import UnitKind, units_of
 
 
-def trimmed(messages: tuple[Message, ...], policy: TrimPolicy, cuts: tuple[Cut, ...] = ()) -> Trimmed:
+def trimmed(messages: tuple[Message, ...], policy: TrimPolicy, cuts: tuple[Cut, ...] = ()) -> TrimmedHistory:
     return trim(Conversation(messages), TrimRequest(policy, cuts))
 
 
@@ -31,7 +32,7 @@ def tokens(messages: tuple[Message, ...]) -> float:
     return sum(turns) / seen.bytes_per_token
 
 
-def kept(done: Trimmed) -> tuple[Message, ...]:
+def kept(done: TrimmedHistory) -> tuple[Message, ...]:
     return done.rewrite.conversation.messages
 
 
@@ -196,8 +197,9 @@ def test_pairs_hold_whatever_the_budget(asked: Asked, budget: int, window: int) 
     assert len(after.orphans) <= len(before.orphans)
     systems = [message for message in conversation.messages if message.role in (Role.SYSTEM, Role.DEVELOPER)]
     assert [message for message in kept(done) if message.role in (Role.SYSTEM, Role.DEVELOPER)] == systems
-    users = [message for message in conversation.messages if message.role is Role.USER]
-    assert not users or users[-1].at in {message.at for message in kept(done)}
+    turns = [unit for unit in units_of(conversation.messages) if unit.kind is UnitKind.USER]
+    stayed = {message.at for message in kept(done)}
+    assert not turns or conversation.messages[turns[-1].start].at in stayed
 
 
 def test_a_text_is_cut_between_characters() -> None:

@@ -36,11 +36,32 @@ def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
     }
     _serve(source.section("serve"), config, process)
     source.section("router").note_rest("chooses a model with a model, which is not supported")
-    source.section("context_compression").note_rest("trims the history, which is not supported")
+    _trim(source.section("context_compression"), config)
     for name in ("health_check", "health"):
         source.section(name).note_rest("probes models, which is not needed: a target that keeps failing is paused")
     source.note_rest()
     return Imported(without_empty(config), tuple(notes))
+
+
+TRIM_KEYS = (
+    "max_history_tokens",
+    "keep_recent_exchanges",
+    "keep_recent_user_turns_in_chained_tool_calls",
+    "old_message_max_tokens",
+    "oldest_message_max_tokens",
+    "old_tool_result_max_tokens",
+    "oldest_tool_result_max_tokens",
+)
+
+
+def _trim(section: ForeignSection, config: dict[str, Any]) -> None:
+    """The trimming of long histories. Its keys have the same names here; `enabled` is an older name of the switch."""
+    older = section.take("enabled", default=False)
+    switched_on = section.take("history_trimming", default=older)
+    keys = {name: section.take(name) for name in TRIM_KEYS}
+    if switched_on:
+        config["history"] = {"trim": {name: value for name, value in keys.items() if value is not None}}
+    section.note_rest("no longer exists")
 
 
 def _provider(entry: ForeignSection) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class _Walk:
         self._cut_at = 0
         self._resumed: Cut | None = None
         self._total = 0
-        self._patience = {True: 0, False: 0}
+        self._next_cut_above = {True: 0, False: 0}
         self._soft = int(policy.max_history_tokens * measured.bytes_per_token)
         self._hard = self._window_left()
 
@@ -160,7 +160,11 @@ class _Walk:
                 continue
             self._kept.append(place)
             self._total += self._price[place]
-            if self._total > full and self._is_sent(place) and self._total > self._patience[units[place].continues]:
+            if (
+                self._total > full
+                and self._is_sent(place)
+                and self._total > self._next_cut_above[units[place].continues]
+            ):
                 self._make_cut(place)
         if self._resumed is not None and self._resumed.units == self._cut_at:
             return self._resumed
@@ -207,8 +211,8 @@ class _Walk:
         While the model works through calls less may be cut; a turn of the user's is not made to wait for that.
         """
         step = int(min(self._soft or self._hard, self._hard or self._soft) * self._policy.step)
-        self._patience[True] = self._total + step
-        self._patience[False] = 0 if self._units[place].continues else self._total + step
+        self._next_cut_above[True] = self._total + step
+        self._next_cut_above[False] = 0 if self._units[place].continues else self._total + step
 
     def _lowered(self, budget: int) -> int:
         return int(budget * (1 - self._policy.step))

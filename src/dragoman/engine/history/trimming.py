@@ -49,7 +49,7 @@ class TrimStatistics(msgspec.Struct, frozen=True):
         return round(100 * self.saved_tokens / max(1, self.original_tokens), 1)
 
 
-class Trimmed(msgspec.Struct, frozen=True):
+class TrimmedHistory(msgspec.Struct, frozen=True):
     """The trimmed conversation with the notes of the report. `cut` is new where it is none of those that were given."""
 
     rewrite: Rewrite
@@ -63,17 +63,17 @@ def measured(conversation: Conversation, tokens_per_estimate: float = 1.0) -> Me
     return Measured(messages, units_of(messages), sizes_of(messages), tools_size(conversation), scale)
 
 
-def trim(conversation: Conversation, request: TrimRequest) -> Trimmed:
+def trim(conversation: Conversation, request: TrimRequest) -> TrimmedHistory:
     """The conversation within its budget; the same object where it fits."""
     seen = measured(conversation, request.tokens_per_estimate)
     cut = find_cut(seen, request.policy, request.cuts)
     if cut is None:
-        return Trimmed(Rewrite(conversation), None, None)
+        return TrimmedHistory(Rewrite(conversation), None, None)
     messages, notes, kept = _apply(cut, seen)
     statistics = _statistics(seen, kept, notes, cut not in request.cuts)
     if not notes:
-        return Trimmed(Rewrite(conversation), cut, None)
-    return Trimmed(Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)), cut, statistics)
+        return TrimmedHistory(Rewrite(conversation), cut, None)
+    return TrimmedHistory(Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)), cut, statistics)
 
 
 def _apply(cut: Cut, seen: Measured) -> tuple[list[Message], list[Note], int]:

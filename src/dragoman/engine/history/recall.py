@@ -1,0 +1,58 @@
+"""Finding the cut of an earlier turn again: its keys, and how a request is trimmed with what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import msgspec
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine.history.cuts import PrefixDigests
+from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.sizes import BYTES_PER_TOKEN
+from dragoman.engine.history.trimming import TrimRequest, measured
+from dragoman.engine.history.units import UnitKind
+
+_MOST_KEYS = 256
+_ROOM_FOR_ANSWER = 0.9
+"""The share of the provider's own limit that a request is trimmed to after a refusal."""
+_SHRINK = 0.6
+"""The share of the refused request that is sent where the provider names no limit."""
+
+
+def may_need_cut(ask: Ask, policy: TrimPolicy) -> bool:
+    """Is the request so large that a cut is possible? Its text holds more than its words, so no cut is missed."""
+    budgets = [tokens for tokens in (policy.max_history_tokens, int(policy.window * policy.context_budget)) if tokens]
+    return bool(budgets) and len(ask.source) > min(budgets)
+
+
+def cut_keys(conversation: Conversation, target: str, policy: TrimPolicy) -> Iterator[str]:
+    """The keys under which a cut of an earlier turn may be kept, the longest prefix first."""
+    seen = measured(conversation)
+    digests = PrefixDigests(seen)
+    sent = [place for place, unit in enumerate(seen.units, 1) if unit.continues or unit.kind is UnitKind.USER]
+    found = [digests.of(units) for units in sent[-_MOST_KEYS:]]
+    for digest in reversed(found):
+        yield cut_key(digest, target, policy)
+
+
+def cut_key(digest: str, target: str, policy: TrimPolicy) -> str:
+    """A cut holds for one target and one policy."""
+    return blake2b(msgspec.json.encode((digest, target, policy)), digest_size=16).hexdigest()
+
+
+def shorter(request: TrimRequest, failure: Failure, size: int) -> TrimRequest | None:
+    """How to trim a request that the provider found too long; None where that is not wanted.
+
+    `size` is the text of the refused request in bytes. The provider's numbers say how many tokens it counts in it.
+    """
+    policy = request.policy
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or not policy.on_refusal:
+        return None
+    estimate = max(1, size // BYTES_PER_TOKEN)
+    counted = failure.tokens or estimate
+    limit = int(failure.limit * _ROOM_FOR_ANSWER) if failure.limit else int(counted * _SHRINK)
+    exact = msgspec.structs.replace(policy, max_history_tokens=0, window=limit, context_budget=1.0)
+    return TrimRequest(exact, (), max(request.tokens_per_estimate, counted / estimate))

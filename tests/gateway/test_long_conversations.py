@@ -1,0 +1,108 @@
+"""Agents that run for hours: their history is trimmed to the window, on every model, from every client."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from tests.gateway.running import gateway, provider
+from tests.gateway.test_vault import MODELS, Agent, Chat, Gemini, Messages, Responses, Stage
+
+from dragoman.emulators.usage import count_tokens
+from dragoman.testing import emulator
+
+FULL = bool(os.environ.get("DRAGOMAN_FULL"))
+TURNS, WINDOW = (200, 8_000) if FULL else (20, 1_500)
+TARGETS = ("anthropic", "gemini", "openai", "openai-responses")
+TASK = "Mend the roof, and count the tiles."
+PROMPT = ("system", "systemInstruction", "instructions", "messages", "contents", "input", "tools")
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        emulators = {name: stack.enter_context(emulator(name)) for name in TARGETS}
+        config = {
+            "providers": {name: provider(name, one.base_url) for name, one in emulators.items()},
+            "models": {name: {"target": f"{name}/{MODELS[name]}", "context_window": WINDOW} for name in TARGETS},
+            "history": {"trim": {"max_history_tokens": 0}},
+        }
+        yield Stage(stack.enter_context(gateway(config, tmp_path_factory.mktemp("long"))), emulators)
+
+
+def tiles(turn: int) -> str:
+    return f"Row {turn} has tiles. " * 24
+
+
+class LongChat(Chat):
+    def results(self) -> list[Any]:
+        return [{**one, "content": tiles(len(self.turns))} for one in super().results()]
+
+
+class LongMessages(Messages):
+    def body(self, model: str) -> Any:
+        return {key: value for key, value in super().body(model).items() if key != "thinking"}
+
+    def results(self) -> list[Any]:
+        blocks = [{**block, "content": tiles(len(self.turns))} for block in super().results()[0]["content"]]
+        return [{"role": "user", "content": blocks}]
+
+
+class LongResponses(Responses):
+    def body(self, model: str) -> Any:
+        return {key: value for key, value in super().body(model).items() if key != "reasoning"}
+
+    def results(self) -> list[Any]:
+        return [{**one, "output": tiles(len(self.turns))} for one in super().results()]
+
+
+class LongGemini(Gemini):
+    def results(self) -> list[Any]:
+        (turn,) = super().results()
+        for part in turn["parts"]:
+            part["functionResponse"]["response"] = {"output": tiles(len(self.turns))}
+        return [turn]
+
+
+CLIENTS: list[type[Agent]] = [LongChat, LongMessages, LongResponses, LongGemini]
+
+
+def turns_of(body: Any) -> list[str]:
+    found = next(body[name] for name in ("messages", "contents", "input") if name in body)
+    return [json.dumps(turn) for turn in found]
+
+
+@pytest.mark.parametrize("model", TARGETS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_C31_an_agent_works_on_beyond_the_window(stage: Stage, client: type[Agent], model: str) -> None:
+    agent = client(stage)
+    agent.turns.append(agent.said(TASK))
+    sent: list[str] = []
+    breaks = 0
+    for turn in range(TURNS):
+        call = {
+            "name": "weather",
+            "arguments": {"city": f"Row {turn}"},
+            "id": f"call_{client.__name__}{model}{turn:04}",
+        }
+        stage.emulators[model].script({"calls": [call]})
+        agent.turns.append(agent.kept(agent.send(model)))
+        agent.turns += agent.results()
+        body = stage.sent(model)
+        assert count_tokens([body[name] for name in PROMPT if name in body]) <= WINDOW
+        assert TASK in turns_of(body)[0] or TASK in turns_of(body)[1]
+        breaks += turns_of(body)[: len(sent)] != sent
+        sent = turns_of(body)
+    assert "history-trim" in agent.headers["x-dragoman-changes"]
+    assert 0 < breaks <= TURNS / 4
+
+
+def test_a_short_conversation_is_not_touched(stage: Stage) -> None:
+    stage.emulators["openai"].script("Hi.")
+    agent = Chat(stage)
+    agent.ask("openai", "Hello")
+    assert "x-dragoman-changes" not in agent.headers
