@@ -14,13 +14,16 @@ from typing import Any
 
 import msgspec
 
+from dragoman.engine.frame_template import FrameTemplate
+
 _ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _MOST = 64 * 1024
 """A longer frame holds a picture rather than an error, and is passed on as it comes."""
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
 _payloads = re.compile(rb"^data: ?([^\n]*)", re.MULTILINE).findall
 _DONE = b"[DONE]"
-_check: Callable[[bytes], object] = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class RelayFrames:
@@ -28,7 +31,7 @@ class RelayFrames:
     chunks. `check` raises DecodeError unless a chunk is plainly without them. `skipped` counts frames that could not be
     read."""
 
-    __slots__ = ("_check", "_held", "_leftovers", "_marks", "_open", "_redact", "skipped")
+    __slots__ = ("_check", "_fits", "_held", "_leftovers", "_marks", "_open", "_redact", "_template", "skipped")
 
     def __init__(
         self,
@@ -42,13 +45,17 @@ class RelayFrames:
         self._marks = _marks(leftovers)
         self._held = b""
         self._open = False
+        self._template = FrameTemplate()
+        self._fits = self._template.fits
         self.skipped = 0
 
     def feed(self, data: bytes) -> bytes:
         """The frames that are complete."""
-        if not self._held and data.endswith(_ENDS):
-            was_open, self._open = self._open, False
-            return self._redacted(data) if was_open else self._clean(data)
+        if not self._held and not self._open:
+            if self._fits(data):
+                return data
+            if data.endswith(_ENDS):
+                return self._clean(data)
         data = self._held + data
         at = max(data.rfind(end) + len(end) if end in data else 0 for end in _ENDS)
         was_open, self._open = self._open, self._open and not at
@@ -70,9 +77,11 @@ class RelayFrames:
     def _clean(self, data: bytes) -> bytes:
         """Whole frames as the client may see them. Where all are clean, nearly always, they go through as they are."""
         data = self._redacted(data)
-        if self._check is not None and _are_all(self._check, data):
-            return data
-        if all(self._is_clean(payload) for payload in _payloads(data)):
+        payload = _lone_payload(data)
+        payloads = _payloads(data) if payload is None else (payload,)
+        if all(map(self._is_clean, payloads)):
+            if payload is not None:
+                self._template.learn(data)
             return data
         return b"".join([self._frame(frame) for frame in _split(data)])
 
@@ -80,14 +89,15 @@ class RelayFrames:
         return self._redact(data) if self._redact is not None and b"error" in data else data
 
     def _is_clean(self, payload: bytes) -> bool:
-        try:
-            _check(payload)
-        except (msgspec.DecodeError, RecursionError):
-            return False
+        if self._check is not None and _passes(self._check, payload):
+            return True
+        return _passes(_check_json, payload) and not self._has_mark(payload)
+
+    def _has_mark(self, payload: bytes) -> bool:
         for mark in self._marks:  # noqa: SIM110 - a generator would cost more than the search
             if mark in payload:
-                return False
-        return True
+                return True
+        return False
 
     def _frame(self, frame: bytes) -> bytes:
         lines = frame.splitlines()
@@ -98,7 +108,7 @@ class RelayFrames:
             return frame
         try:
             chunk = msgspec.json.decode(payload)
-        except (msgspec.DecodeError, RecursionError):
+        except _UNREADABLE:
             self.skipped += 1
             return b""
         cleaned = without_keys(chunk, self._leftovers)
@@ -108,17 +118,29 @@ class RelayFrames:
         return head + b"data: " + msgspec.json.encode(cleaned) + b"\n\n"
 
 
-def _are_all(check: Callable[[bytes], object], data: bytes) -> bool:
-    """Whether every frame has data in one line that passes a check."""
+def _passes(check: Callable[[bytes], object], payload: bytes) -> bool:
     try:
-        if data.find(b"\n") == len(data) - 2 and data[:6] == b"data: ":
-            check(data[6:-2])
-        else:
-            for payload in _payloads(data):
-                check(payload)
-    except (msgspec.DecodeError, RecursionError):
+        check(payload)
+    except _UNREADABLE:
         return False
     return True
+
+
+def _check_json(payload: bytes) -> None:
+    """Raise an error of `_UNREADABLE` unless it is JSON, in UTF-8."""
+    _decode_raw(payload)
+    if not payload.isascii():
+        payload.decode()
+
+
+def _lone_payload(data: bytes) -> bytes | None:
+    """The data of a frame that is alone and has them in one line, as nearly all have; None for any other."""
+    head, _, rest = data.partition(b"data: ")
+    if rest.find(b"\n") not in (len(rest) - 2, len(rest) - 3) or not rest.endswith(_ENDS):
+        return None
+    if head and (head[:6] != b"event:" or head.find(b"\n") != len(head) - 1):
+        return None
+    return rest[:-2]
 
 
 def _marks(names: frozenset[str]) -> tuple[bytes, ...]:

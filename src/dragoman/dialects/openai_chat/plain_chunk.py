@@ -1,4 +1,4 @@
-"""The chunk that nearly every frame of a Chat stream is: a piece of text, with no other keys than these."""
+"""The chunk that nearly every frame of a Chat stream is: a piece of text or of a call, with no keys but these."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ import msgspec
 Scalar = str | int | float | None
 
 
+class PlainFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    arguments: str | None = None
+    name: str | None = None
+
+
+class PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    function: PlainFunction
+    index: int = 0
+    id: str | None = None
+    type: str | None = None
+
+
 class PlainDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: str | None = None
     content: str | None = None
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
+    tool_calls: list[PlainCall] | None = None
 
 
 class PlainChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):

@@ -1,0 +1,136 @@
+"""A relayed stream gives the same bytes whether a frame is checked or known by the one before it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dragoman.dialects.openai_chat.plain_chunk import check_plain_chunk
+from dragoman.engine.frame_template import FrameTemplate
+from dragoman.engine.relay_frames import RelayFrames
+
+LEFTOVERS = frozenset({"done", "__stream_end__"})
+SECRET = b"sk-0123456789abcdef"
+
+
+def clean(data: bytes) -> bytes:
+    return data.replace(SECRET, b"[REDACTED]")
+
+
+def chat(text: str, **more: Any) -> bytes:
+    return frame({"id": "c", "choices": [{"index": 0, "delta": {"content": text}}], **more})
+
+
+def frame(chunk: Any, event: str = "") -> bytes:
+    head = f"event: {event}\n" if event else ""
+    return f"{head}data: {json.dumps(chunk, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+
+
+def learnt(*frames: bytes) -> FrameTemplate:
+    template = FrameTemplate()
+    for one in frames:
+        template.learn(one)
+    return template
+
+
+def test_a_frame_with_another_text_is_known() -> None:
+    template = learnt(chat("one"), chat("two"))
+    assert template.fits(chat("three"))
+    assert template.fits(chat(""))
+    assert template.fits(chat('"quoted"\n and \\ and é'))
+
+
+def test_several_texts_and_numbers_are_known() -> None:
+    def delta(number: int, text: str, noise: str) -> bytes:
+        return frame({"sequence_number": number, "delta": text, "obfuscation": noise}, "response.output_text.delta")
+
+    template = learnt(delta(8, "a", "x"), delta(9, "b", "yz"))
+    assert template.fits(delta(10, "c", "zzz"))
+    assert not template.fits(delta(10, "c", "zzz").replace(b":10", b":010"))
+    assert not template.fits(delta(10, "c", "zzz").replace(b":10", b":1,0"))
+
+
+WORD = chat("word")
+UNKNOWN = {
+    "another key": chat("word", done=True),
+    "a text that ends early": WORD.replace(b"word", b'word"'),
+    "a member more": WORD.replace(b"word", b'word","done":"'),
+    "a text that does not end": WORD.replace(b"word", b"word\\"),
+    "a raw line break": WORD.replace(b"word", b"wo\nrd"),
+    "a bad escape": WORD.replace(b"word", b"\\x"),
+    "half a surrogate": WORD.replace(b"word", b"\\ud83d"),
+    "no UTF-8": WORD.replace(b"word", b"\xff"),
+    "an error": WORD.replace(b"word", b"an error"),
+    "a part of the frame": WORD[:-30],
+    "two frames": WORD + WORD,
+}
+
+
+@pytest.mark.parametrize("data", UNKNOWN.values(), ids=UNKNOWN)
+def test_any_other_frame_is_not_known(data: bytes) -> None:
+    assert not learnt(chat("one"), chat("two")).fits(data)
+
+
+def test_a_key_is_no_value() -> None:
+    template = learnt(frame({"a": 1}), frame({"b": 1}))
+    assert not template.fits(frame({"done": 1}))
+
+
+SIGNS = [
+    b'\\"',
+    b'"',
+    b"\\",
+    b"\\\\",
+    b"\\n",
+    b"\n",
+    b"\r",
+    b"\x01",
+    b"\xff",
+    b"\xc3\xa9",
+    b"1",
+    b"0",
+    b"{",
+    b"}",
+    b",",
+    b":",
+]
+WORDS = [b"a", b" b", b'","done":"', b"error " + SECRET, b"\\u00e9", b"\\ud83d", b'"done"', b"__stream_end__"]
+PIECES = st.sampled_from([*SIGNS, *WORDS])
+TEXTS = st.lists(PIECES, max_size=4).map(b"".join)
+SHAPES = st.sampled_from(
+    [
+        b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n',
+        b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}],"obfuscation":"%b"}\n\n',
+        b'event: x.y\ndata: {"sequence_number":%b,"delta":"%b"}\n\n',
+        b'data: {"candidates": [{"parts": [{"text": "%b"}], "index": %b}]}\r\n\r\n',
+        b'data: {"%b":"%b"}\n\n',
+        b'data:{"a":"%b"}\n\n',
+    ]
+)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[bytes]:
+    """Frames of one or two shapes, their values good or broken."""
+    shapes = draw(st.lists(SHAPES, min_size=1, max_size=2))
+    good = st.sampled_from([b"a", b"12", b"7", b"say", b"\xc3\xa9", b'\\"', b"\\n"])
+    frames = []
+    for _ in range(draw(st.integers(2, 8))):
+        shape = draw(st.sampled_from(shapes))
+        values = [draw(st.one_of(good, good, TEXTS)) for _ in range(shape.count(b"%b"))]
+        frames.append(shape % tuple(values))
+    return frames
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(streams(), st.sampled_from([None, check_plain_chunk]))
+def test_a_known_frame_is_treated_as_a_checked_one(frames: list[bytes], check: Any) -> None:
+    together = RelayFrames(clean, LEFTOVERS, check)
+    for one in frames:
+        alone = RelayFrames(clean, LEFTOVERS, check)
+        assert together.feed(one) == alone.feed(one)
+        assert together.close() == alone.close()
