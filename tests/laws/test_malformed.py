@@ -18,8 +18,9 @@ from tests.shapes.spoiled import Spoiled, spoil
 from tests.shapes.wellformed import SAMPLES
 from tests.targets import TARGETS, split
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.adapt import BUILTIN, Adapted, adapt
 from dragoman.errors import RequestError
+from dragoman.profiles.facts import Stance
 
 VALIDATING = (
     "openai/gpt-4o",
@@ -45,17 +46,35 @@ def verdict(mutation: Mutation, target: str, seed: int) -> str:
     """ "accepted", "refused", or what is wrong."""
     asked = malformed(mutation, seeded(seed))
     try:
-        adapted = adapt(orjson.dumps(asked.body), source=mutation.dialect, target=target)
+        adapted = accepted_at_last(orjson.dumps(asked.body), mutation.dialect, target)
     except RequestError as refused:
         if mutation.meant:
             return f"refused though it is meant: {refused}"
         return "refused" if refused.status in (400, 422) and refused.at.startswith("/") else f"no pointer: {refused}"
-    name, model = split(target)
-    answer = judge(name, model, adapted.path, adapted.headers, adapted.body)
-    if answer is not None:
-        return f"the judge refuses it: {orjson.dumps(answer.body).decode()[:160]}"
+    if isinstance(adapted, str):
+        return adapted
     lost = [word for word in asked.words if word.encode() not in adapted.body]
     return f"lost {lost}" if mutation.meant and lost else "accepted"
+
+
+def accepted_at_last(body: bytes, source: str, target: str) -> Adapted | str:
+    """What the judge accepts, or its refusal.
+
+    A generic server of which nobody knows whether it checks gets the client's own bytes. Where its judge refuses them,
+    the request is compiled once more with care, as the exchange does (K19).
+    """
+    adapted = adapt(body, source=source, target=target)
+    refused = refusal_of(adapted, target)
+    if refused and BUILTIN.target(target).facts.off_schema is Stance.UNKNOWN:
+        adapted = adapt(body, source=source, target=target, doubt="careful")
+        refused = refusal_of(adapted, target)
+    return refused or adapted
+
+
+def refusal_of(adapted: Adapted, target: str) -> str:
+    name, model = split(target)
+    answer = judge(name, model, adapted.path, adapted.headers, adapted.body)
+    return "" if answer is None else f"the judge refuses it: {orjson.dumps(answer.body).decode()[:160]}"
 
 
 def wrong_verdicts(mutation: Mutation) -> tuple[Counter[str], list[tuple[str, str]]]:
@@ -103,9 +122,7 @@ def verdict_of_spoiled(one: Spoiled, dialect: str, target: str) -> str:
         adapted = adapt(orjson.dumps(one.body), source=dialect, target=target)
     except RequestError as refused:
         return "refused" if refused.status in (400, 422) and refused.at.startswith("/") else f"no pointer: {refused}"
-    name, model = split(target)
-    answer = judge(name, model, adapted.path, adapted.headers, adapted.body)
-    return "accepted" if answer is None else f"the judge refuses it: {orjson.dumps(answer.body).decode()[:160]}"
+    return refusal_of(adapted, target) or "accepted"
 
 
 PASSED_ON = {

@@ -351,7 +351,7 @@ def test_C17_X12_only_third_parties_get_their_schemas_stripped() -> None:
 def test_D11_only_gemini_proxies_get_calls_as_text() -> None:
     flat = [name for name in NAMES if facts_of(f"{name}/any").flat_tools]
     assert flat == ["gemini-compatible"]
-    assert facts_of("gemini-compatible/any").tool_wrappers == ("function_declarations", "functionDeclarations")
+    assert facts_of("gemini-compatible/any").tool_ladder == ("", "function_declarations", "functionDeclarations")
 
 
 def test_A12_the_strict_template() -> None:

@@ -88,6 +88,26 @@ def test_K17_a_server_that_does_not_check_gets_the_clients_own_bytes(name: str) 
     assert done.changes == []
 
 
+@pytest.mark.parametrize("name", PLACES)
+def test_a_kind_that_is_known_to_be_refused_is_repaired_alone(name: str) -> None:
+    odd, whole, at, kind = PLACES[name]
+    done = run(off_schema, odd, facts(refused_near_misses=[kind]))
+    assert {key: value for key, value in done.json.items() if key != "model"} == whole
+    assert done.changes == [(at, "nothing", False)]
+    others = [other for _, _, _, other in PLACES.values() if other != kind]
+    assert run(off_schema, odd, facts(refused_near_misses=others)).untouched
+    assert run(off_schema, odd, facts(refused_near_misses=[kind], near_misses=[kind])).untouched
+
+
+@pytest.mark.parametrize("target", ["llamacpp/m", "ollama/m", "vllm/m", "strict-template/m"])
+def test_local_servers_get_no_parts_of_other_dialects(target: str) -> None:
+    odd, whole, at, _ = PLACES["part"]
+    done = sent(odd, target)
+    assert "input_text" not in str(done.json)
+    assert ("off-schema", at, "nothing", False) in done.changes
+    assert sent(whole, target).json["messages"] == done.json["messages"]
+
+
 def test_K19_care_repairs_it_there_too() -> None:
     odd, whole, _, _ = PLACES["arguments"]
     done = sent(odd, "openai-compatible-lenient/m", doubt="careful")

@@ -33,6 +33,7 @@ MESSAGE_FIELDS: Mapping[str, frozenset[str]] = {
 class ProviderSpec:
     """The checks, errors and answer style of one provider."""
 
+    types: bool = True  # whether it is known to check roles and the types of content, parts and tools
     roles: tuple[str, ...] = WIDE_ROLES
     message_fields: Mapping[str, frozenset[str]] | None = None  # allowed fields by role; None ignores unknown ones
     unknown_field_sentence: str = "Unknown parameter: 'messages[{at}].{key}'."
@@ -168,7 +169,7 @@ COMPATIBLE = ProviderSpec(
 
 PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     "compatible": COMPATIBLE,
-    "lenient": ProviderSpec(),
+    "lenient": ProviderSpec(types=False),
     "azure-openai": ProviderSpec(
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
@@ -247,6 +248,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="MiniMax-M2",
     ),
     "moonshot": ProviderSpec(
+        types=False,
         reasoning_required_sentence=(
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
         ),
@@ -260,6 +262,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="kimi-k2-thinking",
     ),
     "perplexity": ProviderSpec(
+        types=False,
         root="",
         further_paths=("/v1/chat/completions",),
         alternation_sentence=_ALTERNATE,
@@ -283,6 +286,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="sonar",
     ),
     "qwen": ProviderSpec(
+        types=False,
         root="/compatible-mode/v1",
         further_paths=("/v1/chat/completions",),
         unanswered_sentence=(

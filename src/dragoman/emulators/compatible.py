@@ -41,7 +41,7 @@ def check_message_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRe
     for at, message in enumerate(request.body["messages"]):
         if not isinstance(message, dict):
             return wrong_type(f"messages[{at}]", "an object", message)
-        if message.get("role") not in spec.roles:
+        if spec.types and message.get("role") not in spec.roles:
             return not_among(f"messages[{at}].role", message.get("role"), spec.roles)
         unknown_field = _unknown_field(spec, message)
         if unknown_field is not None:
@@ -72,7 +72,7 @@ def _check_content(spec: ProviderSpec, message: dict[str, Any], path: str) -> Ch
     if content is None:
         allowed = spec.null_content or (role(message) == "assistant" and not is_empty)
         return None if allowed else missing(f"{path}.content")
-    if isinstance(content, str):
+    if isinstance(content, str) or not spec.types:
         return None
     if not isinstance(content, list):
         return wrong_type(f"{path}.content", "one of a string or array of objects", content)
@@ -98,9 +98,9 @@ def _check_calls(spec: ProviderSpec, message: dict[str, Any], path: str) -> Chat
         return empty_array(path)
     for at, tool_call in enumerate(calls):
         function = tool_call.get("function") if isinstance(tool_call, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        if spec.types and (not isinstance(function, dict) or not isinstance(function.get("name"), str)):
             return missing(f"{path}[{at}].function")
-        if spec.json_arguments and not _is_object(function.get("arguments")):
+        if spec.json_arguments and isinstance(function, dict) and not _is_object(function.get("arguments")):
             sentence = f"Invalid '{path}[{at}].function.arguments': expected the text of a JSON object."
             return ChatRefusal(400, sentence, param=f"{path}[{at}].function.arguments", code="invalid_value")
     return None
@@ -179,7 +179,7 @@ def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | N
         if not isinstance(tool, dict):
             return wrong_type(f"tools[{at}]", "an object", tool)
         function = tool.get("function")
-        if tool.get("type", "function") == "function" and not isinstance(function, dict):
+        if spec.types and tool.get("type", "function") == "function" and not isinstance(function, dict):
             return missing(f"tools[{at}].function")
         if spec.object_parameters and isinstance(function, dict) and not _takes_object(function):
             return ChatRefusal(400, f"Invalid tool `{function.get('name')}`: the root of its parameters is no object.")

@@ -102,6 +102,18 @@ def _check_llamacpp_calls(calls: Any) -> ChatRefusal | None:
     return None
 
 
+def _check_llamacpp_tools(tools: Any) -> ChatRefusal | None:
+    for tool in tools if isinstance(tools, list) else ():
+        shown = orjson.dumps(tool).decode()
+        if not isinstance(tool, dict) or "type" not in tool:
+            return ChatRefusal(500, f"Failed to parse tools: Missing tool type: {shown}")
+        if tool["type"] != "function":
+            return ChatRefusal(500, f"Failed to parse tools: Unsupported tool type: {shown}")
+        if "function" not in tool:
+            return ChatRefusal(500, f"Failed to parse tools: Missing tool function: {shown}")
+    return None
+
+
 def _check_llamacpp_settings(request: ReceivedRequest) -> ChatRefusal | None:
     body = request.body
     for name in _LLAMACPP_NUMBERS:
@@ -112,7 +124,9 @@ def _check_llamacpp_settings(request: ReceivedRequest) -> ChatRefusal | None:
     choice = body.get("tool_choice")
     if isinstance(choice, str) and choice not in ("auto", "none", "required"):
         return ChatRefusal(400, f"Invalid tool_choice: {choice}")
-    return _check_llamacpp_format(body) or _check_llamacpp_conflicts(request)
+    return (
+        _check_llamacpp_tools(body.get("tools")) or _check_llamacpp_format(body) or _check_llamacpp_conflicts(request)
+    )
 
 
 def _check_llamacpp_format(body: dict[str, Any]) -> ChatRefusal | None:

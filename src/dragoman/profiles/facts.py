@@ -204,6 +204,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     near_misses: Annotated[
         tuple[str, ...], Meta(description="kinds of near misses that it takes although it validates")
     ] = ()
+    refused_near_misses: Annotated[
+        tuple[str, ...], Meta(description="kinds of near misses that it refuses although it may take others")
+    ] = ()
 
     # fields
     unknown_fields: Annotated[Stance, Meta(description="message fields that the dialect does not know")] = UNKNOWN

@@ -2,8 +2,9 @@
 
 Clients write arguments as an object, leave out a type or an id, or mix in parts, tools and messages of another dialect.
 What is meant is read from it. A provider that checks requests against its schema refuses the form all the same, so it
-is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. A
-provider that does not check gets what the client wrote.
+is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. Where
+it is not known whether a provider checks, `refused_near_misses` lists the kinds that are known to be refused, such as
+messages that are no list. Everything else goes to it as the client wrote it.
 
 Loses nothing in most cases. A tool without a name is left out, which loses content; keys that a part does not have and
 optional members of a wrong type are left out, which loses metadata.
@@ -32,7 +33,7 @@ _LOSSES = {Miss.NAMELESS: Loss.CONTENT, Miss.UNKNOWN_KEY: Loss.METADATA, Miss.TY
 @rule(
     "off-schema",
     spelling=True,
-    when=lambda facts: facts.off_schema is Stance.REFUSES,
+    when=lambda facts: facts.off_schema is Stance.REFUSES or bool(facts.refused_near_misses),
     looks_for=Trait.NEAR_MISSES,
     loses=Loss.CONTENT,
 )
@@ -49,7 +50,8 @@ def off_schema(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _is_refused(miss: NearMiss, facts: Facts) -> bool:
-    return facts.off_schema is Stance.REFUSES and miss.kind not in facts.near_misses
+    checked = facts.off_schema is Stance.REFUSES or miss.kind in facts.refused_near_misses
+    return checked and miss.kind not in facts.near_misses
 
 
 def _written_anew(message: Message, items: set[int], whole: bool) -> Message:
