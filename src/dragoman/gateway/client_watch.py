@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.inbound import ClientGone, Inbound
 
 _WATCH_AFTER = 0.5
 """Seconds after which a request begins to check whether its client is still connected."""
@@ -36,6 +38,20 @@ class ClientWatch:
         self._timeout.stop()
         if self._watcher is not None:
             self._watcher.cancel()
+
+
+@contextmanager
+def noticing(inbound: Inbound) -> Iterator[None]:
+    """Work for a client, whose body has been read. Raises ClientGone once it disconnects, which ends the work."""
+    watch = ClientWatch(inbound)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if watch.gone:
+            raise ClientGone from None
+        raise
+    finally:
+        watch.stop()
 
 
 class SlowReaderWatch:

@@ -12,6 +12,7 @@ from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
 from dragoman.gateway.callers import Known, Refused, Slot, admit
+from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import find_route
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound, header
@@ -37,7 +38,8 @@ async def count(
         options = caller_options(inbound.headers, loosen=known.admin)
         exchange = Exchange(ask, TargetRoute((first,)), AnswerContext(model=name, id=outbound.id), options)
         named = header(b"x-dragoman-model", first.name)
-        counted = await _counted(services, exchange, known, first)
+        with noticing(inbound):
+            counted = await _counted(services, exchange, known, first)
         if counted is not None:
             await outbound.whole(200, counted, [named])
         else:

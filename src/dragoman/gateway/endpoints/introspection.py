@@ -13,7 +13,8 @@ from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import Send
-from dragoman.gateway.callers import Known, Refused, may_look
+from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
+from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import find_route
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
@@ -107,13 +108,20 @@ class _DryRun(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    """The exact body that would be sent, and why. `{"request": …, "from": DIALECT, "to": MODEL or TARGET}`."""
-    wanted = _dry_run(await inbound.body(services.config.server.max_body))
-    route = find_route(services, known, wanted.to)
-    ask = read(bytes(wanted.request), source=wanted.source, headers=inbound.headers, stream=wanted.stream)
-    context = AnswerContext(model=wanted.to, id=outbound.id)
-    exchange = Exchange(ask, route, context, wanted.options(), services.redaction)
-    step = await Dispatch(services, exchange, known.name).prepare()
+    """The exact body that would be sent, and why. `{"request": …, "from": DIALECT, "to": MODEL or TARGET}`.
+
+    It counts as a request of the caller: it may fetch media, and compiles as much as a request that is sent.
+    """
+    with Slot(services, known):
+        wanted = _dry_run(await inbound.body(services.config.server.max_body))
+        route = find_route(services, known, wanted.to)
+        if known.limits is not None:
+            await admit(services, known, known.limits, 0)
+        ask = read(bytes(wanted.request), source=wanted.source, headers=inbound.headers, stream=wanted.stream)
+        context = AnswerContext(model=wanted.to, id=outbound.id)
+        exchange = Exchange(ask, route, context, wanted.options(), services.redaction)
+        with noticing(inbound):
+            step = await Dispatch(services, exchange, known.name).prepare()
     if not isinstance(step, Send):
         raise Refused(step.failure)
     shown = {

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import time
+from collections.abc import Mapping
 
 import msgspec
 
 from dragoman.config.schema import Config, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-from dragoman.conversation.failures import Failure
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.engine.token_estimate import estimate
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
+from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import unknown_model
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import JSON, Outbound, header
-from dragoman.gateway.request_record import LONGEST_NAME
+from dragoman.gateway.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination
@@ -24,32 +25,48 @@ from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import readable, refuse_duplicates, render_object, split_members
+from dragoman.wire.multipart import BadForm, FormPart, form_boundary, parse_form, render_form
 
-_FIELD = re.compile(
-    rb'(content-disposition: form-data; name="model"\r\n(?:[^\r\n]{1,1000}\r\n){0,4}\r\n)([^\r\n]*)', re.IGNORECASE
-)
 LIMIT = 64 * 1024 * 1024
+_APPLICATION_JSON = "application/json"
+_MODEL = "model"
+
+
+class _Body(msgspec.Struct, frozen=True):
+    """A body to pass on: the JSON members or the parts of a form, and the model that it names."""
+
+    model: str
+    content: dict[str, msgspec.Raw] | list[FormPart]
+    tokens: int
+
+    def named(self, model: str) -> tuple[str, bytes]:
+        """The content type and the body under another name for the model. A body that names none gets it."""
+        if isinstance(self.content, list):
+            others = [part for part in self.content if part.name != _MODEL]
+            return render_form([FormPart(_MODEL, model.encode()), *others])
+        members: dict[str, bytes | msgspec.Raw] = dict(self.content)
+        return _APPLICATION_JSON, render_object(members | {_MODEL: quote(model)})
 
 
 async def relay(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
     """The same request to the provider behind the model, under its own name for it."""
     started = time.perf_counter()
     with Slot(services, known):
-        body = await inbound.body(services.config.server.max_body)
-        content_type = inbound.headers.get("content-type", "application/json")
-        form = content_type.startswith("multipart/")
-        name = (_form_model(body) if form else _json_model(body)) or _default_model(services.config, path)
+        body = _parse(inbound.headers, await inbound.body(services.config.server.max_body))
+        name = body.model or _default_model(services.config, path)
         may_ask(known, name)
         route = services.routes.find(name)
         if route is None:
             raise Refused(unknown_model(name))
         if known.limits is not None:
-            await admit(services, known, known.limits, 0 if form else estimate(body))
+            await admit(services, known, known.limits, body.tokens)
         destination = route.first
-        model = destination.target.model
-        sent = _named_form(body, model) if form else _named(body, model)
-        failure = await _passed(services, outbound, destination, path, (content_type, sent))
-    _write_down(services, outbound, known, (name, destination), started, failure)
+        failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
+        try:
+            with noticing(inbound):
+                failure = await _passed(services, outbound, destination, path, body.named(destination.target.model))
+        finally:
+            _write_down(services, outbound, known, (name, destination), started, failure)
 
 
 def _default_model(config: Config, path: str) -> str:
@@ -100,7 +117,7 @@ def _write_down(
         target=destination.name,
         upstream_model=destination.target.model,
         duration=time.perf_counter() - started,
-        status=outbound.status,
+        status=outbound.status or GONE,
         error_kind=failure.kind.value if failure is not None else None,
         error=failure.message if failure is not None else None,
     )
@@ -110,28 +127,35 @@ def _write_down(
     services.lines.add(LogLevel.INFO if failure is None else LogLevel.WARNING, line)
 
 
-def _json_model(body: bytes) -> str:
+def _parse(headers: Mapping[str, str], body: bytes) -> _Body:
+    """The body as it is passed on. What is sent is rendered from this, so no other reader finds another model in it."""
+    try:
+        boundary = form_boundary(headers.get("content-type", _APPLICATION_JSON))
+        if boundary is None:
+            return _parse_json(body)
+        return _parse_parts(parse_form(body, boundary))
+    except BadForm as fault:
+        raise Refused(Failure(FailureKind.BAD_REQUEST, f"the form cannot be read: {fault}", 400)) from None
+
+
+def _parse_json(body: bytes) -> _Body:
     source, _ = readable(body)
     found = split_members(source)
     refuse_duplicates(source, found)
-    raw = bytes(found.get("model", b'""'))
-    return msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
+    raw = bytes(found.get(_MODEL, b'""'))
+    model = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
+    return _Body(model, found, estimate(body))
 
 
-def _named(body: bytes, model: str) -> bytes:
-    found: dict[str, bytes | msgspec.Raw] = dict(split_members(readable(body)[0]))
-    return render_object(found | {"model": quote(model)})
+def _parse_parts(parts: list[FormPart]) -> _Body:
+    named = [part for part in parts if _is_model(part.name)]
+    if len(named) > 1:
+        raise BadForm('there is more than one "model"')
+    if named and (named[0].name != _MODEL or named[0].filename is not None):
+        raise BadForm('the model must be a plain field called "model"')
+    return _Body(named[0].content.decode("utf-8", "replace") if named else "", parts, 0)
 
 
-def _form_model(body: bytes) -> str:
-    match = _FIELD.search(body)
-    return match[2].decode("utf-8", "replace") if match else ""
-
-
-def _named_form(body: bytes, model: str) -> bytes:
-    """The form with the provider's name for the model; a form without one gets it as its first field."""
-    if not _FIELD.search(body):
-        boundary, _, _ = body.partition(b"\r\n")
-        head = b'\r\ncontent-disposition: form-data; name="model"\r\n\r\n'
-        return boundary + head + model.encode() + b"\r\n" + body
-    return _FIELD.sub(lambda match: match[1] + model.encode(), body, count=1)
+def _is_model(name: str) -> bool:
+    """Whether some server would take a field for the model: there are those that ignore case, spaces and `[]`."""
+    return name.partition("[")[0].strip().casefold() == _MODEL
