@@ -286,6 +286,47 @@ def test_E17_a_key_repeated_in_the_middle_of_a_stream_is_taken_out(
     assert SECRET not in everything
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["code", "param", "type", "status", "details", "metadata", "other"])
+def test_E17_a_key_in_any_field_of_an_error_is_taken_out(
+    running: Running, behind: Upstream, dialect: str, name: str
+) -> None:
+    values: dict[str, Any] = {"details": [{"reason": SECRET}], "metadata": {"provider_name": SECRET, "raw": SECRET}}
+    behind.answer = lambda seen: (400, refusal("Not so.", **{name: values.get(name, SECRET)}))
+    told = running.post(path(dialect, "cheap"), body(dialect, "cheap"), key="ann")
+    report = running.get(f"/dragoman/requests/{told.headers['x-dragoman-request-id']}", key="ann")
+    running.services.lines.flush()
+    running.services.failures.flush()
+    everything = told.text + str(told.headers) + report.text + running.log.getvalue() + running.errors.read_text()
+    assert told.status_code == 400
+    assert SECRET not in everything
+
+
+def said(text: str, stream: bool) -> Any:
+    part = {"role": "assistant", "content": text}
+    head = {"id": "c", "created": 1, "model": "m"}
+    if not stream:
+        choice = {"index": 0, "message": part, "finish_reason": "stop"}
+        return {**head, "object": "chat.completion", "choices": [choice]}
+    chunks = [{"index": 0, "delta": part, "finish_reason": None}, {"index": 0, "delta": {}, "finish_reason": "stop"}]
+    told = [{**head, "object": "chat.completion.chunk", "choices": [chunk]} for chunk in chunks]
+    return (sse(*told) + b"data: [DONE]\n\n",)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_E17_a_key_in_the_text_of_an_answer_is_taken_out(
+    running: Running, behind: Upstream, dialect: str, stream: bool
+) -> None:
+    behind.answer = lambda seen: (200, said(f"You sent {SECRET} to me", stream))
+    where = STREAMED.get(dialect, path(dialect, "cheap")) if stream else path(dialect, "cheap")
+    asked = body(dialect, "cheap") | ({"stream": True} if stream and dialect not in STREAMED else {})
+    told = running.post(where, asked, key="ann")
+    assert told.status_code == 200
+    assert "You sent [REDACTED] to me" in told.text
+    assert SECRET not in told.text
+
+
 NASTY = ["p/a\r\nx-evil: 1", "p/a\nb", "p/../../admin", "p/x?y=1", "p/x#y", "p/a b", "p/%2e%2e/x", "p/", "p//x", "p/é"]
 
 

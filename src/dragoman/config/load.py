@@ -118,10 +118,12 @@ def _origin(node: Node, file: str, variables: Environment) -> str:
 
 
 def _normalise(config: Config) -> Config:
-    """The configuration in one spelling: no slash at the end of a base URL, hashes in lower case."""
+    """The configuration in one spelling: no slash at the end of a base URL, hashes and hosts in lower case."""
     providers = {name: _normalise_provider(provider) for name, provider in config.providers.items()}
     keys = {name: msgspec.structs.replace(key, sha256=key.sha256.lower()) for name, key in config.keys.items()}
-    return msgspec.structs.replace(config, providers=providers, keys=keys)
+    hosts = tuple([host.strip("[]").lower() for host in config.server.hosts])
+    server = msgspec.structs.replace(config.server, hosts=hosts) if hosts else config.server
+    return msgspec.structs.replace(config, providers=providers, keys=keys, server=server)
 
 
 def _normalise_provider(provider: Provider) -> Provider:

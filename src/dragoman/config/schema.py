@@ -418,6 +418,15 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     shutdown_grace: Annotated[
         float, Meta(ge=0, description="Seconds that running requests have to finish at shutdown.")
     ] = 30.0
+    hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Names that clients may call the gateway by if there are no `keys`, besides `localhost` and "
+            "loopback addresses: the `Host` of their requests, without the port. It stops web pages whose name leads "
+            "to this machine.",
+            examples=[["dragoman.internal"]],
+        ),
+    ] = ()
     allow_public_without_keys: Annotated[
         bool,
         Meta(description="Listen on other addresses than loopback without `keys`. Anyone can spend your money then."),

@@ -86,7 +86,7 @@ class RelayFrames:
         return b"".join([self._frame(frame) for frame in _split(data)])
 
     def _redacted(self, data: bytes) -> bytes:
-        return self._redact(data) if self._redact is not None and b"error" in data else data
+        return data if self._redact is None else self._redact(data)
 
     def _is_clean(self, payload: bytes) -> bool:
         if self._check is not None and _passes(self._check, payload):

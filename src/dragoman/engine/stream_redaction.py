@@ -8,6 +8,8 @@ import msgspec
 
 from dragoman.conversation.failures import Failure
 
+_TEXTS = ("message", "code", "type", "param", "provider")
+
 
 class Redaction(msgspec.Struct, frozen=True):
     """Two pure functions that take our secrets out: `text` out of a provider's words, `data` out of relayed bytes."""
@@ -16,8 +18,9 @@ class Redaction(msgspec.Struct, frozen=True):
     data: Callable[[bytes], bytes]
 
     def failure(self, failure: Failure) -> Failure:
-        """A failure as a client may see it."""
-        message, raw = self.text(failure.message), self.data(failure.raw)
-        if message == failure.message and raw == failure.raw:
+        """A failure as a client may see it: no field of it holds a secret."""
+        changed: dict[str, object] = {name: self.text(getattr(failure, name)) for name in _TEXTS}
+        changed["raw"] = self.data(failure.raw)
+        if all(changed[name] == getattr(failure, name) for name in changed):
             return failure
-        return msgspec.structs.replace(failure, message=message, raw=raw)
+        return msgspec.structs.replace(failure, **changed)

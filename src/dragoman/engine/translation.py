@@ -119,7 +119,7 @@ class Translation:
                 self._capture.add(event)
         self.failure = observer.failure
         self.started = True
-        return data if self._frames is None else self._frames.feed(data)
+        return self._redacted(data) if self._frames is None else self._frames.feed(data)
 
     def close(self) -> bytes:
         """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
@@ -144,15 +144,19 @@ class Translation:
         glance = self._upstream.answers.glance(body) if self.relays and self._capture is None else None
         if glance is not None:
             self.usage, self.stop = glance
-            return body
+            return self._redacted(body)
         events = self.read_whole(body)
         if self.relays and self.failure is None:
-            return body
+            return self._redacted(body)
         reply = collect(events)
         if isinstance(reply, Failure):
             self.failure = reply
             return self._client.answers.render_error(reply, self._context)[2]
-        return self._client.answers.render(reply, self._context)
+        return self._redacted(self._client.answers.render(reply, self._context))
+
+    def _redacted(self, data: bytes) -> bytes:
+        """Without our own keys, should the provider repeat one."""
+        return data if self._redaction is None else self._redaction.data(data)
 
     def read_whole(self, body: bytes) -> list[Event]:
         """The events of a whole reply, with the client's names and ids."""
@@ -199,7 +203,7 @@ class Translation:
         events = self._noted(events)
         if not events:
             return b""
-        out = (self._renderer or self._writer()).render(events)
+        out = self._redacted((self._renderer or self._writer()).render(events))
         if out:
             self.started = True
         return out

@@ -43,6 +43,7 @@ class Known(msgspec.Struct, frozen=True):
 
 _WANTED = "this gateway wants a key: as `Authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key` or `?key=`"
 _UNKNOWN = "the key is not known to this gateway; `dragoman keys list` there shows which are"
+_OWN_NAMES = frozenset({"localhost", "127.0.0.1"})  # the usual ones, so that most requests cost no parsing
 LONGEST_MODEL = 512
 """Of a model's name: it is sent in a header and written into logs. The longest real ones are ARNs of 200."""
 OWNER = Known(Caller("", True))
@@ -52,6 +53,7 @@ STRANGER = Known(Caller("", False))
 def identify(services: Services, inbound: Inbound) -> Known:
     """The caller behind a request. Raises Refused."""
     if not len(services.clients):
+        _may_be_called(services, inbound.headers.get("host"))
         if (origin := inbound.headers.get("origin")) is not None:
             _may_come_from(services, origin)
         return OWNER
@@ -71,6 +73,29 @@ def _met(client: Client) -> Known:
 
 
 _known = IdentityCache(_met, size=1024)
+
+
+def _may_be_called(services: Services, host: str | None) -> None:
+    """Raise Refused for a name that is not ours.
+
+    A web page can have its own name resolve to this machine (DNS rebinding). Its requests then have no foreign origin,
+    but they have its name as their host. A program that is no browser need not send one.
+    """
+    server = services.config.server
+    if host is None or server.allow_public_without_keys:
+        return
+    name = host_name(host)
+    if name in _OWN_NAMES or is_loopback(name) or name in server.hosts or name == server.host.strip("[]").lower():
+        return
+    what = f'a gateway without keys does not answer to "{name[:100]}"; add it to server.hosts, or make a key with: '
+    raise Refused(Failure(FailureKind.PERMISSION, what + "dragoman keys create NAME", 403, "host_not_allowed"))
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header: without its port, in small letters."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].rstrip(".").lower()
 
 
 def _may_come_from(services: Services, origin: str) -> None:

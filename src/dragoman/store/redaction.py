@@ -18,6 +18,7 @@ from dragoman.config.secret import is_secret_name
 REDACTED = "[REDACTED]"
 MAX_DEPTH = 200
 REAL = 16  # no vendor's key is shorter; what local servers are given in place of one often is
+FEW = 16  # so many keys are looked for one by one
 SHORTEST = 6  # a shorter configured key would blacken ordinary words
 
 _NAMES = (
@@ -140,6 +141,7 @@ class Redactor:
         self._secrets: frozenset[str] = frozenset()
         self._known: re.Pattern[str] | None = None
         self._known_bytes: re.Pattern[bytes] | None = None
+        self._few: tuple[bytes, ...] = ()
         self.know(secrets)
 
     @classmethod
@@ -152,8 +154,9 @@ class Redactor:
         self._secrets |= {secret for secret in secrets if len(secret) >= SHORTEST}
         longest_first = sorted(self._secrets, key=lambda secret: (-len(secret), secret))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-        real = "|".join(re.escape(secret) for secret in longest_first if len(secret) >= REAL)
-        self._known_bytes = re.compile(real.encode()) if real else None
+        real = [secret.encode() for secret in longest_first if len(secret) >= REAL]
+        self._known_bytes = re.compile(b"|".join(map(re.escape, real))) if real else None
+        self._few = tuple(real) if len(real) <= FEW else ()
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -168,7 +171,15 @@ class Redactor:
     def known(self, data: bytes) -> bytes:
         """Bytes without the keys that we know. What only looks like one may be a model's own words, and stays; so does
         a key that is a word (`ollama`)."""
-        return data if self._known_bytes is None else self._known_bytes.sub(REDACTED.encode(), data)
+        pattern = self._known_bytes
+        if pattern is None:
+            return data
+        if self._few:
+            for secret in self._few:  # a search for one text is ten times as quick as the pattern
+                if secret in data:
+                    return pattern.sub(REDACTED.encode(), data)
+            return data
+        return pattern.sub(REDACTED.encode(), data)
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """JSON data without secrets, at any depth."""
