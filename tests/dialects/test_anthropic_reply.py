@@ -118,7 +118,8 @@ def test_usage_counts_the_cache_into_the_input_and_out_again() -> None:
     assert reply.usage is not None
     usage = reply.usage
     assert (usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning) == (4000, 3935, 50, 9, 4)
-    assert orjson.loads(render_answer(reply, ANSWERING))["usage"] == orjson.loads(body)["usage"]
+    written = orjson.loads(render_answer(reply, ANSWERING))["usage"]
+    assert {key: count for key, count in written.items() if count is not None} == orjson.loads(body)["usage"]
 
 
 def test_usage_at_the_end_overrules_the_start_and_keeps_what_it_leaves_out() -> None:

@@ -304,11 +304,13 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
     also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
-    wants to store. `expects_reasoning`: whether clients with these settings are prepared for thinking in an answer.
+    wants to store. `id_prefix`: how the ids of its vendor's answers begin. `expects_reasoning`: whether clients with
+    these settings are prepared for thinking in an answer.
     """
 
     name: DialectName
     title: str
+    id_prefix: str = ""
     endpoints: tuple[Endpoint, ...]
     request_path: Callable[[RenderOptions, str], str]
     recognise: Callable[[Mapping[str, Any]], Likeness]

@@ -39,6 +39,13 @@ def base62(*words: object, length: int) -> str:
     return "".join(letters)
 
 
+def vendor_id(prefix: str, identity: str) -> str:
+    """An id that looks like one of the client's vendor: as it is where it does, else one made from its hash."""
+    if not identity or identity.startswith(prefix):
+        return identity
+    return prefix + base62(identity, length=24)
+
+
 def made_id(ordinal: int, name: str) -> str:
     """The id of the n-th call of a conversation whose dialect gave it none."""
     return _short_made_id(ordinal, name) if len(name) <= _USUAL_NAME else _made_id(ordinal, name)

@@ -14,12 +14,13 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
-from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Stopped, TextDelta, Used
+from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Started, Stopped, TextDelta, Used
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import prefixed
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
+from dragoman.dialects.parsing import vendor_id
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer_tool import AnswerTool
 from dragoman.engine.argument_names import Renaming
@@ -237,6 +238,12 @@ class Translation:
         seen.add(event.choice)
         return msgspec.structs.replace(event, literal=prefixed(self._context.prefix, event.literal))
 
+    def _started(self, event: Started) -> Started:
+        """The answer's id, as one of the client's vendor. Other members of the answer are made from it."""
+        if self._upstream is self._client or not event.id:
+            return event
+        return msgspec.structs.replace(event, id=vendor_id(self._client.id_prefix, event.id))
+
     def _call(self, event: CallStarted) -> CallStarted:
         undo = self._undo
         name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
@@ -302,6 +309,7 @@ def _tells_its_failure(observer: RelayObserver) -> bool:
 
 
 _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
+    Started: Translation._started,
     CallStarted: Translation._call,
     Used: Translation._used,
     Stopped: Translation._stopped,

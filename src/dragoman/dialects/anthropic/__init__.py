@@ -9,3 +9,5 @@ from dragoman.conversation.parts import Origin
 
 NAME: Final[DialectName] = "anthropic"
 ORIGIN = Origin(NAME)
+ID_PREFIX = "msg_"
+"""How the ids of this vendor's answers begin."""

@@ -209,7 +209,8 @@ class AnthropicAnswerParser:
         self._called = True
         self._begin(block)
         fields = block.fields
-        extras = {key: bytes(raw) for key, raw in fields.items() if key not in _CALL and bytes(raw) != _NULL}
+        others = {key: bytes(raw) for key, raw in fields.items() if key not in _CALL}
+        extras = {key: value for key, value in others.items() if value != _NULL and not _is_usual(key, value)}
         identity = text_in(fields.get("id")) or "call_" + base62(self._id or self._seed, 0, block.part, length=24)
         out.append(CallStarted(0, block.part, identity, text_in(fields.get("name")), extras=extras_of(NAME, extras)))
 
@@ -235,6 +236,11 @@ class AnthropicAnswerParser:
     def _close_all(self, out: list[Event]) -> None:
         for index in list(self._blocks):
             self.close_block(index, out)
+
+
+def _is_usual(key: str, value: bytes) -> bool:
+    """Whether a member says what every call says."""
+    return key == "caller" and value.replace(b" ", b"") == b'{"type":"direct"}'
 
 
 def _object(raw: Raw | None) -> bytes:

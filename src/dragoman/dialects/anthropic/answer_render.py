@@ -7,12 +7,13 @@ from dragoman.conversation.events import Started
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply
-from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic import ID_PREFIX, NAME
 from dragoman.dialects.anthropic.block_builder import TEXT, THINKING, TOOL, BlockBuilder, late_fields
 from dragoman.dialects.anthropic.call_input import call_input
 from dragoman.dialects.anthropic.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.parsing import vendor_id
 from dragoman.dialects.raw_json import decode_members
 from dragoman.wire.json_reader import render_list, render_object
 
@@ -74,8 +75,8 @@ class _AnthropicAnswerRenderer(BlockBuilder):
     def _closed_block(self) -> bytes:
         text = joined("", self._literals)
         if self._kind_open is TEXT:
-            cited = b',"citations":' + render_list(self._citations) if self._citations else b""
-            return b'{"type":"text","text":%b%b}' % (text, cited)
+            cited = render_list(self._citations) if self._citations else b"null"
+            return b'{"citations":%b,"type":"text","text":%b}' % (cited, text)
         if self._kind_open is THINKING:
             return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
         if self._kind_open is TOOL:
@@ -86,11 +87,12 @@ class _AnthropicAnswerRenderer(BlockBuilder):
     def finish(self) -> None:
         self.body = render_object(
             {
-                "id": quote(self._start.id or self._context.id),
+                "id": quote(self._start.id or vendor_id(ID_PREFIX, self._context.id)),
                 "type": b'"message"',
                 "role": b'"assistant"',
                 "model": quote(self._context.model or self._start.model),
                 "content": render_list(self._blocks),
+                "diagnostics": b"null",
                 **late_fields(self),
                 "usage": render_usage(self.usage),
                 **own_fields(self._start.extras, NAME),

@@ -2,7 +2,8 @@
 
 While a call is open, events of other parts wait until it is complete (`call_order.py`). The signature that another
 provider put on a call goes into a thinking block of its own before the call. One on a text is not shown: it comes after
-the text, and many agents take the last block for the result. The store keeps it for the next turn.
+the text, and many agents take the last block for the result. Nor is state that follows the last text. The store keeps
+both for the next turn.
 `docs/theory/anthropic-blocks.md` explains the order with examples.
 """
 
@@ -40,15 +41,17 @@ from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.call_input import is_object
 from dragoman.dialects.anthropic.stop_reasons import render_stop, render_stop_details
 from dragoman.dialects.call_order import CallOrder
-from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
+from dragoman.dialects.ownership import own_fields, own_or_sealed
 from dragoman.dialects.raw_json import encode
+from dragoman.wire.json_reader import render_object
 
 TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_delta", b""
 
 
 _NO_PART = -1
-_TEXT_BLOCK = b'{"type":"text","text":""}'
+_TEXT_BLOCK = b'{"citations":null,"type":"text","text":""}'
 _THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
+_CALL_FIELDS: Mapping[str, Json] = {"caller": b'{"type":"direct"}'}
 _UNSIGNED = quote(seal(Opaque(reasoning_states.UNSIGNED, EMPTY, Origin(""))))
 """The signature of thinking that nobody signed. Some clients turn thinking with an empty one into visible text."""
 
@@ -58,8 +61,10 @@ class BlockBuilder:
 
     __slots__ = (
         "_call",
+        "_carriers",
         "_hides_reasoning",
         "_kind",
+        "_last_kind",
         "_late_signature",
         "_linked",
         "_opening",
@@ -79,6 +84,8 @@ class BlockBuilder:
         self._hides_reasoning = hides_reasoning
         self._part = _NO_PART
         self._kind = NO_BLOCK
+        self._last_kind = NO_BLOCK
+        self._carriers: list[bytes] = []
         self._signed = False
         self._suffix = b""
         self._text_part = _NO_PART
@@ -253,6 +260,8 @@ class BlockBuilder:
 
     def _ended(self, event: Ended) -> None:
         self._close()
+        if self._last_kind is not TEXT:
+            self._render_carriers()
         self.over = True
         self.finish()
 
@@ -269,20 +278,30 @@ class BlockBuilder:
 
     def _open_call(self, call: CallStarted) -> None:
         self._call = None
-        block = b'{"type":"tool_use","id":%b,"name":%b,"input":{}%b}'
-        self._open(call.part, TOOL, block % (quote(call.id), quote(call.name), own_members(call.extras, NAME)))
+        fields = {**_CALL_FIELDS, **own_fields(call.extras, NAME)}
+        head = {"type": b'"tool_use"', "id": quote(call.id), "name": quote(call.name), "input": b"{}"}
+        self._open(call.part, TOOL, render_object({**head, **fields}))
         self._opening = b""
 
     def _carry(self, signature: bytes) -> None:
-        """A signature in a thinking block of its own."""
-        self._open(_NO_PART, THINKING, _THINKING_BLOCK)
-        self._signed = True
-        self.sign(signature)
+        """A signature in a thinking block of its own. It waits for the next block, since no text may be followed by one
+        at the end of an answer."""
         self._close()
+        self._carriers.append(signature)
+
+    def _render_carriers(self) -> None:
+        carriers, self._carriers = self._carriers, []
+        for signature in carriers:
+            self.open_block(THINKING, _THINKING_BLOCK)
+            self.sign(signature)
+            self.close_block()
 
     def _open(self, part: int, kind: bytes, block: Json) -> None:
         self._close()
+        if self._carriers:
+            self._render_carriers()
         self._part, self._kind, self._signed = part, kind, False
+        self._last_kind = kind
         self.open_block(kind, block)
 
     def _whole(self, part: int, block: Json) -> None:
@@ -306,12 +325,22 @@ class BlockBuilder:
         self.close_block()
 
 
+LATE_FIELDS: Mapping[str, Json] = {
+    "container": b"null",
+    "stop_details": b"null",
+    "stop_reason": b"null",
+    "stop_sequence": b"null",
+}
+"""Members that are not known before a message is complete. The SDK's types require all of them."""
+
+
 def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
     """The last members of a message: why it stopped, and what came with the stop."""
     stop = blocks.stop
     if stop is None:
-        return {"stop_reason": b'"end_turn"', "stop_sequence": b"null"}
+        return {**LATE_FIELDS, "stop_reason": b'"end_turn"'}
     fields = {
+        **LATE_FIELDS,
         "stop_reason": quote(render_stop(stop.reason, stop.word)),
         "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
         **own_fields(stop.extras, NAME),

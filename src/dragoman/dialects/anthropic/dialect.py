@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.settings import Settings
-from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic import ID_PREFIX, NAME
 from dragoman.dialects.anthropic.model_list import ANTHROPIC_MODELS
 from dragoman.dialects.anthropic.token_count import TOKEN_COUNT
 from dragoman.dialects.dialect import (
@@ -86,6 +86,7 @@ _REQUIRED = {"model": TEXT, "max_tokens": {"type": "integer", "minimum": 1}, "me
 
 DIALECT = Dialect(
     name=NAME,
+    id_prefix=ID_PREFIX,
     title="Anthropic Messages",
     endpoints=(
         Endpoint(Job.GENERATE, "/messages", "Anthropic Messages", required=_REQUIRED),

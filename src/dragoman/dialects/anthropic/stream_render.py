@@ -9,12 +9,13 @@ from dragoman.conversation.events import Event, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json
-from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.anthropic.block_builder import TEXT, BlockBuilder, late_fields
+from dragoman.dialects.anthropic import ID_PREFIX, NAME
+from dragoman.dialects.anthropic.block_builder import LATE_FIELDS, TEXT, BlockBuilder, late_fields
 from dragoman.dialects.anthropic.errors import error_body
-from dragoman.dialects.anthropic.usage import render_usage
+from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.parsing import vendor_id
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import render_event_frame
 
@@ -65,13 +66,13 @@ class AnthropicStreamRenderer(BlockBuilder):
             return
         self._begun = True
         message = {
-            "id": quote(event.id or self._context.id),
+            "id": quote(event.id or vendor_id(ID_PREFIX, self._context.id)),
             "type": b'"message"',
             "role": b'"assistant"',
             "model": quote(self._context.model or event.model),
             "content": b"[]",
-            "stop_reason": b"null",
-            "stop_sequence": b"null",
+            "diagnostics": b"null",
+            **LATE_FIELDS,
             "usage": render_usage(self.usage),
             **own_fields(event.extras, NAME),
         }
@@ -112,7 +113,12 @@ class AnthropicStreamRenderer(BlockBuilder):
         fields = late_fields(self)
         outer = {key: fields.pop(key) for key in ("context_management",) if key in fields}
         frame = render_object(
-            {"type": b'"message_delta"', "delta": render_object(fields), "usage": render_usage(self.usage), **outer}
+            {
+                "type": b'"message_delta"',
+                "delta": render_object(fields),
+                "usage": render_delta_usage(self.usage),
+                **outer,
+            }
         )
         self._out.append(render_event_frame(b"message_delta", frame))
         self._out.append(render_event_frame(b"message_stop", b'{"type":"message_stop"}'))

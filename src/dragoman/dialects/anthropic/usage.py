@@ -22,6 +22,12 @@ _WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 _COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
 
 
+_NO_DELTA_USAGE: dict[str, Json] = dict.fromkeys(("output_tokens_details", "server_tool_use"), b"null")
+_NO_USAGE: dict[str, Json] = dict.fromkeys(
+    ("cache_creation", "inference_geo", "output_tokens_details", "server_tool_use", "service_tier", "speed"), b"null"
+)
+
+
 class UsageCounter:
     """Usage that comes in pieces. What a later piece leaves out still holds."""
 
@@ -61,6 +67,16 @@ def _count(value: object) -> int:
 
 
 def render_usage(usage: Usage | None) -> Json:
+    """The usage of a message, with every count that the SDK's types require."""
+    return render_object(_NO_USAGE | _render_counts(usage))
+
+
+def render_delta_usage(usage: Usage | None) -> Json:
+    """The usage at the end of a stream, which has fewer counts."""
+    return render_object(_NO_DELTA_USAGE | _render_counts(usage))
+
+
+def _render_counts(usage: Usage | None) -> dict[str, Json]:
     """This dialect counts new input, cache writes and cache reads apart.
 
     The three add up to the whole input, even where a server reports more cached tokens than input.
@@ -76,4 +92,4 @@ def render_usage(usage: Usage | None) -> Json:
     }
     if usage.reasoning:
         fields["output_tokens_details"] = b'{"thinking_tokens":%d}' % usage.reasoning
-    return render_object(fields | own_fields(usage.extras, NAME))
+    return fields | own_fields(usage.extras, NAME)

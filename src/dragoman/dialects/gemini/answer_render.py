@@ -53,7 +53,8 @@ class _GeminiAnswerRenderer(PartBuilder):
                 body["promptFeedback"] = feedback
             if feedback is not None and choice not in self._parts:
                 continue
-            content = b'{"parts":%b,"role":"model"}' % render_list(self._parts.get(choice, []))
+            parts = self._parts.get(choice)
+            content = b'{"parts":%b,"role":"model"}' % render_list(parts) if parts else b'{"role":"model"}'
             if choice in self._logprobs:
                 fields["logprobsResult"] = self._logprobs[choice]
             candidates.append(render_object({"content": content, **fields}))

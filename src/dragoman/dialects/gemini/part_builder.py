@@ -1,8 +1,9 @@
 """Events to Gemini's parts.
 
 A call is one part and is rendered when it is complete, and so is a picture. Until then, events that follow it in the
-same candidate are held, so that parts stand in the order in which they began. A signature is rendered with its part; in
-a stream it is a part of its own with empty text, right after it.
+same candidate are held, so that parts stand in the order in which they began. A signature is rendered with its part.
+Another provider's state that has no visible part is a thought without text before the next part. An answer never ends
+with one, since clients drop parts without text, and some take the last part for the result.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class _CandidateBuilder:
 
     __slots__ = (
         "call",
+        "carriers",
         "citations",
         "fragments",
         "held",
@@ -81,6 +83,7 @@ class _CandidateBuilder:
         self.releasing = False
         self.size = 0
         self.citations: list[Json] = []
+        self.carriers: list[Json] = []
         self.stop: Stopped | None = None
 
 
@@ -127,7 +130,7 @@ class PartBuilder:
         candidate.part, candidate.kind = event.part, _TEXT
         if event.literal != EMPTY:
             candidate.written = event.part
-            self.part(event.choice, b'{"text":' + event.literal + b"}")
+            self._part(event.choice, candidate, b'{"text":' + event.literal + b"}")
         if type(event) is TextDelta and event.logprobs is not None:
             self.logprobs(event.choice, event.logprobs)
 
@@ -137,7 +140,7 @@ class PartBuilder:
             return
         candidate.part = candidate.written = event.part
         candidate.kind = _THOUGHT
-        self.part(event.choice, b'{"text":' + event.literal + b',"thought":true}')
+        self._part(event.choice, candidate, b'{"text":' + event.literal + b',"thought":true}')
 
     def _state(self, event: Signed) -> None:
         candidate = self._at(event)
@@ -151,8 +154,18 @@ class PartBuilder:
             if self.context.hides_reasoning:
                 return
             candidate.part, candidate.kind = event.part, _THOUGHT
+        if candidate.written != event.part and event.state.origin.dialect != NAME:
+            candidate.carriers.append(b'{"text":"","thought":true,"thoughtSignature":%b}' % signature)
+            return
         self.sign(event.choice, signature, candidate.kind is not _TEXT, candidate.written != event.part)
         candidate.written = -1
+
+    def _part(self, choice: int, candidate: _CandidateBuilder, json: Json) -> None:
+        """A part, after the state that stands before it."""
+        carriers, candidate.carriers = candidate.carriers, []
+        for carrier in carriers:
+            self.part(choice, carrier)
+        self.part(choice, json)
 
     def _call_started(self, event: CallStarted) -> None:
         candidate = self._at(event)
@@ -193,7 +206,7 @@ class PartBuilder:
         if candidate is None or event.opaque.origin.dialect != NAME:
             return
         candidate.part, candidate.kind = event.part, Kept
-        self.part(event.choice, event.opaque.json)
+        self._part(event.choice, candidate, event.opaque.json)
 
     def _stopped(self, event: Stopped) -> None:
         self._complete(event.choice, self._candidate(event.choice))
@@ -273,7 +286,7 @@ class PartBuilder:
         members: dict[str, Json] = {"functionCall": render_object(fields)}
         if candidate.signature:
             members["thoughtSignature"] = candidate.signature
-        self.part(choice, render_object(members))
+        self._part(choice, candidate, render_object(members))
 
     def _end_media(self, choice: int, candidate: _CandidateBuilder) -> None:
         pieces, candidate.media = candidate.media, []
@@ -283,7 +296,7 @@ class PartBuilder:
         for media in reply.choices[-1].parts if isinstance(reply, Reply) else ():
             if isinstance(media, Media):
                 for json in _media_parts(media):
-                    self.part(choice, json)
+                    self._part(choice, candidate, json)
 
     # What every framing needs.
 

@@ -16,9 +16,12 @@ from dragoman.wire.json_reader import render_object
 
 
 class GeminiStreamRenderer(PartBuilder):
-    """Renders one chunk for each delta, with the stop and the usage in the last one."""
+    """Renders one chunk for each part. The last one of a candidate has the stop and the usage besides, as Gemini's own
+    last chunk has: Google's SDKs leave a turn whose last chunk has no part out of the history, and many clients drop
+    parts without text. So the newest part of each candidate waits for the next event.
+    """
 
-    __slots__ = ("_array", "_begun", "_close", "_head", "_open", "_out", "_tail")
+    __slots__ = ("_array", "_begun", "_close", "_head", "_logprobs", "_open", "_out", "_tail", "_waiting")
 
     def __init__(self, context: AnswerContext) -> None:
         super().__init__(context)
@@ -28,6 +31,8 @@ class GeminiStreamRenderer(PartBuilder):
         self._begun = False
         self._head = b'%b{"candidates":[{"content":{"parts":[' % self._open
         self._tail = b""
+        self._waiting: dict[int, Json] = {}
+        self._logprobs: dict[int, Json] = {}
         self.begin()
 
     def render(self, events: Sequence[Event]) -> bytes:
@@ -48,6 +53,17 @@ class GeminiStreamRenderer(PartBuilder):
         self._tail = b'],"role":"model"},"index":0}],%b%b' % (render_object(self.head())[1:], self._close)
 
     def part(self, choice: int, json: Json) -> None:
+        if choice in self._waiting:
+            self._render_waiting(choice)
+        self._waiting[choice] = json
+
+    def _render_waiting(self, choice: int) -> None:
+        json = self._waiting.pop(choice)
+        if choice in self._logprobs:
+            tokens = self._logprobs.pop(choice)
+            candidate = {"content": _content(json), "index": b"%d" % choice, "logprobsResult": tokens}
+            self._chunk({"candidates": b"[" + render_object(candidate) + b"]"})
+            return
         if self._array:
             self._out.append(b"," if self._begun else b"[")
             self._begun = True
@@ -55,22 +71,28 @@ class GeminiStreamRenderer(PartBuilder):
         self._out += (self._head, json, tail)
 
     def sign(self, choice: int, signature: bytes, thought: bool, fresh: bool) -> None:
+        if choice in self._waiting and not fresh:
+            self._waiting[choice] = self._waiting[choice][:-1] + b',"thoughtSignature":%b}' % signature
+            return
         mark = b',"thought":true' if thought else b""
         self.part(choice, b'{"text":""%b,"thoughtSignature":%b}' % (mark, signature))
 
     def logprobs(self, choice: int, tokens: Json) -> None:
-        candidate = {"content": _EMPTY_CONTENT, "index": b"%d" % choice, "logprobsResult": logprobs_result(tokens)}
-        self._chunk({"candidates": b"[" + render_object(candidate) + b"]"})
+        self._logprobs[choice] = logprobs_result(tokens)
 
     def finish(self) -> None:
         candidates = []
         last: dict[str, bytes] = {}
-        for _, fields in self.stops():
+        for choice, fields in self.stops():
             feedback = fields.pop("promptFeedback", None)
             if feedback is not None:
                 last["promptFeedback"] = feedback
-            else:
-                candidates.append(render_object({"content": _EMPTY_CONTENT, **fields}))
+            if feedback is not None and choice not in self._waiting:
+                continue
+            if choice in self._logprobs:
+                fields["logprobsResult"] = self._logprobs.pop(choice)
+            content = _content(self._waiting.pop(choice)) if choice in self._waiting else _NO_PARTS
+            candidates.append(render_object({"content": content, **fields}))
         if candidates:
             last["candidates"] = b"[" + b",".join(candidates) + b"]"
         if self.usage is not None:
@@ -80,6 +102,8 @@ class GeminiStreamRenderer(PartBuilder):
             self._out.append(b"]")
 
     def fail(self, failure: Failure) -> None:
+        for choice in list(self._waiting):
+            self._render_waiting(choice)
         self._frame(error_body(failure)[1])
         if self._array:
             self._out.append(b"]")
@@ -94,4 +118,8 @@ class GeminiStreamRenderer(PartBuilder):
         self._out += (self._open, json, self._close)
 
 
-_EMPTY_CONTENT = b'{"parts":[{"text":""}],"role":"model"}'
+_NO_PARTS = b'{"role":"model"}'
+
+
+def _content(part: Json) -> bytes:
+    return b'{"parts":[%b],"role":"model"}' % part

@@ -9,3 +9,5 @@ from dragoman.conversation.parts import Origin
 
 NAME: Final[DialectName] = "openai-chat"
 ORIGIN = Origin(NAME)
+ID_PREFIX = "chatcmpl-"
+"""How the ids of this vendor's answers begin."""

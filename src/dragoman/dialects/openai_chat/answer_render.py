@@ -20,7 +20,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat import ID_PREFIX, NAME
 from dragoman.dialects.openai_chat.answer_pieces import (
     is_detailed,
     reasoning_field,
@@ -33,6 +33,7 @@ from dragoman.dialects.openai_chat.stop_reasons import render_stop
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.ownership import own_fields, own_members
+from dragoman.dialects.parsing import vendor_id
 
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:
@@ -40,7 +41,7 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
     out = [
         b'{"id":%b,"object":"chat.completion","created":%d,"model":%b,"choices":['
         % (
-            quote(reply.id or context.id),
+            quote(reply.id or vendor_id(ID_PREFIX, context.id)),
             reply.created or context.created,
             quote(context.model or reply.model),
         ),

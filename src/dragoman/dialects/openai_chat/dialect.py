@@ -15,7 +15,7 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     fixed_path,
 )
-from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat import ID_PREFIX, NAME
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
@@ -57,6 +57,7 @@ _REQUIRED = {"model": TEXT, "messages": turns("system", "developer", "user", "as
 
 DIALECT = Dialect(
     name=NAME,
+    id_prefix=ID_PREFIX,
     title="OpenAI Chat Completions",
     endpoints=(
         Endpoint(Job.GENERATE, "/chat/completions", "OpenAI Chat Completions", required=_REQUIRED),

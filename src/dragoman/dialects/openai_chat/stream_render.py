@@ -27,7 +27,7 @@ from dragoman.conversation.events import (
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.openai_chat import ID_PREFIX, NAME
 from dragoman.dialects.openai_chat.answer_pieces import (
     is_detailed,
     reasoning_field,
@@ -41,6 +41,7 @@ from dragoman.dialects.openai_chat.stop_reasons import render_stop
 from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.ownership import own_members
+from dragoman.dialects.parsing import vendor_id
 from dragoman.wire.sse import DONE_FRAME, render_data_frame
 
 Place = tuple[int, int]
@@ -113,7 +114,7 @@ class ChatStreamRenderer:
     def _started(self, event: Started) -> None:
         context = self._context
         head = b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b' % (
-            quote(event.id or context.id),
+            quote(event.id or vendor_id(ID_PREFIX, context.id)),
             event.created or context.created,
             quote(context.model or event.model),
         )

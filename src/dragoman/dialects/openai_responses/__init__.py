@@ -9,3 +9,5 @@ from dragoman.conversation.parts import Origin
 
 NAME: Final[DialectName] = "openai-responses"
 ORIGIN = Origin(NAME)
+ID_PREFIX = "resp_"
+"""How the ids of this vendor's answers begin."""

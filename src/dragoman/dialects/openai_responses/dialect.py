@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.dialects.dialect import AnswerCodec, Dialect, Endpoint, Job, Likeness, RequestCodec, fixed_path
 from dragoman.dialects.openai_models import OPENAI_MODELS
-from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_schema import TEXT
 
 
@@ -36,6 +36,7 @@ def _load_answers() -> AnswerCodec:
 
 DIALECT = Dialect(
     name=NAME,
+    id_prefix=ID_PREFIX,
     title="OpenAI Responses",
     endpoints=(Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),),
     request_path=fixed_path("/responses"),

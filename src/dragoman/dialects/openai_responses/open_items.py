@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dragoman.conversation.events import CallStarted
-from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.openai_responses import output_items
 from dragoman.dialects.openai_responses.answer_events import THOUGHT
@@ -170,8 +170,9 @@ class OpenFunctionCall:
         )
 
     def closing(self) -> bytes:
-        member = b',"input":' if self.started.custom else b',"arguments":'
-        return self.where + member + self._argument_text()
+        if self.started.custom:
+            return self.where + b',"input":' + self._argument_text()
+        return self.where + b',"name":%b,"arguments":%b' % (quote(self.started.name), self._argument_text())
 
     def _argument_text(self) -> bytes:
         """The arguments; an empty object for a call without any."""

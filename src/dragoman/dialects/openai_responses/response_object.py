@@ -10,33 +10,11 @@ from dragoman.conversation.events import Started
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses import ID_PREFIX, NAME
+from dragoman.dialects.openai_responses.response_members import DEFAULTS, repeated_members
 from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.parsing import vendor_id
 from dragoman.wire.json_reader import render_object
-
-_REPEATED: Mapping[str, Json] = {
-    "background": b"false",
-    "instructions": b"null",
-    "max_output_tokens": b"null",
-    "max_tool_calls": b"null",
-    "metadata": b"{}",
-    "parallel_tool_calls": b"true",
-    "previous_response_id": b"null",
-    "prompt_cache_key": b"null",
-    "reasoning": b'{"effort":null,"summary":null}',
-    "safety_identifier": b"null",
-    "store": b"true",
-    "temperature": b"1.0",
-    "text": b'{"format":{"type":"text"}}',
-    "tool_choice": b'"auto"',
-    "tools": b"[]",
-    "top_logprobs": b"0",
-    "top_p": b"1.0",
-    "truncation": b'"disabled"',
-    "user": b"null",
-}
-"""Members of the request that the answer repeats, with their defaults. An answer that came in this dialect repeats them
-already."""
 
 
 class ResponseFrame(msgspec.Struct, frozen=True):
@@ -60,12 +38,12 @@ def response_for(started: Started, context: AnswerContext) -> ResponseFrame:
         "created_at": b"%d" % (started.created or context.created),
         "model": quote(context.model or started.model),
     }
-    given = {key: value for key, value in context.request.items() if key in _REPEATED}
-    repeated = own_fields(started.extras, NAME) or {**_REPEATED, **given}
+    own = own_fields(started.extras, NAME)
+    repeated = {**DEFAULTS, **repeated_members(context.request), **own, **repeated_members(own)}
     if started.service_tier is not None:
         repeated["service_tier"] = quote(started.service_tier)
     return ResponseFrame(head, repeated)
 
 
 def identity(started: Started, context: AnswerContext) -> str:
-    return started.id or context.id
+    return started.id or vendor_id(ID_PREFIX, context.id)

@@ -41,9 +41,11 @@ def parse_usage(raw: bytes) -> Usage | None:
 def render_usage(usage: Usage) -> Json:
     """The usage object, with further fields where the usage came from this dialect."""
     fields: dict[str, Any] = {key: _decode(value) for key, value in own_fields(usage.extras, NAME).items()}
-    inputs: dict[str, Any] = {"cached_tokens": usage.cached} | fields.pop("input_tokens_details", {})
-    if usage.cache_written:
-        inputs["cache_write_tokens"] = usage.cache_written
+    inputs: dict[str, Any] = {
+        "cache_write_tokens": usage.cache_written,
+        "cached_tokens": usage.cached,
+        **fields.pop("input_tokens_details", {}),
+    }
     outputs: dict[str, Any] = {"reasoning_tokens": usage.reasoning} | fields.pop("output_tokens_details", {})
     counts = {
         "input_tokens": usage.input,
