@@ -61,7 +61,7 @@ answers: $(VENV)/ready ## Test every recorded answer with every official SDK, in
 fuzz: $(VENV)/ready ## Feed random bytes and structures to every parser for ten minutes
 	$(BIN)/python bench/fuzz.py --minutes 10
 
-e2e: $(VENV)/ready ## Test the gateway with real clients and a real model server (installs them)
+e2e: $(VENV)/ready ## Test the gateway with real clients and a real model server (installs them); writes the page of proven clients
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt -r tests/e2e/requirements.txt
 	DRAGOMAN_E2E=1 $(BIN)/python -m pytest tests/e2e -q
 

@@ -19,6 +19,7 @@ from dragoman.dialects import held_events
 from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
 from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
 from dragoman.engine.translation import Translation
 
 
@@ -140,3 +141,42 @@ def test_K23_a_client_with_one_current_item_gets_the_right_arguments(deltas: tup
         elif event["type"] == "response.output_item.done":
             current = ""
     assert got == {"f": '{"a":1}', "g": '{"b":2}'}
+
+
+def chat_deltas(*events: Event) -> list[Any]:
+    renderer = ChatStreamRenderer(AnswerContext(model="m"))
+    lines = (renderer.render(events) + renderer.close()).splitlines()
+    chunks = [orjson.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    return [(choice["index"], choice["delta"]) for chunk in chunks for choice in chunk["choices"]]
+
+
+def arguments_in_order(deltas: list[Any]) -> list[Any]:
+    calls = [(index, call) for index, delta in deltas for call in delta.get("tool_calls", ())]
+    return [(index, call["index"], call["function"]["arguments"]) for index, call in calls]
+
+
+def test_K23_a_chat_client_hears_one_call_to_its_end_before_the_next() -> None:
+    """OpenAI's stream helper parses the arguments of a call as soon as another one starts."""
+    first, second = call(0, '{"a"', ":1}"), call(1, '{"b"', ":2}")
+    mixed = [event for pair in zip(first, second, strict=True) for event in pair]
+    got = arguments_in_order(chat_deltas(*mixed, Stopped(0, Stop.CALLS), Ended()))
+    assert got == [(0, 0, ""), (0, 0, '{"a"'), (0, 0, ":1}"), (0, 1, ""), (0, 1, '{"b"'), (0, 1, ":2}")]
+
+
+def test_K23_the_choices_of_a_chat_answer_do_not_wait_for_each_other() -> None:
+    events = [
+        CallStarted(0, 0, "c0", "f"),
+        CallStarted(1, 0, "c1", "f"),
+        CallDelta(1, 0, quote("{}")),
+        CallDelta(0, 0, quote("{}")),
+        Stopped(1, Stop.CALLS),
+        Stopped(0, Stop.CALLS),
+        Ended(),
+    ]
+    got = arguments_in_order(chat_deltas(*events))
+    assert got == [(0, 0, ""), (1, 0, ""), (1, 0, "{}"), (0, 0, "{}")]
+
+
+def test_K23_calls_that_never_ended_are_heard_when_the_answer_ends() -> None:
+    events = [*call(0, "{}", ended=False), *call(1, "{}", ended=False), Ended()]
+    assert arguments_in_order(chat_deltas(*events)) == [(0, 0, ""), (0, 0, "{}"), (0, 1, ""), (0, 1, "{}")]

@@ -1,4 +1,4 @@
-"""The clients that are not part of the development environment: installed once, into a cache beside the tests."""
+"""The clients that are not part of the development environment: installed once, into the user's cache folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-CACHE = HERE / ".cache"
+_CACHES = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+CACHE = Path(os.environ.get("DRAGOMAN_E2E_CACHE") or Path(_CACHES) / "dragoman-e2e")
 CLIENTS = HERE / "clients"
 asked_for = pytest.mark.skipif(
     not os.environ.get("DRAGOMAN_E2E"), reason="installs real clients: run it with `make e2e` (DRAGOMAN_E2E=1)"

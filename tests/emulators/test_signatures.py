@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.provider import ModelTurn, ReceivedRequest
 from dragoman.emulators.signatures import check_signature, is_masked, mint
+from dragoman.testing import emulator
 
 MINE = mint("anthropic", "thought")
 FLIPPED = base64.b64encode(bytes([*base64.b64decode(MINE)[:20], 0, *base64.b64decode(MINE)[21:]])).decode()
@@ -78,3 +80,17 @@ def test_openrouter_wants_its_own_signatures_back(model: str, words: str) -> Non
     for bad in ("", mint("gemini", "hm"), "b3RoZXI="):
         refused = judged([{**item, key: bad} for item in details])
         assert words in refused.body["error"]["metadata"]["raw"]
+
+
+def test_openrouter_streams_each_thought_twice_and_its_signature_last() -> None:
+    """As recorded: every chunk has the same piece as text and as an entry, and the last entry has no text."""
+    with emulator("openrouter", script=[{"reasoning": "Clouds, so it will rain.", "text": "Rain."}]) as running:
+        body = {"model": "anthropic/claude-haiku-4.5", "messages": [{"role": "user", "content": "?"}], "stream": True}
+        answer = httpx.post(f"{running.base_url}/chat/completions", json=body, headers={"authorization": "Bearer k"})
+    chunks = [orjson.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    *spoken, signed = [delta for delta in deltas if "reasoning_details" in delta]
+    assert len(spoken) > 1
+    assert [delta["reasoning"] for delta in spoken] == [delta["reasoning_details"][0]["text"] for delta in spoken]
+    assert "".join(delta["reasoning"] for delta in spoken) == "Clouds, so it will rain."
+    assert signed["reasoning_details"][0].keys() == {"type", "signature", "format", "index"}

@@ -11,9 +11,11 @@ from tests.gateway.test_vault import AGENTS, MODELS, Agent, Chat, Gemini, Messag
 __all__ = ["stage"]
 
 TURNS = 5
-THINKERS = ("gemini", "anthropic", "openai-responses", "deepseek")
+THINKERS = ("gemini", "anthropic", "openai-responses", "deepseek", "openrouter", "groq")
 HOW = ("all", "visible", "nothing")
 """What the client returns of the thinking: everything, its words without proofs, or nothing at all."""
+SCRAPS = "scraps"
+"""OpenAI's stream helper for JavaScript keeps the last piece of a field that it does not know."""
 
 
 class ReturningChat(Chat):
@@ -30,7 +32,15 @@ def chat_turn(answer: Any, how: str) -> Any:
     message = dict(answer["choices"][0]["message"])
     if how == "nothing":
         return {key: value for key, value in message.items() if "reasoning" not in key}
+    if how == SCRAPS:
+        return {key: _last_piece(key, value) for key, value in message.items()}
     return message if how == "all" else {key: value for key, value in message.items() if key != "reasoning_details"}
+
+
+def _last_piece(key: str, value: Any) -> Any:
+    if key == "reasoning_details":
+        return [{name: given for name, given in entry.items() if name != "text"} for entry in value[-1:]]
+    return value[-3:] if value and key in ("reasoning", "reasoning_content") else value
 
 
 def anthropic_turn(answer: Any, how: str) -> Any:
@@ -99,9 +109,27 @@ def thinks_on_deepseek(body: Any) -> Iterator[bool]:
             yield bool(message.get("reasoning_content"))
 
 
-THINKS = dict(
-    zip(THINKERS, (thinks_on_gemini, thinks_on_anthropic, thinks_on_responses, thinks_on_deepseek), strict=True)
-)
+def thinks_on_openrouter(body: Any) -> Iterator[bool]:
+    for message in body["messages"]:
+        if message.get("tool_calls"):
+            details = message.get("reasoning_details") or ()
+            yield [bool(entry.get("signature")) and entry["text"].startswith("Thought ") for entry in details] == [True]
+
+
+def thinks_on_groq(body: Any) -> Iterator[bool]:
+    for message in body["messages"]:
+        if message.get("tool_calls"):
+            yield (message.get("reasoning") or "").startswith("Thought ")
+
+
+THINKS = {
+    "gemini": thinks_on_gemini,
+    "anthropic": thinks_on_anthropic,
+    "openai-responses": thinks_on_responses,
+    "deepseek": thinks_on_deepseek,
+    "openrouter": thinks_on_openrouter,
+    "groq": thinks_on_groq,
+}
 
 
 OWN = {Messages: "anthropic", Responses: "openai-responses", Gemini: "gemini"}
@@ -111,7 +139,7 @@ CASES = [
     for model in THINKERS
     for how in HOW
     if how == "all" or OWN.get(client) != model
-]
+] + [(Chat, model, SCRAPS) for model in THINKERS]
 """A client that throws away the state of its own dialect gets from its own provider what it would get without us."""
 
 

@@ -19,9 +19,11 @@ MODELS = {
     "openai-responses": "gpt-5.6",
     "deepseek": "deepseek-v4-flash",
     "moonshot": "kimi-k2-thinking",
+    "openrouter": "anthropic/claude-sonnet-4.5",
+    "groq": "openai/gpt-oss-120b",
     "openai": "gpt-4o",
 }
-STRICT = ("gemini", "anthropic", "openai-responses")
+STRICT = ("gemini", "anthropic", "openai-responses", "openrouter")
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CALL = {"reasoning": "They want the weather.", "calls": [{"name": "weather", "arguments": {"city": "Paris"}}]}
 

@@ -17,6 +17,7 @@ from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
 from dragoman.emulators.wire import fragments, make_id, render_sse_event
 
 CREATED = 1_767_225_600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
+_PROOFS = {"signature", "data"}
 _STOPS = {"end": "stop", "length": "length", "filter": "content_filter"}
 
 
@@ -169,15 +170,26 @@ def _repeating(choice: dict[str, Any], text_so_far: str, style: AnswerStyle) -> 
 
 def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed: str) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": "", **({"refusal": None} if "refusal" in style.message_fields else {})}
-    if turn.reasoning and style.reasoning_field:
-        yield from ({style.reasoning_field: piece} for piece in fragments(turn.reasoning))
-    if turn.reasoning and style.reasoning_details:
-        yield {"reasoning_details": style.reasoning_details(request, turn.reasoning)}
+    if turn.reasoning:
+        yield from _reasoning_deltas(request, turn.reasoning, style)
     yield from ({"content": piece} for piece in fragments(turn.visible_text))
     if turn.refusal:
         yield from ({"refusal": piece} for piece in fragments(turn.refusal))
     if not style.closing_calls:
         yield from ({"tool_calls": [piece]} for piece in _call_pieces(turn, style, seed))
+
+
+def _reasoning_deltas(request: ReceivedRequest, text: str, style: AnswerStyle) -> Iterator[dict[str, Any]]:
+    """Reasoning in pieces. With details each piece comes twice, as a text and as an entry; the proof comes last."""
+    details = style.reasoning_details(request, text) if style.reasoning_details else []
+    spoken: dict[str, Any] = next((entry for entry in details if "text" in entry or "summary" in entry), {})
+    word = "summary" if "summary" in spoken else "text"
+    plain = {key: value for key, value in spoken.items() if key not in (word, "signature")}
+    for piece in fragments(text):
+        delta = {style.reasoning_field: piece} if style.reasoning_field else {}
+        yield {**delta, "reasoning_details": [{**plain, word: piece}]} if spoken else delta
+    proofs = [{key: entry[key] for key in entry if key != word} for entry in details if entry.keys() & _PROOFS]
+    yield from ({"reasoning_details": [entry]} for entry in proofs)
 
 
 def _call_pieces(turn: ModelTurn, style: AnswerStyle, seed: str) -> Iterable[dict[str, Any]]:

@@ -22,12 +22,15 @@ def text_key(text: str) -> str:
 
 
 class ReasoningCapture:
-    """The state of the first choice, as its events go by. Only what another dialect than the client's made."""
+    """The state of the first choice, as its events go by.
 
-    __slots__ = ("_calls", "_client", "_of_words", "_pending", "_size", "_texts", "_thoughts", "_words")
+    Between two dialects a client carries the state of its own. Within one dialect the client itself may lose it.
+    """
 
-    def __init__(self, client: str) -> None:
-        self._client = client
+    __slots__ = ("_calls", "_carried", "_of_words", "_pending", "_size", "_texts", "_thoughts", "_words")
+
+    def __init__(self, client: str, upstream: str) -> None:
+        self._carried = client if client != upstream else None
         self._texts: list[bytes] = []
         self._words: set[int] = set()
         self._thoughts: dict[int, list[bytes]] = {}
@@ -51,7 +54,7 @@ class ReasoningCapture:
                 plain = [Reasoning(text=Text(literal=joined("", one))) for one in self._thoughts.values()]
                 self._calls[event.part] = (event.id, [*self._pending, *plain])
                 self._pending, self._thoughts = [], {}
-        elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._client:
+        elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._carried:
             self._sign(event)
 
     def close(self) -> dict[str, tuple[Part, ...]]:

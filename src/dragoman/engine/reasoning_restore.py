@@ -23,7 +23,7 @@ Kept = tuple[Part, ...]
 def keeps(facts: Facts, dialect: str) -> bool:
     """Whether a client of this dialect may fail to bring back what the target wants back."""
     if dialect == facts.dialect:
-        return facts.reasoning_required is Need.TOOL_TURNS
+        return facts.reasoning_kept or facts.reasoning_required is Need.TOOL_TURNS
     return bool(facts.reasoning_states or facts.reasoning_field)
 
 
@@ -95,8 +95,8 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
     if not kept:
         return parts
     words = "".join(part.text.text for part in kept if part.text is not None)
-    proofs = {part.state.json for part in parts if isinstance(part, Reasoning) and part.state is not None}
-    missing = [part for part in kept if part.state is None or part.state.json not in proofs]
+    proofs = {_proof(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
+    missing = [part for part in kept if part.state is None or _proof(part.state) not in proofs]
     if not missing:
         return parts
     others = [part for part in parts if not _is_copy(part, words)]
@@ -117,7 +117,7 @@ def _completed(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
     Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
     """
     whole = {
-        part.state.json: part
+        _proof(part.state): part
         for one in found
         for part in one
         if isinstance(part, Reasoning) and part.state is not None and part.text is not None
@@ -129,14 +129,22 @@ def _completed(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
     return tuple(completed)
 
 
+def _proof(state: Opaque) -> bytes:
+    """What tells one state from another. An entry of `reasoning_details` may come back with its text or without."""
+    if state.kind != reasoning_states.DETAIL:
+        return state.json
+    fields = msgspec.json.decode(state.json, type=dict[str, msgspec.Raw])
+    return bytes(fields.get("signature") or fields.get("data") or state.json)
+
+
 def _is_hollow(part: Part, whole: Mapping[bytes, Reasoning]) -> bool:
-    return isinstance(part, Reasoning) and part.text is None and part.state is not None and part.state.json in whole
+    return isinstance(part, Reasoning) and part.text is None and part.state is not None and _proof(part.state) in whole
 
 
 def _whole(part: Part, whole: Mapping[bytes, Reasoning]) -> Part:
     if not isinstance(part, Reasoning) or part.state is None or part.text is not None:
         return part
-    return whole.get(part.state.json, part)
+    return whole.get(_proof(part.state), part)
 
 
 def _is_scrap(part: Part, words: str) -> bool:

@@ -87,7 +87,7 @@ class Translation:
         self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
         self._origin = origin
         self._think_tags = think_tags
-        self._capture = ReasoningCapture(client) if keep else None
+        self._capture = ReasoningCapture(client, upstream) if keep else None
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
         same = upstream == client and context.framing is self._upstream.framing

@@ -271,6 +271,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     lone_reasoning: Annotated[Stance, Meta(description="thinking at the end of an assistant's turn")] = ACCEPTS
     empty_thinking: Annotated[Stance, Meta(description="signed thinking without its text")] = ACCEPTS
     reasoning_required: Annotated[Need, Meta(description="when thinking must come back")] = Need.NEVER
+    reasoning_kept: Annotated[
+        bool, Meta(description="thinking that a client of its own dialect leaves out is put back")
+    ] = False
     reasoning_default: Annotated[bool, Meta(description="it thinks unless the request turns it off")] = False
     reasoning_filler: Annotated[str, Meta(description="text that stands in for thinking that must come back")] = " "
     call_signature: Annotated[Stance, Meta(description="a call of the current turn without a signature")] = ACCEPTS

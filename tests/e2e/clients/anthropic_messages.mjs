@@ -1,22 +1,31 @@
-// @anthropic-ai/sdk. Arguments: BASE MODEL whole|streamed
+// @anthropic-ai/sdk
 import Anthropic from "@anthropic-ai/sdk";
-import { report, schema, weather } from "./weather.mjs";
+import { base, each, names, schemas, spend, think } from "./loop.mjs";
 
-const [base, model, way] = process.argv.slice(2);
 const client = new Anthropic({ baseURL: base, apiKey: "any", maxRetries: 0 });
-const tools = [{ name: "weather", input_schema: schema }];
-const messages = [{ role: "user", content: "Does it rain in Köln?" }];
+const tools = names.map((name) => ({ name, input_schema: schemas[name] }));
+const thinking = { type: "enabled", budget_tokens: 2048 };
 
-for (;;) {
-  const asked = { model, messages, tools, max_tokens: 4096 };
-  const done =
-    way === "streamed" ? await client.messages.stream(asked).finalMessage() : await client.messages.create(asked);
-  messages.push({ role: "assistant", content: done.content });
-  const calls = done.content.filter((block) => block.type === "tool_use");
-  if (!calls.length) {
-    report(done.content.map((block) => block.text ?? "").join(""));
-    break;
+await each(async ({ model, question, ...one }, heard, run) => {
+  const messages = [{ role: "user", content: question }];
+  for (;;) {
+    const asked = { model, messages, tools, thinking, max_tokens: 8192 };
+    const done = one.streamed
+      ? await client.messages.stream(asked).finalMessage()
+      : await client.messages.create(asked);
+    for (const block of done.content) if (block.type === "thinking") think(heard, block.thinking);
+    spend(heard, done.usage.input_tokens, done.usage.output_tokens);
+    messages.push({ role: "assistant", content: done.content });
+    const calls = done.content.filter((block) => block.type === "tool_use");
+    if (!calls.length) {
+      heard.text = done.content.at(-1).text ?? ""; // as agents do: the last block is the answer
+      return;
+    }
+    const results = calls.map(({ id, name, input }) => ({
+      type: "tool_result",
+      tool_use_id: id,
+      content: run(name, input),
+    }));
+    messages.push({ role: "user", content: results });
   }
-  const content = calls.map((call) => ({ type: "tool_result", tool_use_id: call.id, content: weather(call.input) }));
-  messages.push({ role: "user", content });
-}
+});

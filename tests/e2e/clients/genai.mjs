@@ -1,28 +1,36 @@
-// @google/genai. Arguments: BASE MODEL whole|streamed
+// @google/genai
 import { GoogleGenAI } from "@google/genai";
-import { report, schema, weather } from "./weather.mjs";
+import { base, each, names, schemas, spend, think } from "./loop.mjs";
 
-const [base, model, way] = process.argv.slice(2);
 const client = new GoogleGenAI({ apiKey: "any", httpOptions: { baseUrl: base } });
-const config = { tools: [{ functionDeclarations: [{ name: "weather", parametersJsonSchema: schema }] }] };
-const contents = [{ role: "user", parts: [{ text: "Does it rain in Köln?" }] }];
+const functionDeclarations = names.map((name) => ({ name, parametersJsonSchema: schemas[name] }));
+const config = { tools: [{ functionDeclarations }], thinkingConfig: { includeThoughts: true, thinkingBudget: 2048 } };
 
-for (;;) {
-  const parts = [];
-  if (way === "streamed") {
-    for await (const chunk of await client.models.generateContentStream({ model, contents, config })) {
-      parts.push(...(chunk.candidates?.[0]?.content?.parts ?? []));
-    }
-  } else {
-    const done = await client.models.generateContent({ model, contents, config });
-    parts.push(...done.candidates[0].content.parts);
-  }
-  contents.push({ role: "model", parts });
-  const calls = parts.filter((part) => part.functionCall).map((part) => part.functionCall);
-  if (!calls.length) {
-    report(parts.map((part) => (part.thought ? "" : (part.text ?? ""))).join(""));
-    break;
-  }
-  const results = calls.map(({ id, name, args }) => ({ functionResponse: { id, name, response: { output: weather(args) } } }));
-  contents.push({ role: "user", parts: results });
+async function chunks(streamed, asked) {
+  if (!streamed) return [await client.models.generateContent(asked)];
+  const all = [];
+  for await (const chunk of await client.models.generateContentStream(asked)) all.push(chunk);
+  return all;
 }
+
+await each(async ({ model, question, ...one }, heard, run) => {
+  const contents = [{ role: "user", parts: [{ text: question }] }];
+  for (;;) {
+    const all = await chunks(one.streamed, { model, contents, config });
+    const parts = all.flatMap((chunk) => chunk.candidates?.[0]?.content?.parts ?? []);
+    const usage = all.at(-1).usageMetadata;
+    const words = (thought) => parts.filter((part) => !!part.thought === thought).map((part) => part.text ?? "").join("");
+    think(heard, words(true));
+    spend(heard, usage.promptTokenCount, usage.candidatesTokenCount + (usage.thoughtsTokenCount ?? 0));
+    contents.push({ role: "model", parts });
+    const calls = parts.filter((part) => part.functionCall).map((part) => part.functionCall);
+    if (!calls.length) {
+      heard.text = words(false);
+      return;
+    }
+    const results = calls.map(({ id, name, args }) => ({
+      functionResponse: { id, name, response: { output: run(name, args) } },
+    }));
+    contents.push({ role: "user", parts: results });
+  }
+});

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.conversation.collect import UNFINISHED, merged
@@ -26,6 +26,7 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME
 from dragoman.dialects.openai_chat.answer_pieces import (
@@ -68,7 +69,8 @@ class ChatStreamRenderer:
     """One chunk for each event.
 
     The role stands in a choice's first delta, extra fields of the answer in the very first chunk. Nothing follows a
-    choice's stop. A call waits for one event, so that its signature can stand beside its name.
+    choice's stop. A call waits for one event, so that its signature can stand beside its name. Calls of a choice come
+    one after another, since OpenAI's own stream helper takes the start of a call for the end of the one before it.
     """
 
     __slots__ = (
@@ -78,6 +80,7 @@ class ChatStreamRenderer:
         "_head",
         "_lead",
         "_legacy",
+        "_orders",
         "_out",
         "_over",
         "_tail",
@@ -93,6 +96,7 @@ class ChatStreamRenderer:
         self._head = b""
         self._lead = b""
         self._choices: dict[int, _RenderedChoice] = {}
+        self._orders: dict[int, CallOrder] = {}
         self._waiting: CallStarted | None = None
         self._usage: Usage | None = None
         self._over = False
@@ -100,12 +104,30 @@ class ChatStreamRenderer:
 
     def render(self, events: Sequence[Event]) -> bytes:
         for event in events:
-            if self._waiting is not None and type(event) is not Signed:
-                self._render_call(None)
-            if not self._over:
-                _RENDER[type(event)](self, event)
+            if self._orders or type(event) is CallStarted:
+                for ordered in self._in_order(event):
+                    self._render_event(ordered)
+            else:
+                self._render_event(event)
         out, self._out = self._out, []
         return b"".join(out)
+
+    def _in_order(self, event: Event) -> Iterator[Event]:
+        """The events that may be rendered now: each choice has an order of its own."""
+        index: int | None = getattr(event, "choice", None)
+        if index is not None:
+            yield from self._orders.setdefault(index, CallOrder()).take(event)
+            return
+        if type(event) is Ended or type(event) is Failed:
+            for order in self._orders.values():
+                yield from (one for one in order.take(event) if one is not event)
+        yield event
+
+    def _render_event(self, event: Event) -> None:
+        if self._waiting is not None and type(event) is not Signed:
+            self._render_call(None)
+        if not self._over:
+            _RENDER[type(event)](self, event)
 
     def close(self) -> bytes:
         """The end of a stream that has none: an error."""
