@@ -182,12 +182,12 @@ def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed:
 def _reasoning_deltas(request: ReceivedRequest, text: str, style: AnswerStyle) -> Iterator[dict[str, Any]]:
     """Reasoning in pieces. With details each piece comes twice, as a text and as an entry; the proof comes last."""
     details = style.reasoning_details(request, text) if style.reasoning_details else []
-    spoken: dict[str, Any] = next((entry for entry in details if "text" in entry or "summary" in entry), {})
-    word = "summary" if "summary" in spoken else "text"
-    plain = {key: value for key, value in spoken.items() if key not in (word, "signature")}
+    visible: dict[str, Any] = next((entry for entry in details if "text" in entry or "summary" in entry), {})
+    word = "summary" if "summary" in visible else "text"
+    plain = {key: value for key, value in visible.items() if key not in (word, "signature")}
     for piece in fragments(text):
         delta = {style.reasoning_field: piece} if style.reasoning_field else {}
-        yield {**delta, "reasoning_details": [{**plain, word: piece}]} if spoken else delta
+        yield {**delta, "reasoning_details": [{**plain, word: piece}]} if visible else delta
     proofs = [{key: entry[key] for key in entry if key != word} for entry in details if entry.keys() & _PROOFS]
     yield from ({"reasoning_details": [entry]} for entry in proofs)
 
