@@ -16,9 +16,9 @@ _MOST_VALUES = 4
 _LONGEST = 4096
 _NOWHERE = b"the beginning of no frame"
 _START = re.compile(rb"(?:event: [\w.]+\r?\n)?data: ?(?=\{)")
-_TEXT = r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*+'
+_ESCAPED_TEXT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*+')
 """What may stand between the quotes of a JSON text, except surrogates."""
-_is_escaped_text = re.compile(_TEXT).fullmatch
+_is_escaped_text = _ESCAPED_TEXT.fullmatch
 _NUMBER = re.compile(rb"(\s*:\s*)([0-9]+)([,}\]][^0-9]*)")
 """What stands between two texts: the number that is the value of a member, and what follows."""
 
