@@ -79,6 +79,26 @@ def test_both_agree_on_conversations_that_are_nearly_plain(name: str) -> None:
     assert taken > SWEEP // 20
 
 
+LONG = "x" * 70_000
+LONG_MESSAGES = {
+    "openai-chat": [
+        {"role": "user", "content": LONG},
+        {"role": "assistant", "content": [{"type": "text", "text": LONG}]},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{LONG}"}}]},
+    ],
+    "openai-responses": [
+        {"role": "user", "content": LONG},
+        {"role": "assistant", "content": [{"type": "output_text", "text": LONG}]},
+        {"role": "user", "content": [{"type": "input_image", "image_url": f"data:image/png;base64,{LONG}"}]},
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "messages"), LONG_MESSAGES.items())
+def test_both_agree_on_long_content(name: str, messages: list[object]) -> None:
+    assert check(name, orjson.dumps({"model": "m", LISTS[name]: messages}))
+
+
 @every_dialect
 def test_both_agree_on_recorded_requests(name: str) -> None:
     taken = [check(name, body) for body in recorded(name)]

@@ -77,17 +77,19 @@ def parse_link(url: str) -> Inline | Remote:
     return Inline(media_type, quote(url[comma + 1 :]))
 
 
-def link_literal(literal: Json) -> Inline | Remote:
+def link_literal(literal: Json | Raw) -> Inline | Remote:
     """The same from the JSON literal of a URL: a picture is copied once, not decoded and encoded again."""
-    comma = literal.find(b",", 6, 6 + LONGEST_MEDIA_TYPE)
-    if literal[1:6] != b"data:" or comma < 0 or b"\\" in literal[:comma] or not literal[:comma].endswith(b";base64"):
-        return parse_link(unquote(literal))
-    return Inline(literal[6 : comma - 7].decode(), b"".join((b'"', memoryview(literal)[comma + 1 :])))
+    view = memoryview(literal)
+    head = bytes(view[: 6 + LONGEST_MEDIA_TYPE])
+    comma = head.find(b",", 6)
+    if head[1:6] != b"data:" or comma < 0 or b"\\" in head[:comma] or not head[:comma].endswith(b";base64"):
+        return parse_link(unquote(bytes(literal)))
+    return Inline(head[6 : comma - 7].decode(), b"".join((b'"', view[comma + 1 :])))
 
 
-def data_url(source: Inline) -> bytes:
-    """The JSON literal of a data URL."""
-    return b"".join((b'"data:', quote(source.media_type)[1:-1], b";base64,", memoryview(source.data)[1:]))
+def data_url(source: Inline) -> tuple[bytes, memoryview]:
+    """The JSON literal of a data URL, in pieces: a picture is copied only where they are joined."""
+    return b'"data:%b;base64,' % quote(source.media_type)[1:-1], memoryview(source.data)[1:]
 
 
 def stated_detail(word: str | None) -> str | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from msgspec import Raw
 
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part
@@ -38,6 +39,15 @@ RESULT_PARTS = int(Trait.RESULT_PARTS)
 PART_EXTRAS = int(Trait.PART_EXTRAS)
 INLINE_SYSTEM = int(Trait.INLINE_SYSTEM)
 LEGACY = int(Trait.LEGACY)
+
+
+LONG = 64 * 1024
+"""Content of this size holds a picture rather than words."""
+
+
+def long_content(raw: Raw) -> bytes:
+    """Long content, copied if it is a text. Of a list only the first byte is looked at, and pictures cost time."""
+    return b"[" if memoryview(raw)[0] == LIST else bytes(raw)
 
 
 class PlainMessages(msgspec.Struct, frozen=True, gc=False):

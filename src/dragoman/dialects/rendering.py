@@ -23,7 +23,7 @@ from dragoman.dialects.raw_json import encode
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import member_head, render_object, split_items
 
-Pieces = list[bytes | Raw]
+Pieces = list[bytes | memoryview | Raw]
 """Fragments of JSON text, joined once at the end."""
 
 

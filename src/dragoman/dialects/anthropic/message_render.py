@@ -187,7 +187,8 @@ def _render_opaque(part: Opaque, out: Pieces) -> None:
 def _render_media(part: Media, out: Pieces) -> None:
     if part.kind not in _BLOCKS:
         raise Unrepresentable(f"{part.kind.value} in Anthropic content")
-    out += (b'{"type":', _BLOCKS[part.kind], b',"source":', _source(part))
+    out += (b'{"type":', _BLOCKS[part.kind], b',"source":')
+    out += _source(part)
     if part.title is not None and part.kind is MediaKind.DOCUMENT:
         out += (b',"title":', quote(part.title))
 
@@ -195,16 +196,17 @@ def _render_media(part: Media, out: Pieces) -> None:
 _BLOCKS = {MediaKind.IMAGE: b'"image"', MediaKind.DOCUMENT: b'"document"'}
 
 
-def _source(part: Media) -> bytes:
+def _source(part: Media) -> tuple[bytes, bytes, bytes]:
+    """In pieces: pictures are long, and each time that one is put into a larger text it is copied."""
     match part.source:
         case Inline(media_type, data):
-            return b'{"type":"base64","media_type":%b,"data":%b}' % (quote(media_type), data)
+            return b'{"type":"base64","media_type":%b,"data":' % quote(media_type), data, b"}"
         case Remote(url):
-            return b'{"type":"url","url":%b}' % quote(url)
+            return b'{"type":"url","url":', quote(url), b"}"
         case Stored(file_id):
-            return b'{"type":"file","file_id":%b}' % quote(file_id)
+            return b'{"type":"file","file_id":', quote(file_id), b"}"
         case Plain(literal):
-            return b'{"type":"text","media_type":"text/plain","data":%b}' % literal
+            return b'{"type":"text","media_type":"text/plain","data":', literal, b"}"
 
 
 RENDERERS: dict[type[Part], Callable[..., None]] = {

@@ -330,18 +330,18 @@ def _render_media(part: Media, out: Pieces) -> None:
     elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.spelled != DOCUMENT_URL:
         _render_file(part, source, out)
     elif kind in _LINKED and isinstance(source, (Inline, Remote)):
-        _render_link(part, data_url(source) if isinstance(source, Inline) else quote(source.url), out)
+        _render_link(part, data_url(source) if isinstance(source, Inline) else (quote(source.url),), out)
     else:
         raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in Chat content")
 
 
-def _render_link(part: Media, url: bytes, out: Pieces) -> None:
+def _render_link(part: Media, url: tuple[bytes | memoryview, ...], out: Pieces) -> None:
     """By its URL: in an object, or bare for documents and where the client sent it bare."""
     field = _LINKED[part.kind]
     if part.kind is MediaKind.DOCUMENT or part.spelled == BARE:
-        out += (b'{"type":"%b","%b":' % (field, field), url)
+        out += (b'{"type":"%b","%b":' % (field, field), *url)
         return
-    out += (b'{"type":"%b","%b":{"url":' % (field, field), url)
+    out += (b'{"type":"%b","%b":{"url":' % (field, field), *url)
     if part.detail is not None:
         out += (b',"detail":', quote(part.detail))
     out.append(b"}")
@@ -351,7 +351,7 @@ def _render_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
     if isinstance(source, Stored):
         out += (b'{"type":"file","file":{"file_id":', quote(source.id))
     else:
-        out += (b'{"type":"file","file":{"file_data":', data_url(source))
+        out += (b'{"type":"file","file":{"file_data":', *data_url(source))
     if part.title is not None or (isinstance(source, Inline) and part.spelled != UNTITLED):
         out += (b',"filename":', quote(part.title or UNTITLED))
     out.append(b"}")

@@ -23,6 +23,7 @@ from dragoman.dialects.plain_messages import (
     HINTS,
     LIST,
     LISTED,
+    LONG,
     MEDIA,
     QUOTE,
     UNPAIRED,
@@ -30,6 +31,7 @@ from dragoman.dialects.plain_messages import (
     PlainParts,
     check_object,
     finished,
+    long_content,
 )
 
 _NONE = Raw()
@@ -92,7 +94,8 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
     results: list[Result] = []
     for index, message in enumerate(wire):
         role = message.role
-        content = bytes(message.content)
+        raw_content = message.content
+        content = bytes(raw_content) if len(raw_content) < LONG else long_content(raw_content)
         has_text = content[0] == QUOTE
         calls = message.tool_calls
         if has_text:
@@ -120,7 +123,7 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
             if has_text:
                 done.append(Message(role, (Text(content),), index))
             else:
-                found = _parse_parts(message.content) if content[0] == LIST else None
+                found = _parse_parts(raw_content) if content[0] == LIST else None
                 if found is None:
                     return None
                 traits |= found.traits
@@ -172,8 +175,8 @@ def _parse_parts(raw: Raw) -> PlainParts | None:
                 return None
             parts.append(Text(literal, hint=hint))
         elif type(part) is _PlainImagePart:
-            url = bytes(part.image_url.url)
-            if url[0] != QUOTE:
+            url = part.image_url.url
+            if memoryview(url)[0] != QUOTE:
                 return None
             traits |= MEDIA
             detail = stated_detail(part.image_url.detail)

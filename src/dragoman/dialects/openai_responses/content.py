@@ -214,7 +214,8 @@ def _render_media(part: Media, out: Pieces) -> None:
     elif kind not in _ADDRESSED or isinstance(source, Plain):
         raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in a Responses request")
     else:
-        out += (b'{"type":"input_%b",' % _ADDRESSED[kind], _address(kind, source))
+        out.append(b'{"type":"input_%b",' % _ADDRESSED[kind])
+        out += _address(kind, source)
     if part.title is not None:
         out += (b',"filename":', quote(part.title))
     if part.detail is not None or kind is MediaKind.IMAGE:
@@ -224,12 +225,12 @@ def _render_media(part: Media, out: Pieces) -> None:
 _ADDRESSED = {MediaKind.IMAGE: b"image", MediaKind.DOCUMENT: b"file"}
 
 
-def _address(kind: MediaKind, source: Inline | Remote | Stored) -> bytes:
+def _address(kind: MediaKind, source: Inline | Remote | Stored) -> tuple[bytes | memoryview, ...]:
     image = kind is MediaKind.IMAGE
     match source:
         case Stored(file_id):
-            return b'"file_id":' + quote(file_id)
+            return b'"file_id":', quote(file_id)
         case Inline():
-            return (b'"image_url":' if image else b'"file_data":') + data_url(source)
+            return b'"image_url":' if image else b'"file_data":', *data_url(source)
         case Remote(url):
-            return (b'"image_url":' if image else b'"file_url":') + quote(url)
+            return b'"image_url":' if image else b'"file_url":', quote(url)

@@ -33,6 +33,7 @@ from dragoman.dialects.plain_messages import (
     INLINE_SYSTEM,
     LIST,
     LISTED,
+    LONG,
     MEDIA,
     MIXED_PARTS,
     NO_PARTS,
@@ -46,6 +47,7 @@ from dragoman.dialects.plain_messages import (
     PlainParts,
     check_object,
     finished,
+    long_content,
     opening_of,
 )
 
@@ -188,7 +190,8 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
         elif item is not _END:
             if item.call_id is not UNSET or item.name is not UNSET:
                 return None
-            content = bytes(item.content)
+            raw_content = item.content
+            content = bytes(raw_content) if len(raw_content) < LONG else long_content(raw_content)
             listed = content[:1] != b'"'
             if not listed:
                 second = content[1]
@@ -252,8 +255,8 @@ def _parse_parts(raw: Raw, role: Role) -> PlainParts | None:
         if (type(part) is _PlainOutputText) is not answers:
             return None
         if type(part) is _PlainInputImage:
-            url = bytes(part.image_url)
-            if url[0] != QUOTE:
+            url = part.image_url
+            if memoryview(url)[0] != QUOTE:
                 return None
             traits |= MEDIA
             parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=stated_detail(part.detail)))
