@@ -13,6 +13,7 @@
     ├── StoreError              the file of the store cannot be used (`dragoman.store`)
     │   └── StoreUnavailable    the store cannot be read right now
     └── UpstreamError           the provider refused, failed or could not be reached
+        ├── NoHealthyModel      every model of a route is left alone after failures
         └── TransportFailure    no answer, or an incomplete one (`dragoman.upstream.transport`)
 
 Each says what is wrong, where (`at`: a JSON pointer, or file and key) and what to do (`hint`). `status` is the HTTP
@@ -30,6 +31,7 @@ __all__ = [
     "DragomanError",
     "DuplicateKey",
     "MalformedRequest",
+    "NoHealthyModel",
     "OptionError",
     "ProfileError",
     "RepairRefused",
@@ -110,6 +112,12 @@ class ConfigError(DragomanError):
 
 class UpstreamError(DragomanError):
     """The provider refused, failed or could not be reached."""
+
+
+class NoHealthyModel(UpstreamError):
+    """Every model of a route is left alone after failures."""
+
+    status = 503
 
 
 def near_match(word: str, known: Iterable[str]) -> str:
