@@ -176,9 +176,16 @@ def test_C25_to_C30_lazyrouter_is_carried_over_and_the_rest_named() -> None:
     assert config.server.port == 1234
     assert config.keys["serve"].sha256 == sha256_of("hunter2")
     assert config.models["small"].description == "quick"
-    said = noted(imported)
-    names = ["cache_ttl", "router.provider", "router.prompt", "routes", "interval"]
-    assert [name for name in names if name not in said] == []
+    assert config.models["small"].cache_ttl == 5
+    assert config.models["small"].ratings == {"coding": 1200, "writing": 1300}
+    assert config.router is not None
+    assert (config.router.model, config.router.fallback) == ("openai/gpt-5-nano", "claude/x")
+    assert (config.router.context_messages, config.router.temperature) == (5, 0.0)
+    assert config.routes["coding"].models == ("small", "large")
+    assert config.routes["coding"].strategy == "model"
+    assert config.health_checks is not None
+    assert config.health_checks.interval == 300
+    assert "coding_elo and writing_elo" in noted(imported)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ COMMANDS = {
     "adapt": "Compile requests for a target; show the body and the changes.",
     "lint": "Show what targets would refuse in requests, and why.",
     "explain": "Explain what is changed for a target, and why.",
+    "route": "Explain which model a route chooses for a request.",
     "rules": "List the rules, or show the page of one.",
     "profiles": "List the profiles, or show each fact of one with its evidence.",
     "demo": "Show refusal, repair and answer on emulated providers.",

@@ -113,12 +113,48 @@ def _facts(override: ModelOverride) -> dict[str, Any]:
 
 def find_target(config: Config, name: str) -> ConfiguredTarget | None:
     """The target of a public model name or of `PROVIDER/MODEL`; None if unknown."""
-    entry = config.models.get(name)
+    entry = config.models.get(name) or config.models.get(known_as(config, name))
     provider_name, slash, model = (entry.target if entry else name).partition("/")
     provider = config.providers.get(provider_name)
     if not slash or not model or provider is None:
         return None
     return ConfiguredTarget(provider_name, provider, model, entry)
+
+
+def known_as(config: Config, name: str) -> str:
+    """The model of this file that a name means: itself, the one whose provider calls it so, or whose name begins so.
+
+    Where several would do, none is meant.
+    """
+    if name in config.models or "/" in name:
+        return name
+    models = config.models.items()
+    same = [alias for alias, model in models if model.target.partition("/")[2] == name]
+    begun = [alias for alias in config.models if alias.startswith(name)] if name else []
+    return next((found[0] for found in (same, begun) if len(found) == 1), name)
+
+
+AUTO = "auto"
+
+
+def find_candidates(config: Config, name: str) -> tuple[str, ...] | None:
+    """The models that a route chooses from; None where the name is no route.
+
+    `auto` chooses from all, `PREFIX/auto` from those whose provider or name begins so.
+    """
+    route = config.routes.get(name)
+    if (route is None and not name.endswith(AUTO)) or name in config.models:
+        return None
+    listed = tuple(alias for alias, model in config.models.items() if not model.hidden)
+    if route is not None:
+        return route.models or listed
+    prefix, slash, last = name.rpartition("/")
+    if last != AUTO or not listed:
+        return None
+    if not slash:
+        return listed
+    some = tuple(one for one in listed if one.startswith(prefix) or config.models[one].target.startswith(f"{prefix}/"))
+    return some or None
 
 
 def find_fallbacks(config: Config, name: str, reason: FallbackReason | None = None) -> tuple[ConfiguredTarget, ...]:

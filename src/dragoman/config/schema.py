@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, field
 
 from dragoman.config.secret import Secret
 from dragoman.engine.destination import AnswerModel, ShownReasoning
+from dragoman.engine.routing.strategies import Strategy
 from dragoman.profiles.facts import Doubt
 
 RuleChoice = str | dict[str, str]
@@ -279,6 +280,60 @@ class HistoryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     )
 
 
+class HealthChecks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Small requests that find out whether models answer, before a client does."""
+
+    interval: Annotated[float, Meta(ge=1, description="Seconds between two rounds.")] = 300.0
+    max_latency_ms: Annotated[float, Meta(gt=0, description="A model whose answer begins later is unhealthy.")] = (
+        10_000.0
+    )
+    idle_after_seconds: Annotated[
+        float, Meta(gt=0, description="Without requests for so long, the checks pause until the next request.")
+    ] = 300.0
+
+
+class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model costs, per million tokens, in the currency that you count in."""
+
+    input: Annotated[float, Meta(ge=0, description="Tokens of the request.")]
+    output: Annotated[float, Meta(ge=0, description="Tokens of the answer, thinking included.")]
+
+
+class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A name behind which the gateway chooses a model for each request."""
+
+    models: Annotated[
+        tuple[str, ...],
+        Meta(description="Models of this file to choose from; empty: all that are not hidden.", examples=[["a", "b"]]),
+    ] = ()
+    strategy: Annotated[
+        Strategy,
+        Meta(
+            description="`order`: the first that can answer. `model`: the `router` model decides. `weighted`: at "
+            "random, by `weight`. `cheapest`: by `price`. `fastest`: by the measured time to the first byte. "
+            "`least_busy`: by requests under way. `size`: the smallest context window that is enough. `rating`: the "
+            "highest mean of `ratings`."
+        ),
+    ] = Strategy.ORDER
+    default: Annotated[str | None, Meta(description="Taken if the router model cannot tell; by default the first.")] = (
+        None
+    )
+
+
+class RouterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The small model that decides for routes with `strategy: model`."""
+
+    model: Annotated[str, Meta(description="A model of this file, or `PROVIDER/MODEL`.", examples=["small"])]
+    fallback: Annotated[str | None, Meta(description="Asked if the first fails.")] = None
+    temperature: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="`null` leaves it out.")] = 0.0
+    context_messages: Annotated[int, Meta(ge=0, description="Earlier turns that it is shown.")] = 6
+    timeout: Annotated[float, Meta(gt=0, description="Seconds after which the default is taken.")] = 10.0
+    prompt: Annotated[
+        str | None,
+        Meta(description="Instead of the built-in one; with `{model_descriptions}`, `{context}`, `{current_request}`."),
+    ] = None
+
+
 class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model name that clients use, and its target."""
 
@@ -307,6 +362,20 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     context_window: Annotated[
         Positive | None, Meta(description="Its context window in tokens; by default the profile's.")
     ] = None
+    weight: Annotated[float, Meta(gt=0, description="Its share in routes that weigh.")] = 1.0
+    ratings: Annotated[
+        dict[str, float],
+        Meta(description="How good it is, by discipline.", examples=[{"coding": 1400, "writing": 1350}]),
+    ] = field(default_factory=dict)
+    price: Annotated[Price | None, Meta(description="What it costs.", examples=[{"input": 3, "output": 15}])] = None
+    cache_ttl: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Minutes that its provider keeps a prefix. While it is warm, a route leaves the model of a "
+            "session only for one with higher ratings.",
+        ),
+    ] = 0.0
     history: Annotated[
         HistoryConfig | None, Meta(description="What is done about long conversations; replaces that of the file.")
     ] = None
@@ -535,6 +604,21 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     models: Annotated[dict[str, Model], Meta(description="Public model names and their targets.")] = field(
         default_factory=dict
     )
+    routes: Annotated[
+        dict[str, Route],
+        Meta(description="Names behind which a model is chosen for each request. `auto` is always one, of all models."),
+    ] = field(default_factory=dict)
+    router: Annotated[RouterConfig | None, Meta(description="The model that decides for routes.")] = None
+    health_checks: Annotated[
+        HealthChecks | None,
+        Meta(
+            description="Check the models of routes; `{}` takes the defaults. They cost a few tokens each.",
+            examples=[{}],
+        ),
+    ] = None
+    pin_tool_results: Annotated[
+        bool, Meta(description="In routes, results of tools go back to the model that made the calls.")
+    ] = True
     overrides: Annotated[
         tuple[ModelOverride, ...],
         Meta(description="Settings by a part of the model's name. The first that matches is taken."),

@@ -15,6 +15,8 @@ from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.schema import ClientKey, Config, Model, Provider, RuleChoice
+from dragoman.engine.routing.router_model import PLACES, PROMPT
+from dragoman.engine.routing.strategies import Strategy
 from dragoman.errors import near_match
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -49,6 +51,8 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
         yield from _provider(join_path("providers", name), name, provider, known)
     for name, model in config.models.items():
         yield from _model(join_path("models", name), model, config, known)
+    yield from _routes(config)
+    yield from _router(config, known)
     yield from _rules("rules", config.rules, known)
     yield from _keys(config.keys)
     yield from _default_model("default_model", config.default_model, config, known)
@@ -154,6 +158,35 @@ def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterat
                 yield from _target(f"{path}.{name}[{i}]", target, config, known)
     yield from _facts(f"{path}.facts", model.facts, known)
     yield from _rules(f"{path}.rules", model.rules, known)
+
+
+def _routes(config: Config) -> Iterator[LocatedMessage]:
+    for name, route in config.routes.items():
+        path = join_path("routes", name)
+        if name in config.models:
+            yield path, f"{path} is also the name of a model; give the route another one"
+        for i, model in enumerate(route.models):
+            if model not in config.models:
+                here = f"{path}.models[{i}]"
+                yield (
+                    here,
+                    f"{here} is {quote(model)}, which is no model of this file; {near_match(model, config.models)}",
+                )
+        if route.default is not None and route.default not in (route.models or config.models):
+            yield f"{path}.default", f"{path}.default is {quote(route.default)}, which is no model of the route"
+        if route.strategy is Strategy.MODEL and config.router is None:
+            yield f"{path}.strategy", f"{path}.strategy is model, and there is no router; add router: {{model: NAME}}"
+
+
+def _router(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
+    if config.router is None:
+        return
+    for key, name in (("router.model", config.router.model), ("router.fallback", config.router.fallback)):
+        if name is not None and name not in config.models:
+            yield from _target(key, name, config, known)
+    missing = [place for place in PLACES if place not in (config.router.prompt or PROMPT)]
+    if missing:
+        yield "router.prompt", f"router.prompt has no place for {', '.join(missing)}"
 
 
 def _target(path: str, target: str, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:

@@ -17,6 +17,9 @@ _EXACT = frozenset({405, 408, 415, 422})
 """Statuses of our own that say more than the dialect's 400 does."""
 
 
+_KINDS = {503: FailureKind.OVERLOADED}
+
+
 class RenderedFailure(msgspec.Struct, frozen=True):
     """An error answer in a client's dialect. Header names are in lower case."""
 
@@ -27,7 +30,7 @@ class RenderedFailure(msgspec.Struct, frozen=True):
 
 def failure_of(fault: DragomanError) -> Failure:
     """What an error of ours tells a client: what cannot be read is 400, what may not be repaired 422."""
-    kind = FailureKind.BAD_REQUEST if fault.status < 500 else FailureKind.SERVER
+    kind = _KINDS.get(fault.status, FailureKind.BAD_REQUEST if fault.status < 500 else FailureKind.SERVER)
     code = fault.rule if isinstance(fault, RepairRefused) else ""
     return Failure(kind, str(fault), fault.status, code, param=fault.at)
 

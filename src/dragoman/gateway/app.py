@@ -17,7 +17,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.endpoints import count_tokens, generate, introspection, models, relay
+from dragoman.gateway.endpoints import count_tokens, generate, introspection, model_health, models, relay
 from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services, open_services
@@ -55,6 +55,8 @@ _OPEN = frozenset(OPEN.values())
 GETS: dict[str, Endpoint] = {
     "/metrics": introspection.metrics,
     "/dragoman/lessons": introspection.lessons,
+    "/v1/health-status": model_health.status,
+    "/v1/health-check": model_health.check,
     **{served.path: models.models for served in served_paths(Job.LIST_MODELS)},
 }
 DELETES: dict[str, Endpoint] = {"/dragoman/lessons": introspection.forget}
@@ -120,6 +122,7 @@ class Gateway:
             if message["type"] == "lifespan.startup":
                 try:
                     services = self.services
+                    services.checks.start()
                     if self._watch:
                         self._watching = asyncio.get_running_loop().create_task(_watch(services))
                 except DragomanError as fault:
@@ -136,6 +139,7 @@ class Gateway:
             self._watching.cancel()
         if self._services is not None:
             self._services.closing = True
+            await self._services.checks.stop()
             await self._services.close()
 
 

@@ -14,9 +14,11 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
 from dragoman.gateway.callers import Known
+from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, ExchangeLine
 from dragoman.upstream.destinations import HttpDestination
@@ -36,7 +38,8 @@ class RequestRecord(msgspec.Struct):
     """One request, and what is written down of it in the end.
 
     `model` is the name that was asked for. `answer` is the body of a whole answer, `copy` the beginning of a streamed
-    one, where bodies are kept; `pieces` counts what a streamed answer was sent in.
+    one, where bodies are kept; `pieces` counts what a streamed answer was sent in. `routed`: what a route chose, and
+    why.
     """
 
     id: str
@@ -54,6 +57,7 @@ class RequestRecord(msgspec.Struct):
     answer: bytes | None = None
     copy: list[bytes] | None = None
     pieces: int = 0
+    routed: RoutedRequest | None = None
 
 
 async def with_copy(pieces: AsyncGenerator[bytes], record: RequestRecord) -> AsyncGenerator[bytes]:
@@ -83,7 +87,8 @@ def record_request(services: Services, record: RequestRecord) -> None:
     _measure(services, entry, changes)
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
-        services.lines.put(_line(level, entry, changes))
+        decision = record.routed.decision if record.routed is not None else None
+        services.lines.put(_line(level, entry, changes, decision))
 
 
 def _entry(services: Services, record: RequestRecord) -> Entry:
@@ -177,7 +182,7 @@ def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> N
         metrics.changed(change.rule)
 
 
-class _Line(msgspec.Struct, gc=False, rename={"input": "in", "output": "out"}):
+class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):
     """A request in the log."""
 
     level: LogLevel
@@ -198,9 +203,10 @@ class _Line(msgspec.Struct, gc=False, rename={"input": "in", "output": "out"}):
     overhead_us: int
     status: int
     error: str | None
+    routed: Decision | None = None
 
 
-def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...]) -> _Line:
+def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: Decision | None) -> _Line:
     return _Line(
         level,
         "request",
@@ -220,4 +226,5 @@ def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...]) -> _Line:
         entry.overhead_us,
         entry.status,
         entry.error_kind,
+        decision,
     )

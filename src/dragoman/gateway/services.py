@@ -22,7 +22,9 @@ from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway.coarse_timer import CoarseTimer
+from dragoman.gateway.health_checks import HealthChecker
 from dragoman.gateway.known_names import known_names, own_profiles
+from dragoman.gateway.live_figures import LiveFigures
 from dragoman.gateway.live_models import LiveModels
 from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.memory import StoredMemory
@@ -80,6 +82,8 @@ class Services:
         self.ticker = CoarseTimer()
         self.spans = open_spans()
         self.health = Health()
+        self.figures = LiveFigures()
+        self.checks = HealthChecker(self)
         self.redaction = Redaction(self.redactor.text, self.redactor.known)
         self.memory = StoredMemory(self.store, self._note_lesson)
         self.media = MediaFetcher(self.config.media)

@@ -35,10 +35,10 @@ def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
         "models": _models(source),
     }
     _serve(source.section("serve"), config, process)
-    source.section("router").note_rest("chooses a model with a model, which is not supported")
+    _router(source, config)
     _trim(source.section("context_compression"), config)
     for name in ("health_check", "health"):
-        source.section(name).note_rest("probes models, which is not needed: a target that keeps failing is paused")
+        _health_checks(source.section(name), config)
     source.note_rest()
     return Imported(without_empty(config), tuple(notes))
 
@@ -52,6 +52,40 @@ TRIM_KEYS = (
     "old_tool_result_max_tokens",
     "oldest_tool_result_max_tokens",
 )
+
+
+def _router(source: ForeignSection, config: dict[str, Any]) -> None:
+    """The model that chooses, the routes it chooses from, and whether results of tools stay with their model."""
+    section = source.section("router")
+    first, second = (
+        _target_of(section, "provider", "model"),
+        _target_of(section, "provider_fallback", "model_fallback"),
+    )
+    if section.take("skip_router_on_tool_results", default=True) is False:
+        config["pin_tool_results"] = False
+    fields = {name: section.take(name) for name in ("temperature", "context_messages", "prompt")}
+    if first is not None:
+        config["router"] = without_empty({"model": first, "fallback": second, **fields})
+    section.note_rest()
+    routes = source.take("routes")
+    if isinstance(routes, dict):
+        strategy = "model" if first is not None else "order"
+        config["routes"] = {
+            str(name): {"models": models, "strategy": strategy} for name, models in routes.items() if models
+        }
+
+
+def _target_of(section: ForeignSection, provider: str, model: str) -> str | None:
+    found = section.take(provider), section.take(model)
+    return f"{found[0]}/{found[1]}" if all(found) else None
+
+
+def _health_checks(section: ForeignSection, config: dict[str, Any]) -> None:
+    keys = {name: section.take(name) for name in ("interval", "max_latency_ms", "idle_after_seconds")}
+    given = {name: value for name, value in keys.items() if value is not None}
+    if given:
+        config["health_checks"] = given
+    section.note_rest()
 
 
 def _trim(section: ForeignSection, config: dict[str, Any]) -> None:
@@ -108,11 +142,13 @@ def _models(source: ForeignSection) -> dict[str, Any]:
                 "options": options,
                 "description": entry.take("description"),
                 "context_window": entry.take("context_window", "max_context"),
+                "cache_ttl": entry.take("cache_ttl"),
             }
         )
-        elos = [float(elo) for elo in (entry.take("coding_elo"), entry.take("writing_elo")) if elo is not None]
+        elos = {kind: float(elo) for kind in ("coding", "writing") if (elo := entry.take(f"{kind}_elo")) is not None}
         if elos:
-            scores[name] = sum(elos) / len(elos)
+            models[name]["ratings"] = elos
+            scores[name] = sum(elos.values()) / len(elos)
         entry.note_rest()
     _add_fallbacks(source, models, scores)
     return models

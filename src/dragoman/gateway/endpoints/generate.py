@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from dragoman.config.model_targets import find_candidates, known_as
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
@@ -15,7 +16,7 @@ from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.steps import Answered, Streaming
+from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate
 from dragoman.errors import DragomanError
@@ -23,6 +24,7 @@ from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.inbound import ClientGone, Inbound
+from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import Headers, Outbound, header
 from dragoman.gateway.request_record import GONE, RequestRecord, record_request, with_copy
 from dragoman.gateway.services import Services
@@ -72,22 +74,44 @@ async def _generate(
     record.ask = ask = _parse(record.dialect, body, inbound.headers, model, stream)
     record.model = name = ask.model or services.config.default_model or ""
     known = record.known
-    route = find_route(services, known, name)
+    route = None if find_candidates(services.config, name) is not None else find_route(services, known, name)
     if known.limits is not None:
         await admit(services, known, known.limits, estimate(ask.source))
-    record.exchange = exchange = _exchange(services, inbound, record, ask, route)
-    record.dispatch = dispatch = Dispatch(services, exchange, record.known.name)
     watch = ClientWatch(inbound)
     try:
-        await _answer(services, outbound, record, dispatch)
+        await _dispatch(services, inbound, outbound, record, ask, route)
     except asyncio.CancelledError:
         if watch.gone:
             raise ClientGone from None
         if not is_ending(services):
             raise
-        await _go_away(outbound, record, exchange)
+        await _go_away(outbound, record)
     finally:
         watch.stop()
+
+
+async def _dispatch(
+    services: Services,
+    inbound: Inbound,
+    outbound: Outbound,
+    record: RequestRecord,
+    ask: Ask,
+    route: TargetRoute[HttpDestination] | None,
+) -> None:
+    """Send the request. `route` is None where one has to be chosen first."""
+    if route is None:
+        record.routed = await choose_model(services, record.known, ask, record.model, record.id)
+        route = record.routed.route
+    record.exchange = exchange = _exchange(services, inbound, record, ask, route)
+    record.dispatch = dispatch = Dispatch(services, exchange, record.known.name)
+    figures, first = services.figures, route.first.name
+    figures.began(first)
+    try:
+        await _answer(services, outbound, record, dispatch)
+    finally:
+        figures.ended(first)
+        if record.first_byte and exchange.attempts == 1:
+            figures.measured(first, record.first_byte)
 
 
 def _exchange(
@@ -111,7 +135,7 @@ def find_route(services: Services, known: Known, name: str) -> TargetRoute[HttpD
     if not name:
         message = "the request names no model, and there is no default; GET /v1/models lists what there is"
         raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
-    may_ask(known, name)
+    may_ask(known, known_as(services.config, name))
     route = services.routes.find(name)
     if route is None:
         raise Refused(unknown_model(name))
@@ -120,6 +144,8 @@ def find_route(services: Services, known: Known, name: str) -> TargetRoute[HttpD
 
 async def _answer(services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch) -> None:
     end = await dispatch.run()
+    if record.routed is not None and not isinstance(end, GaveUp):
+        await keep_choice(services, record.known, record.routed, dispatch.exchange)
     if isinstance(end, Answered):
         record.first_byte = time.perf_counter() - record.started
         record.answer = end.body
@@ -149,9 +175,10 @@ async def _stream(
         record.failure = record.failure or dispatch.exchange.failure
 
 
-async def _go_away(outbound: Outbound, record: RequestRecord, exchange: Exchange[HttpDestination]) -> None:
+async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     """The gateway shuts down under a request: its client is told, in the middle of a stream too."""
-    if not outbound.started:
+    exchange = record.exchange
+    if exchange is None or not outbound.started:
         await _refuse(outbound, record, GOING_AWAY)
         return
     record.failure = GOING_AWAY
@@ -183,6 +210,8 @@ def _headers(record: RequestRecord) -> Headers:
     if exchange is None or exchange.destination is None:
         return []
     headers = [header(b"x-dragoman-model", exchange.destination.name)]
+    if record.routed is not None:
+        headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed.decision)))
     if exchange.changes:
         headers.append((b"x-dragoman-changes", summary(exchange.changes)))
     return headers

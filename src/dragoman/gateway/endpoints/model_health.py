@@ -1,0 +1,32 @@
+"""What health checks found about the models of routes, and a round on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from dragoman.gateway.callers import Known, may_look
+from dragoman.gateway.health_checks import CheckResult
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.services import Services
+
+
+async def status(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """The results of the last round."""
+    may_look(known, "/v1/health-status")
+    await _show(outbound, services.checks.results)
+
+
+async def check(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """A round now."""
+    may_look(known, "/v1/health-check")
+    await _show(outbound, await services.checks.check_all())
+
+
+async def _show(outbound: Outbound, results: Iterable[CheckResult]) -> None:
+    found = list(results)
+    healthy = sum(one.healthy for one in found)
+    state = "unknown" if not found else "ok" if healthy == len(found) else "degraded" if healthy else "down"
+    await outbound.whole(200, msgspec.json.encode({"status": state, "healthy": healthy, "models": found}))

@@ -1,0 +1,125 @@
+"""Health checks: a tiny streamed request to each model of a route, in rounds, while there are requests at all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dragoman.config.model_targets import AUTO, find_candidates
+from dragoman.config.schema import Config, HealthChecks
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.adapt import read
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.steps import GaveUp, Streaming
+from dragoman.upstream.dispatch import Dispatch
+
+if TYPE_CHECKING:
+    from dragoman.gateway.services import Services
+
+_QUESTION = {"messages": [{"role": "user", "content": "Say OK."}], "max_tokens": 16, "stream": True}
+_AT_ONCE = 4
+
+
+class CheckResult(msgspec.Struct, frozen=True):
+    """What the last check of a model found. `at` is in seconds since 1970, `latency_ms` until the first byte."""
+
+    model: str
+    healthy: bool
+    latency_ms: float | None
+    error: str
+    at: float
+
+
+class HealthChecker:
+    """Runs the rounds, and knows what they found."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._results: dict[str, CheckResult] = {}
+        self._last_request = time.monotonic()
+        self._awake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def note_request(self) -> None:
+        """Somebody asks: the checks go on."""
+        self._last_request = time.monotonic()
+        self._awake.set()
+
+    def is_healthy(self, model: str) -> bool:
+        found = self._results.get(model)
+        return found is None or found.healthy
+
+    @property
+    def results(self) -> tuple[CheckResult, ...]:
+        return tuple(self._results.values())
+
+    async def check_all(self) -> tuple[CheckResult, ...]:
+        """One round. Results of models that are gone go too."""
+        names = checked_models(self._services.config)
+        gate = asyncio.Semaphore(_AT_ONCE)
+        found = await asyncio.gather(*(self._check(name, gate) for name in names))
+        self._results = {one.model: one for one in found}
+        return self.results
+
+    async def _run(self) -> None:
+        while True:
+            wanted = self._services.config.health_checks
+            if wanted is None:
+                await asyncio.sleep(1.0)
+                continue
+            if time.monotonic() - self._last_request > wanted.idle_after_seconds:
+                self._awake.clear()
+                await self._awake.wait()
+            await self.check_all()
+            await asyncio.sleep(wanted.interval)
+
+    async def _check(self, name: str, gate: asyncio.Semaphore) -> CheckResult:
+        limit = (self._services.config.health_checks or HealthChecks()).max_latency_ms
+        started = time.perf_counter()
+        async with gate:
+            try:
+                async with asyncio.timeout(limit / 1000):
+                    error = await self._ask(name)
+            except TimeoutError:
+                error = f"no answer within {limit:g} ms"
+        latency = round((time.perf_counter() - started) * 1000, 1)
+        return CheckResult(name, not error, None if error else latency, error, time.time())
+
+    async def _ask(self, name: str) -> str:
+        """Wait for the first byte of an answer; what went wrong, if anything did."""
+        services = self._services
+        route = services.routes.find(name)
+        if route is None:
+            return "the model has no target"
+        ask = read({"model": name, **_QUESTION}, source=DEFAULT_DIALECT)
+        only = msgspec.structs.replace(route, destinations=(route.first,), reserved={})
+        exchange = Exchange(ask, only, AnswerContext(model=name, id=f"check-{name}"), redaction=services.redaction)
+        dispatch = Dispatch(services, exchange, "")
+        end = await dispatch.run()
+        if isinstance(end, GaveUp):
+            return end.failure.message
+        if isinstance(end, Streaming):
+            pieces = dispatch.pieces(end)
+            await anext(pieces, b"")
+            await pieces.aclose()
+        return ""
+
+
+def checked_models(config: Config) -> tuple[str, ...]:
+    """The models that routes may choose."""
+    named = [model for route in config.routes.values() for model in route.models]
+    everything = find_candidates(config, AUTO) or ()
+    return tuple(dict.fromkeys([*named, *everything]))
