@@ -299,12 +299,12 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     output: Annotated[float, Meta(ge=0, description="Tokens of the answer, thinking included.")]
 
 
-class Route(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelRoute(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A name behind which the gateway chooses a model for each request."""
 
     models: Annotated[
         tuple[str, ...],
-        Meta(description="Models of this file to choose from; empty: all that are not hidden.", examples=[["a", "b"]]),
+        Meta(description="Models of this file to choose from; empty: all that are not hidden."),
     ] = ()
     strategy: Annotated[
         Strategy,
@@ -605,7 +605,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         default_factory=dict
     )
     routes: Annotated[
-        dict[str, Route],
+        dict[str, ModelRoute],
         Meta(description="Names behind which a model is chosen for each request. `auto` is always one, of all models."),
     ] = field(default_factory=dict)
     router: Annotated[RouterConfig | None, Meta(description="The model that decides for routes.")] = None

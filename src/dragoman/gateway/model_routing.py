@@ -177,10 +177,10 @@ def _router_route(services: Services, router: RouterConfig) -> TargetRoute[HttpD
 
 def _words(body: bytes) -> str | None:
     try:
-        said = msgspec.json.decode(body)["choices"][0]["message"]["content"]
+        text = msgspec.json.decode(body)["choices"][0]["message"]["content"]
     except (msgspec.DecodeError, KeyError, IndexError, TypeError):
         return None
-    return said if isinstance(said, str) else ""
+    return text if isinstance(text, str) else ""
 
 
 def route_header(name: str, decision: Decision) -> str:

@@ -91,12 +91,12 @@ class Routing:
 
     def answered(self, text: str | None) -> Decision:
         """The decision with the router model's answer. `None`: it gave none in time."""
-        said = None if text is None else parse_choice(text, self._able)
-        chosen = None if said is None else self._find(said.model)
-        if said is None or chosen is None:
+        answer = None if text is None else parse_choice(text, self._able)
+        chosen = None if answer is None else self._find(answer.model)
+        if answer is None or chosen is None:
             why = "the router model did not answer in time" if text is None else "the router model named no candidate"
             return self._decided(self._find(self._policy.default) or self._able[0], f"{why}: the default is taken")
-        return self._unless_warm(chosen, said.reasoning or "chosen by the router model")
+        return self._unless_warm(chosen, answer.reasoning or "chosen by the router model")
 
     def _by_strategy(self) -> Decision:
         found, reason = ordered(self._able, self._policy.strategy, self._needs, self._chance)

@@ -127,9 +127,9 @@ def parse_choice(text: str, candidates: Sequence[Candidate]) -> RouterAnswer | N
     """The model that an answer names; None where it names none of them."""
     text = text[:_LONGEST_ANSWER]
     names = {one.name: one.name for one in candidates} | {one.target: one.name for one in candidates if one.target}
-    said = _json_in(text)
-    if said is not None:
-        name, reasoning = said.get("model"), said.get("reasoning")
+    answer = _json_in(text)
+    if answer is not None:
+        name, reasoning = answer.get("model"), answer.get("reasoning")
         if isinstance(name, str) and name in names:
             return RouterAnswer(names[name], str(reasoning or "")[:_MOST_REASONING])
         return None
