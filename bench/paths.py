@@ -28,6 +28,7 @@ import questions
 import conversation
 from dragoman.conversation.changes import Undo
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat.answer_completion import complete_answer
 from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
 from dragoman.gateway.app import Gateway
@@ -94,6 +95,26 @@ def streaming(upstream: str, client: str) -> Path_:
             translation.close()
 
     return run
+
+
+def completing(body: bytes) -> Path_:
+    """A whole answer of another vendor, completed where it lacks something."""
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            Translation("openai-chat", "openai-chat", Undo(), ANSWERING, completes=True).whole(body)
+
+    return run
+
+
+def _lacking() -> bytes:
+    """A whole answer without the members that other vendors leave out."""
+    answer = json.loads(questions.whole("openai-chat"))
+    for choice in answer["choices"]:
+        choice.pop("logprobs", None)
+        choice["message"].pop("refusal", None)
+        choice["message"]["tool_calls"] = None
+    return json.dumps(answer).encode()
 
 
 class Stand:
@@ -195,6 +216,8 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "stream relayed": partial(streaming, "openai-chat", "openai-chat"),
     "stream anthropic to chat": partial(streaming, "anthropic", "openai-chat"),
     "stream chat to anthropic": partial(streaming, "openai-chat", "anthropic"),
+    "answer completed": lambda: completing(_lacking()),
+    "answer that is complete": lambda: completing(complete_answer(_lacking(), ANSWERING)),
     "gateway chat to chat": partial(asking, "openai-chat", "openai-chat", "tools", False),
     "gateway chat to chat, short": partial(asking, "openai-chat", "openai-chat", "short", False),
     "gateway chat to anthropic": partial(asking, "openai-chat", "anthropic", "tools", False),

@@ -137,7 +137,8 @@ def _chat_message(message: Wire) -> None:
     _refuse("tool_calls" in message and not calls, "an empty list of calls")
     for call in calls:
         kind = _check(call, tables.CHAT, "call")["type"]
-        _call(call["id"], *[str(word) for word in _check(call.get(kind), tables.CHAT, kind).values()][:2])
+        _check(call.get(kind), tables.CHAT, kind)
+        _call(call["id"], *_chat_words(call))
     _unique([call["id"] for call in calls], "id of a call")
     if message.get("audio"):
         _check(message["audio"], tables.CHAT, "audio")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests import strict_readers
 from tests.acceptance.through_gateway import DONE, PATH, SAYS, STOP, ask, served
 from tests.gateway.asking import PLAIN, body, path
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
@@ -51,6 +52,29 @@ def test_K23_the_model_that_an_answer_names(
         told = running.post(path(dialect, "m"), body(dialect, "m", stream=stream))
         assert "Hello" in told.text or "Good." in told.text
         assert models_in(told.text, dialect) == {relayed if dialect == "openai-chat" else translated}
+
+
+LACKING = {
+    "id": "a1",
+    "object": "chat.completion.chunk",
+    "created": 5,
+    "model": "x",
+    "choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+}
+
+
+@pytest.mark.parametrize("answers", ["whole", "complete"])
+def test_K23_streams_are_completed_where_that_is_configured(tmp_path: Path, answers: str) -> None:
+    """Another vendor's stream in the client's own dialect: relayed as it is, unless the model says otherwise."""
+    sent = f"data: {json.dumps(LACKING)}\n\ndata: [DONE]\n\n".encode()
+    models = {"m": {"target": "p/x", "answers": answers}}
+    asked = {**body("openai-chat", "m", stream=True), "stream_options": {"include_usage": True}}
+    with served(tmp_path, lambda _: (200, sent), models=models) as (running, _):
+        told = running.post(PATH, asked).content
+    assert (told == sent) is (answers == "whole")
+    if answers == "complete":
+        assert strict_readers.read("openai-chat", told, True).text == "Hello"
 
 
 @pytest.mark.parametrize("stream", [False, True])

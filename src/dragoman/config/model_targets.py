@@ -19,7 +19,7 @@ from dragoman.config.schema import (
     Synthetic,
     Trim,
 )
-from dragoman.engine.destination import AnswerModel, ShownReasoning
+from dragoman.engine.destination import AnswerMembers, AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import merge
 
@@ -58,6 +58,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     passthrough_fields: tuple[str, ...]
     context_window: int | None
     answer_model: AnswerModel | None
+    answers: AnswerMembers
     shows_model: bool
     reasoning: ReasoningMode | None
     shown_reasoning: ShownReasoning
@@ -84,6 +85,7 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         passthrough_fields=provider.passthrough_fields + (entry.passthrough_fields if entry else ()),
         context_window=entry.context_window if entry else None,
         answer_model=entry.answer_model if entry else None,
+        answers=entry.answers if entry else AnswerMembers.WHOLE,
         shows_model=shows_model,
         reasoning=override.reasoning,
         shown_reasoning=entry.reasoning if entry else ShownReasoning.ASKED,

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from dragoman.config.secret import Secret
-from dragoman.engine.destination import AnswerModel, ShownReasoning
+from dragoman.engine.destination import AnswerMembers, AnswerModel, ShownReasoning
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.profiles.facts import Doubt
 
@@ -404,6 +404,13 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "provider calls it; by default `upstream` where the answer is relayed in its own dialect, else `alias`."
         ),
     ] = None
+    answers: Annotated[
+        AnswerMembers,
+        Meta(
+            description="Answers of another vendor in the client's own dialect: `whole` adds the members that strict "
+            "clients require to whole answers and relays streams as they are; `complete` completes streams too."
+        ),
+    ] = AnswerMembers.WHOLE
     reasoning: Annotated[
         ShownReasoning,
         Meta(

@@ -150,11 +150,12 @@ class RequestCodec(msgspec.Struct, frozen=True):
 class AnswerContext(msgspec.Struct, frozen=True):
     """What a renderer must know of the request and cannot know itself.
 
-    `model` is the name shown to the client. `id` and `created` stand in where the answer has none, since a codec has
-    no clock. `include_usage`: a Chat stream reports its usage. `request`: members of the client's request that
-    Responses repeats in its answer, as raw JSON. `framing`: how the client's stream is framed. `renames`: `model` is
-    shown even where the bytes could be relayed. `prefix` stands before the first text of an answer. `hides_reasoning`:
-    the client did not ask for thinking, and clients of its dialect do not expect any then.
+    `model` is the name shown to the client. `id` and `created` stand in where the answer has none, since a codec has no
+    clock. `include_usage`: a Chat stream reports its usage. `request`: members of the client's request that Responses
+    repeats in its answer, as raw JSON. `framing`: how the client's stream is framed. `renames`: `model` is shown even
+    where the bytes could be relayed. `completes`: a stream is completed even then. `prefix` stands before the first
+    text of an answer. `hides_reasoning`: the client did not ask for thinking, and clients of its dialect do not expect
+    any then.
     """
 
     model: str = ""
@@ -164,6 +165,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     request: Mapping[str, Json] = {}
     framing: Framing = Framing.SSE
     renames: bool = False
+    completes: bool = False
     prefix: str = ""
     hides_reasoning: bool = False
 
@@ -218,12 +220,18 @@ def no_glance(body: bytes) -> None:
     """For dialects whose whole answers are always parsed."""
 
 
+def as_it_is(body: bytes, context: AnswerContext) -> bytes:
+    """For dialects whose vendor requires no member of an answer."""
+    return body
+
+
 class AnswerCodec(msgspec.Struct, frozen=True):
     """Answers, streams and errors, both ways.
 
     `glance` gives the usage and the stop of a whole answer that is relayed as it is, or None where the answer must be
     parsed. `check_chunk` raises DecodeError unless a chunk of a stream is plain text with the usual keys. Log
-    probabilities inside are a JSON array of tokens in the form of OpenAI Chat.
+    probabilities inside are a JSON array of tokens in the form of OpenAI Chat. `complete` adds the members that a whole
+    answer of another vendor lacks, and keeps every other byte.
     """
 
     parse: ParseAnswer
@@ -234,6 +242,7 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     render_error: Callable[[Failure, AnswerContext], ErrorAnswer]
     glance: Callable[[bytes], Glance | None] = no_glance
     check_chunk: Callable[[bytes], object] | None = None
+    complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
 
 
 # Token counts and lists of models

@@ -167,6 +167,7 @@ def translation_of(adapted: Adapted, context: AnswerContext, redaction: Redactio
         facts.think_tags,
         Origin(adapted.dialect, facts.family or facts.provider, facts.model),
         redaction,
+        not facts.complete_answers,
     )
 
 

@@ -24,6 +24,13 @@ class AnswerModel(StrEnum):
     UPSTREAM = "upstream"
 
 
+class AnswerMembers(StrEnum):
+    """Which answers in the client's own dialect get the members that another vendor leaves out."""
+
+    WHOLE = "whole"
+    COMPLETE = "complete"
+
+
 class ShownReasoning(StrEnum):
     """Who is shown thinking in an answer of another dialect."""
 
@@ -37,8 +44,9 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     `options` are merged into every body and `omit` is left out of it. `max_loss`, `synthetic` and `doubt` bound what
     repairs may do. `ask_usage`: a Chat stream is asked for its usage. `key_count`: how many keys there are to try.
     `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
-    `shows_model`: each answer begins with the name of the destination. `reasoning`: whether thinking is shown to
-    clients whose dialect shows it on request only, and that did not ask. `history`: how long histories are trimmed.
+    `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
+    the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
+    did not ask. `history`: how long histories are trimmed.
     """
 
     name: str
@@ -53,19 +61,22 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     ask_usage: bool = False
     key_count: int = 1
     answer_model: AnswerModel | None = None
+    answers: AnswerMembers = AnswerMembers.WHOLE
     shows_model: bool = False
     reasoning: ShownReasoning = ShownReasoning.ASKED
     history: TrimPolicy | None = None
 
     def shown(self, context: AnswerContext) -> AnswerContext:
         """The context of an answer with what was configured for its looks."""
-        if self.answer_model is None and not self.shows_model:
+        completes = self.answers is AnswerMembers.COMPLETE
+        if self.answer_model is None and not self.shows_model and not completes:
             return context
         upstream = self.answer_model is AnswerModel.UPSTREAM
         return msgspec.structs.replace(
             context,
             model="" if upstream else context.model,
             renames=self.answer_model is AnswerModel.ALIAS and context.model != self.target.model,
+            completes=completes,
             prefix=f"[{self.name}] " if self.shows_model else "",
         )
 

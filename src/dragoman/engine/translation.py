@@ -37,10 +37,10 @@ _NO_CONTEXT = AnswerContext()
 class Translation:
     """One answer on its way back. Afterwards it has what it saw: `usage`, `stop`, `failure`, `kept`.
 
-    `relays`: the bytes go through as they are. `started`: the client has been given something. `kept` is state that
-    the client's dialect cannot carry, by the key under which the next turn finds it; it is gathered where `keep` is
-    set. `origin` says who made that state; by default only the upstream's dialect is known. `redaction` takes our own
-    secrets out.
+    `relays`: the bytes go through as they are. `started`: the client has been given something. `kept` is state that the
+    client's dialect cannot carry, by the key under which the next turn finds it; it is gathered where `keep` is set.
+    `completes`: a whole answer gets the members that the dialect's own vendor always sends. `origin` says who made that
+    state; by default only the upstream's dialect is known. `redaction` takes our own secrets out.
     """
 
     __slots__ = (
@@ -48,12 +48,14 @@ class Translation:
         "_begun",
         "_capture",
         "_client",
+        "_completes",
         "_context",
         "_frames",
         "_observer",
         "_origin",
         "_parser",
         "_redaction",
+        "_relays_whole",
         "_renaming",
         "_renderer",
         "_stop_word",
@@ -78,6 +80,7 @@ class Translation:
         think_tags: bool = False,
         origin: Origin | None = None,
         redaction: Redaction | None = None,
+        completes: bool = False,
     ) -> None:
         self._context = context
         self._upstream = dialect(upstream)
@@ -91,7 +94,10 @@ class Translation:
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
         same = upstream == client and context.framing is self._upstream.framing
-        self.relays = same and not undo and not think_tags and not context.renames and not context.prefix
+        unchanged = same and not undo and not think_tags and not context.renames and not context.prefix
+        self._relays_whole = unchanged
+        self._completes = completes or context.completes
+        self.relays = unchanged and not context.completes
         self._begun: set[int] | None = set() if context.prefix else None
         self._observer: RelayObserver | None = None
         self._redaction = redaction
@@ -142,18 +148,22 @@ class Translation:
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error where `failure` is set afterwards."""
-        glance = self._upstream.answers.glance(body) if self.relays and self._capture is None else None
+        relays = self._relays_whole
+        glance = self._upstream.answers.glance(body) if relays and self._capture is None else None
         if glance is not None:
             self.usage, self.stop = glance
-            return self._redacted(body)
+            return self._redacted(self._completed(body))
         events = self.read_whole(body)
-        if self.relays and self.failure is None:
-            return self._redacted(body)
+        if relays and self.failure is None:
+            return self._redacted(self._completed(body))
         reply = collect(events)
         if isinstance(reply, Failure):
             self.failure = reply
             return self._client.answers.render_error(reply, self._context)[2]
         return self._redacted(self._client.answers.render(reply, self._context))
+
+    def _completed(self, body: bytes) -> bytes:
+        return self._client.answers.complete(body, self._context) if self._completes else body
 
     def _redacted(self, data: bytes) -> bytes:
         """Without our own keys, should the provider repeat one."""

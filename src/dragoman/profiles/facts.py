@@ -350,6 +350,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
     cache_hint_max: Annotated[int, Meta(description="how many of them (0: any number)")] = 0
     stream_usage: Annotated[Stance, Meta(description="`stream_options.include_usage`")] = ACCEPTS
+    complete_answers: Annotated[
+        bool, Meta(description="its answers have every member that the published types of their dialect require")
+    ] = False
     think_tags: Annotated[bool, Meta(description="its answers carry thinking in <think> tags")] = False
     context_window: Annotated[int, Meta(description="tokens of context (0: not known)")] = 0
     output_limit: Annotated[int, Meta(description="greatest token limit of an answer (0: not known)")] = 0

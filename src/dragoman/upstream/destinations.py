@@ -158,6 +158,7 @@ def destination(
         doubt=treated.doubt,
         ask_usage=provider.usage is UsageCounting.ASK,
         answer_model=treated.answer_model,
+        answers=treated.answers,
         shows_model=treated.shows_model,
         reasoning=treated.shown_reasoning,
         history=_trim_policy(treated, target.facts),

@@ -51,7 +51,7 @@ TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_
 _NO_PART = -1
 _TEXT_BLOCK = b'{"citations":null,"type":"text","text":""}'
 _THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
-_CALL_FIELDS: Mapping[str, Json] = {"caller": b'{"type":"direct"}'}
+CALL_FIELDS: Mapping[str, Json] = {"caller": b'{"type":"direct"}'}
 _UNSIGNED = quote(seal(Opaque(reasoning_states.UNSIGNED, EMPTY, Origin(""))))
 """The signature of thinking that nobody signed. Some clients turn thinking with an empty one into visible text."""
 
@@ -278,7 +278,7 @@ class BlockBuilder:
 
     def _open_call(self, call: CallStarted) -> None:
         self._call = None
-        fields = {**_CALL_FIELDS, **own_fields(call.extras, NAME)}
+        fields = {**CALL_FIELDS, **own_fields(call.extras, NAME)}
         head = {"type": b'"tool_use"', "id": quote(call.id), "name": quote(call.name), "input": b"{}"}
         self._open(call.part, TOOL, render_object({**head, **fields}))
         self._opening = b""

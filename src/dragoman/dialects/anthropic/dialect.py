@@ -70,6 +70,7 @@ def _load_requests() -> RequestCodec:
 
 
 def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.anthropic.answer_completion import complete_answer
     from dragoman.dialects.anthropic.answer_parse import parse_answer
     from dragoman.dialects.anthropic.answer_render import render_answer
     from dragoman.dialects.anthropic.errors import parse_error, render_error
@@ -77,7 +78,13 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
 
     return AnswerCodec(
-        parse_answer, render_answer, AnthropicStreamParser, AnthropicStreamRenderer, parse_error, render_error
+        parse_answer,
+        render_answer,
+        AnthropicStreamParser,
+        AnthropicStreamRenderer,
+        parse_error,
+        render_error,
+        complete=complete_answer,
     )
 
 

@@ -23,7 +23,7 @@ _COUNTS = frozenset({_INPUT, _OUTPUT, _WRITTEN, _READ})
 
 
 _NO_DELTA_USAGE: dict[str, Json] = dict.fromkeys(("output_tokens_details", "server_tool_use"), b"null")
-_NO_USAGE: dict[str, Json] = dict.fromkeys(
+NO_USAGE: dict[str, Json] = dict.fromkeys(
     ("cache_creation", "inference_geo", "output_tokens_details", "server_tool_use", "service_tier", "speed"), b"null"
 )
 
@@ -68,7 +68,7 @@ def _count(value: object) -> int:
 
 def render_usage(usage: Usage | None) -> Json:
     """The usage of a message, with every count that the SDK's types require."""
-    return render_object(_NO_USAGE | _render_counts(usage))
+    return render_object(NO_USAGE | _render_counts(usage))
 
 
 def render_delta_usage(usage: Usage | None) -> Json:

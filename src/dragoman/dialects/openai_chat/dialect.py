@@ -34,6 +34,7 @@ def _load_requests() -> RequestCodec:
 
 
 def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.openai_chat.answer_completion import complete_answer
     from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
     from dragoman.dialects.openai_chat.answer_render import render_answer
     from dragoman.dialects.openai_chat.errors import parse_error, render_error
@@ -50,6 +51,7 @@ def _load_answers() -> AnswerCodec:
         render_error,
         glance,
         check_plain_chunk,
+        complete_answer,
     )
 
 

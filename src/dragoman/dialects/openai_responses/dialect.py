@@ -23,6 +23,7 @@ def _load_requests() -> RequestCodec:
 
 
 def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.openai_responses.answer_completion import complete_answer
     from dragoman.dialects.openai_responses.answer_parse import parse_answer
     from dragoman.dialects.openai_responses.answer_render import render_answer
     from dragoman.dialects.openai_responses.errors import parse_error, render_error
@@ -30,7 +31,13 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
 
     return AnswerCodec(
-        parse_answer, render_answer, ResponsesStreamParser, ResponsesStreamRenderer, parse_error, render_error
+        parse_answer,
+        render_answer,
+        ResponsesStreamParser,
+        ResponsesStreamRenderer,
+        parse_error,
+        render_error,
+        complete=complete_answer,
     )
 
 
