@@ -361,7 +361,7 @@ def test_D3_signatures_are_verified_on_return(change: str) -> None:
 @pytest.mark.parametrize("altered", [False, True])
 def test_D3_a_withheld_thought_is_redacted_and_verified_on_return(altered: bool) -> None:
     judge = provider("anthropic", signatures="strict")
-    call = call_of(body(USER))
+    call = call_of(body(USER, thinking={"type": "adaptive"}))
     withheld, spoken = judge.render_answer(call, ModelTurn(reasoning="", text="Hello"))["content"]
     assert withheld["type"] == "redacted_thinking"
     assert (

@@ -24,7 +24,12 @@ THINKS = {
         {"name": "weather", "arguments": {"city": "Zürich"}},
     ],
 }
-ASKED = {"model": "claude-sonnet-5", "max_tokens": 4000, "tools": TOOLS, "thinking": {"type": "adaptive"}}
+ASKED = {
+    "model": "claude-sonnet-5",
+    "max_tokens": 4000,
+    "tools": TOOLS,
+    "thinking": {"type": "adaptive", "display": "summarized"},
+}
 
 
 def client(url: str) -> anthropic.Anthropic:

@@ -20,6 +20,7 @@ WEATHER = types.FunctionDeclaration(
 CONFIG = types.GenerateContentConfig(
     tools=[types.Tool(function_declarations=[WEATHER])],
     system_instruction="Be brief.",
+    thinking_config=types.ThinkingConfig(include_thoughts=True),
     automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
 )
 THINKS = {

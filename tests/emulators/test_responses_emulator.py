@@ -390,12 +390,13 @@ TURN = ModelTurn(
 @pytest.mark.parametrize("change", ["none", "seal", "emulator"])
 def test_D3_encrypted_reasoning_is_verified_on_return(change: str) -> None:
     judge = provider("openai-responses", signatures="strict")
-    said = judge.render_answer(read(body(USER, model=GPT5)), TURN)["output"]
+    said = judge.render_answer(read(body(USER, model=GPT5, include=["reasoning.encrypted_content"])), TURN)["output"]
     if change == "seal":
         said[0]["encrypted_content"] = said[0]["encrypted_content"][:-9] + "A" + said[0]["encrypted_content"][-8:]
     elif change == "emulator":
         claude = provider("anthropic")
-        asked = received(claude, *claude.example)
+        path, example = claude.example
+        asked = received(claude, path, {**example, "thinking": {"type": "adaptive"}})
         assert isinstance(asked, ReceivedRequest)
         said[0]["encrypted_content"] = claude.render_answer(asked, TURN)["content"][0]["signature"]
     outputs = [output(item["call_id"]) for item in said if item["type"] == "function_call"]
@@ -450,7 +451,7 @@ def test_interleaved_calls_stream_by_turns() -> None:
 
 
 def test_usage_adds_up() -> None:
-    usage = provider("openai-responses").render_answer(read(body(USER)), TURN)["usage"]
+    usage = provider("openai-responses").render_answer(read(body(USER, model=GPT5)), TURN)["usage"]
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
     assert 0 < usage["output_tokens_details"]["reasoning_tokens"] < usage["output_tokens"]
 

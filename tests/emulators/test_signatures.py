@@ -55,6 +55,9 @@ def test_masked_ids_are_known() -> None:
     assert not is_masked("call_1")
 
 
+ASKED = {"reasoning": {"effort": "high"}}
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [("google/gemini-3-pro", "Thought signature"), ("anthropic/claude-haiku-4.5", "Invalid `signature`")],
@@ -70,7 +73,7 @@ def test_openrouter_wants_its_own_signatures_back(model: str, words: str) -> Non
         assert isinstance(call, ReceivedRequest)
         return one.judge(call)
 
-    asked = one.parse_request("POST", path, {}, {}, orjson.dumps({**body, "model": model}))
+    asked = one.parse_request("POST", path, {}, {}, orjson.dumps({**body, "model": model, **ASKED}))
     assert isinstance(asked, ReceivedRequest)
     details = one.render_answer(asked, ModelTurn(reasoning="hm", text="x"))["choices"][0]["message"][
         "reasoning_details"

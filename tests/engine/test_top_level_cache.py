@@ -13,7 +13,7 @@ from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Text
 from dragoman.engine.adapt import adapt, choose, read
-from dragoman.engine.plan import plan
+from dragoman.engine.plan import FOREIGN_CLIENT, plan
 from dragoman.errors import DragomanError
 
 SEEDS = 12
@@ -22,7 +22,7 @@ HI = (Message(USER, (Text(b'"Hi"'),)),)
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_they_find_is_told_by_the_top_alone(target: str) -> None:
-    steps = plan(choose(target), False)
+    steps = plan(choose(target), FOREIGN_CLIENT)
     for source in SHAPES:
         for seed in range(SEEDS):
             conversation = read(request(source, seed, signer(target)).body, source=source).conversation

@@ -35,7 +35,7 @@ NAMES = [
     ("o3", "o[0-9]"),
     ("openai/o4-mini", "o[0-9]"),
     ("claude-opus-4-8", "claude-*"),
-    ("claude-sonnet-5", "claude-*"),
+    ("claude-sonnet-5", "claude-sonnet-5*"),
     ("anthropic/claude-sonnet-4.6", "claude-sonnet-4[-.]6*"),
     ("claude-opus-4-6", "claude-opus-4[-.]6*"),
     ("claude-sonnet-4-5-20250929", "claude-opus-4[-.]5*"),

@@ -24,7 +24,7 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.script import parse
 from dragoman.conversation.traits import LEFTOVERS
 from dragoman.engine.adapt import BUILTIN, choose, read
-from dragoman.engine.plan import context_for
+from dragoman.engine.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, context_for
 from dragoman.profiles.facts import Facts, Medium, Stance, SystemCount, SystemPlace, ThinkingForm, Turn
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
@@ -88,7 +88,8 @@ class Example(msgspec.Struct, frozen=True):
         if not self.target:
             return Context(refusing(**self.facts), self.choices)
         target = choose(self.target, rules=self.choices)
-        known = context_for(target, self.is_request and self.dialect == target.dialect)
+        own = self.is_request and self.dialect == target.dialect
+        known = context_for(target, FAITHFUL_CLIENT if own else EXPECTING_CLIENT)
         return msgspec.structs.replace(known, media=self.media)
 
 

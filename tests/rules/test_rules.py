@@ -106,7 +106,7 @@ def contexts(rule: Rule, dialect: str) -> Iterator[Context]:
         choices = {} if choice is None else {rule.name: choice}
         known = [*wanting(rule.name, dialect)[:2], *(example.context.facts for example in examples(rule)), refusing()]
         for facts in known:
-            context = Context(facts, choices)
+            context = Context(facts, choices, translated=True, expects_reasoning=True)
             if rule.called_for(context):
                 yield context
 

@@ -49,7 +49,8 @@ FORMS: list[tuple[str, Thinking, Thinking | None]] = [
     ("budget", Thinking(effort=NONE), OFF),
     ("budget", OFF, OFF),
     ("budget", Thinking(budget=-1), Thinking(budget=-1)),
-    ("budget", Thinking(visible=True), Thinking()),
+    ("budget", Thinking(visible=True), Thinking(on=True, budget=8192)),
+    ("budget", Thinking(visible=False), Thinking()),
     ("adaptive", Thinking(effort=HIGH), Thinking(on=True, adaptive=True, effort=HIGH)),
     ("adaptive", Thinking(effort=MINIMAL), Thinking(on=True, adaptive=True, effort=LOW)),
     ("adaptive", Thinking(on=True, budget=2500), Thinking(on=True, adaptive=True, effort=LOW)),
@@ -223,7 +224,10 @@ def test_adapt_for_real_providers() -> None:
     assert claude.json["thinking"] == {"type": "enabled", "budget_tokens": 10000}
     assert claude.changes == [("thinking-form", "/thinking", "metadata", False)]
     adaptive = sent(asked, "anthropic/claude-opus-4-8", source=CHAT)
-    assert (adaptive.json["thinking"], adaptive.json["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
+    assert (adaptive.json["thinking"], adaptive.json["output_config"]) == (
+        {"type": "adaptive", "display": "summarized"},
+        {"effort": "high"},
+    )
     gemini = sent(asked, "gemini/gemini-3-pro-preview", source=CHAT)
     assert gemini.json["generationConfig"]["thinkingConfig"]["thinkingLevel"] == "HIGH"
     thoughtless = sent({**asked, "max_tokens": 8000}, "gemini/gemini-2.0-flash", source=CHAT)

@@ -495,6 +495,7 @@ ONCE = frozenset(
         "leading-assistant",
         "no-user-turn",
         "null-setting",
+        "reasoning-asked",
         "refused-format",
         "refused-prefill",
         "refused-tools",

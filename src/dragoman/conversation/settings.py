@@ -47,6 +47,10 @@ EFFORT_ALONE = "effort"
 """How an effort is spelled that is no wish to think (Claude's `output_config`)."""
 
 
+SUMMARY = "auto"
+"""The kind of summary to ask for where a client does not say which: the most detailed one that the model has."""
+
+
 class Thinking(msgspec.Struct, frozen=True, gc=False):
     """One reasoning intent. `on` is None where the client only named an effort or a budget.
 
@@ -104,6 +108,7 @@ class SettingsChanges(TypedDict, total=False):
     metadata: Json | None
     service_tier: str | None
     store: bool | None
+    reasoning_state: bool | None
     prompt_cache_key: str | None
     limit_as: str
     seed_as: str
@@ -112,7 +117,8 @@ class SettingsChanges(TypedDict, total=False):
 
 
 class Settings(msgspec.Struct, frozen=True, gc=False):
-    """`limit_as`: what the client called the token limit. `nulls`: top-level keys it wrote as null (their absence)."""
+    """`reasoning_state`: the answer shall carry the encrypted state of its thinking. `limit_as`: what the client called
+    the token limit. `nulls`: top-level keys it wrote as null (their absence)."""
 
     max_tokens: int | None = None
     temperature: Number | None = None
@@ -135,6 +141,7 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
     metadata: Json | None = None
     service_tier: str | None = None
     store: bool | None = None
+    reasoning_state: bool | None = None
     prompt_cache_key: str | None = None
     limit_as: str = ""
     seed_as: str = ""

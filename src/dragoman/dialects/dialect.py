@@ -24,7 +24,6 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.conversation.settings import Settings
 
 # Paths
 
@@ -290,8 +289,8 @@ def fixed_path(path: str) -> Callable[[RenderOptions, str], str]:
     return request_path
 
 
-def _always(settings: Settings) -> bool:
-    return True
+def _never(conversation: Conversation) -> bool:
+    return False
 
 
 def _server_sent_events(query: Mapping[str, str]) -> Framing:
@@ -313,8 +312,9 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
     also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
-    wants to store. `id_prefix`: how the ids of its vendor's answers begin. `expects_reasoning`: whether clients with
-    these settings are prepared for thinking in an answer.
+    wants to store. `id_prefix`: how the ids of its vendor's answers begin. `asks_for_reasoning`: whether this
+    conversation asks for the thinking to be shown. `hides_unasked`: clients of this dialect are not prepared for
+    thinking that they did not ask for.
     """
 
     name: DialectName
@@ -337,7 +337,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     models_path: str = "/models"
     stream_end: bytes = b""
     chunk_leftovers: frozenset[str] = frozenset()
-    expects_reasoning: Callable[[Settings], bool] = _always
+    asks_for_reasoning: Callable[[Conversation], bool] = _never
+    hides_unasked: bool = False
     token_count: TokenCount | None = None
     model_listing: ModelListing | None = None
 

@@ -7,7 +7,7 @@ whether a call arrives in one piece, which comments come first. An `AnswerStyle`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
@@ -60,6 +60,8 @@ class AnswerStyle:
     call_id: Callable[[str, int], str] = openai_call_id
     reasoning_field: str | None = None  # the field that holds reasoning text; None: it is not sent
     reasoning_details: Callable[[ReceivedRequest, str], list[Any]] | None = None  # signed reasoning (OpenRouter)
+    thinks: Callable[[ReceivedRequest], bool] = lambda request: True  # without it there is no reasoning in the answer
+    shows_thoughts: Callable[[ReceivedRequest], bool] = lambda request: True  # without it there are only the details
     usage_place: UsagePlace = UsagePlace.ON_REQUEST
     render_usage: Callable[[TokenUsage], dict[str, Any]] = plain_usage
     whole_calls: bool = False  # a streamed call arrives in one chunk
@@ -85,6 +87,7 @@ def finish_reason(turn: ModelTurn) -> str:
 
 def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> dict[str, Any]:
     """One `chat.completion`."""
+    turn = _given(request, turn, style)
     seed = answer_seed(request)
     reason = finish_reason(turn)
     choices = [
@@ -110,6 +113,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
 
 def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> Iterator[bytes]:
     """The same answer as chunks."""
+    turn = _given(request, turn, style)
     seed = answer_seed(request)
     usage = _usage(request, turn)
     head = {"id": style.answer_id(seed), "object": "chat.completion.chunk", "created": CREATED, "model": request.model}
@@ -127,6 +131,11 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
         yield render_sse_event({**head, "choices": [], "usage": style.render_usage(usage)})
     if style.done is not None:
         yield render_sse_event(style.done)
+
+
+def _given(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> ModelTurn:
+    """The turn without reasoning where the model does not think on this request."""
+    return turn if turn.reasoning is None or style.thinks(request) else replace(turn, reasoning=None)
 
 
 def _choices(
@@ -185,7 +194,7 @@ def _reasoning_deltas(request: ReceivedRequest, text: str, style: AnswerStyle) -
     visible: dict[str, Any] = next((entry for entry in details if "text" in entry or "summary" in entry), {})
     word = "summary" if "summary" in visible else "text"
     plain = {key: value for key, value in visible.items() if key not in (word, "signature")}
-    for piece in fragments(text):
+    for piece in fragments(text) if style.shows_thoughts(request) else ():
         delta = {style.reasoning_field: piece} if style.reasoning_field else {}
         yield {**delta, "reasoning_details": [{**plain, word: piece}]} if visible else delta
     proofs = [{key: entry[key] for key in entry if key != word} for entry in details if entry.keys() & _PROOFS]
@@ -225,7 +234,7 @@ def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed
     }
     if turn.refusal:
         message |= {"refusal": turn.refusal, "content": turn.visible_text or None}
-    if turn.reasoning and style.reasoning_field:
+    if turn.reasoning and style.reasoning_field and style.shows_thoughts(request):
         message[style.reasoning_field] = turn.reasoning
     if turn.reasoning and style.reasoning_details:
         message["reasoning_details"] = style.reasoning_details(request, turn.reasoning)

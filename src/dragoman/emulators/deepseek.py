@@ -241,10 +241,19 @@ def _render_usage(usage: TokenUsage) -> dict[str, Any]:
     return fields
 
 
+def _gives_reasoning(request: ReceivedRequest) -> bool:
+    """Recorded: never with thinking disabled (39), never from deepseek-chat (27), else always (27)."""
+    thinking = request.body.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type") == "disabled":
+        return False
+    return "deepseek-chat" not in request.model
+
+
 ANSWER_STYLE = AnswerStyle(
     answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
     call_id=lambda seed, index: make_id(f"call_{index:02d}_", 24, seed, index),
     reasoning_field="reasoning_content",
+    thinks=_gives_reasoning,
     usage_place=UsagePlace.FINISH,
     render_usage=_render_usage,
     numbered_calls=True,

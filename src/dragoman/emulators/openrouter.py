@@ -397,13 +397,44 @@ def _signature_refusal(model: str, at: int) -> ChatRefusal:
     return _anthropic_refusal(f"messages.{at}.content.0: Invalid `signature` in `thinking` block")
 
 
+def _is_asked(request: ReceivedRequest) -> bool | None:
+    """Whether the request asks for reasoning (True), forbids it (False) or says nothing."""
+    body = request.body
+    reasoning = body.get("reasoning") if isinstance(body.get("reasoning"), dict) else {}
+    effort = reasoning.get("effort") or body.get("reasoning_effort")
+    if effort == "none" or reasoning.get("enabled") is False:
+        return False
+    asked = effort or reasoning.get("max_tokens") or reasoning.get("enabled") or body.get("include_reasoning")
+    return True if asked else None
+
+
+def _thinks(request: ReceivedRequest) -> bool:
+    """As recorded: Claude before 5 and gpt-5.1 to 5.5 think only when they are asked, others unless it is forbidden."""
+    asked = _is_asked(request)
+    if asked is not None:
+        return asked
+    vendor = request.model.split("/")[0]
+    if vendor == "anthropic":
+        return ":thinking" in request.model or not (0, 0) < _version(request.model) < (5, 0)
+    return vendor != "openai" or re.search(r"gpt-(?:[34]|5\.[1-5])", request.model) is None
+
+
+def _shows_thoughts(request: ReceivedRequest) -> bool:
+    """Gemini's thoughts are shown only when they are asked for. `exclude` hides all."""
+    reasoning = request.body.get("reasoning")
+    if isinstance(reasoning, dict) and reasoning.get("exclude") is True:
+        return False
+    return not request.model.startswith("google/") or bool(_is_asked(request))
+
+
 def _details(request: ReceivedRequest, text: str) -> list[Any]:
     """Reasoning in the format of the provider behind OpenRouter."""
     signature = mint("openrouter", text)
     shared = {"index": 0, "id": make_id("rs_", 16, text)}
     if request.model.startswith("google/"):
         summary = {"type": "reasoning.text", "text": text, "format": "google-gemini-v1", "index": 0}
-        return [summary, {"type": "reasoning.encrypted", "data": signature, "format": "google-gemini-v1", **shared}]
+        shown = [summary] if _shows_thoughts(request) else []
+        return [*shown, {"type": "reasoning.encrypted", "data": signature, "format": "google-gemini-v1", **shared}]
     if request.model.startswith("anthropic/"):
         claude = {"format": "anthropic-claude-v1", "index": 0}
         return [{"type": "reasoning.text", "text": text, "signature": signature, **claude}]
@@ -438,6 +469,8 @@ ANSWER_STYLE = AnswerStyle(
     answer_id=lambda seed: make_id("gen-1767225600-", 20, seed),
     reasoning_field="reasoning",
     reasoning_details=_details,
+    thinks=_thinks,
+    shows_thoughts=_shows_thoughts,
     usage_place=UsagePlace.FINISH,
     render_usage=_render_usage,
     numbered_calls=True,

@@ -23,7 +23,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
-from dragoman.engine.plan import Plan, plan
+from dragoman.engine.plan import Plan, client_of, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
@@ -227,7 +227,7 @@ def doubt_of(name: str) -> Doubt:
 
 def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
-    return compile_by(plan(target, ask.dialect == target.dialect and options.doubt is _FAITHFUL), ask, target, options)
+    return compile_by(plan(target, client_of(ask, target, options.doubt is _FAITHFUL)), ask, target, options)
 
 
 def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapted:
@@ -372,7 +372,7 @@ def _allow(rule: Rule, notes: Any, report: ReportBuilder, context: Context, opti
     fails = rule.chosen(context.choices) == FAIL
     for note in notes:
         heavy = loss(rule, note) > options.max_loss
-        made_up = note.adds and not options.synthetic
+        made_up = note.adds and not rule.translated and not options.synthetic
         if not (fails or heavy or made_up):
             continue
         entry = report.entries(rule, [note])[0]

@@ -15,7 +15,7 @@ from dragoman.conversation.traits import observe
 from dragoman.engine.adapt import READ_BY_THE_COMPILER, Options, compile_by
 from dragoman.engine.evidence import watched
 from dragoman.engine.lessons import Learnt, Patch
-from dragoman.engine.plan import context_for, plan, plan_for
+from dragoman.engine.plan import client_of, context_for, plan, plan_for
 from dragoman.engine.reasoning_restore import restored
 from dragoman.profiles.facts import Facts, Stance, settled
 from dragoman.profiles.profile import Target, merge
@@ -27,8 +27,9 @@ _REFUSES = Stance.REFUSES.value
 
 def proven_by_care(ask: Ask, target: Target, options: Options) -> Learnt | None:
     """The fewest doubtful facts of the target that give the careful body of this request when they are refusals."""
-    careful = compile_by(plan(target, same_dialect=False), ask, target, options).body
-    read = _read_by_rules_that_act(ask, context_for(target, same_dialect=False), options) | READ_BY_THE_COMPILER
+    client = client_of(ask, target, faithful=False)
+    careful = compile_by(plan(target, client), ask, target, options).body
+    read = _read_by_rules_that_act(ask, context_for(target, client), options) | READ_BY_THE_COMPILER
     needed = [doubt.patch for doubt in _doubts(target.facts) if not read.isdisjoint(doubt.names)]
     for patch in list(needed):
         fewer = [one for one in needed if one is not patch]
@@ -59,7 +60,8 @@ def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> b
     """The request where just these doubts are refusals, and the others are decided for the client."""
     known = msgspec.to_builtins(target.facts, str_keys=True)
     facts = msgspec.convert(merge(known, _merged(refused)), Facts)
-    context = msgspec.structs.replace(context_for(target, same_dialect=True), facts=settled(facts, same_dialect=True))
+    known_context = context_for(target, client_of(ask, target, faithful=True))
+    context = msgspec.structs.replace(known_context, facts=settled(facts, same_dialect=True))
     return compile_by(plan_for(context), ask, target, options).body
 
 

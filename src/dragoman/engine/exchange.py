@@ -39,6 +39,7 @@ from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut, shor
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
+from dragoman.engine.reasoning_wish import expects_reasoning
 from dragoman.engine.relay_observer import has_event
 from dragoman.engine.steps import (
     Answered,
@@ -241,7 +242,7 @@ class Exchange(Generic[D]):
         shown = self._options.reasoning or self._visit.destination.reasoning
         if shown is ShownReasoning.SHOW or self.request.dialect == self.ask.dialect:
             return False
-        return not dialect(self.ask.dialect).expects_reasoning(self.ask.conversation.settings)
+        return dialect(self.ask.dialect).hides_unasked and not expects_reasoning(self.ask)
 
     def body(self, data: bytes) -> Step[D]:
         """The whole body of the answer, or of a refusal."""

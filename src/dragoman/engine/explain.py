@@ -10,7 +10,7 @@ import msgspec
 from dragoman.engine.adapt import BUILTIN, choose
 from dragoman.engine.evidence import evidence, reasons, value_of, watched
 from dragoman.engine.lint import headline
-from dragoman.engine.plan import plan
+from dragoman.engine.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, plan
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules import GROUPS
@@ -46,8 +46,8 @@ def explain(
     """The rules that the target's facts call for, in the order in which they run."""
     known = profiles or BUILTIN
     found = choose(target, known, rules)
-    certain = plan(found, same_dialect=True)
-    careful = plan(found, same_dialect=False)
+    certain = plan(found, FAITHFUL_CLIENT)
+    careful = plan(found, EXPECTING_CLIENT)
     return [
         _explained(rule, group, rule not in certain.rules, careful.context, found, known)
         for group, members in GROUPS.items()

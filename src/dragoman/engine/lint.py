@@ -21,7 +21,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, compile_ask, doubt_of, read
 from dragoman.engine.evidence import evidence, reasons, watched
-from dragoman.engine.plan import Plan, plan
+from dragoman.engine.plan import FAITHFUL_CLIENT, Plan, client_of, plan
 from dragoman.engine.report import ReportBuilder, body_repairs, reported
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Doubt, Facts
@@ -144,7 +144,7 @@ def _listed(targets: str | Iterable[str]) -> Sequence[str]:
 def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> list[Finding]:
     same = ask.dialect == target.dialect
     faithful = same and doubt is Doubt.FAITHFUL
-    planned = plan(target, faithful)
+    planned = plan(target, client_of(ask, target, faithful))
     conversation, steps, fault = _run(ask, planned, same)
     refused = None if faithful else _refused(ask, target)
     found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
@@ -182,7 +182,7 @@ def _steps(rule: Rule, notes: Sequence[Note], report: ReportBuilder, read: tuple
 
 def _refused(ask: Ask, target: Target) -> set[tuple[str, str]]:
     """What is repaired even where every doubt is decided in the client's favour: rule and pointer."""
-    _, steps, _ = _run(ask, plan(target, same_dialect=True), False)
+    _, steps, _ = _run(ask, plan(target, FAITHFUL_CLIENT), False)
     return {(step.change.rule, step.change.at) for step in steps}
 
 

@@ -6,6 +6,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from dragoman.conversation.conversation import Ask
+from dragoman.engine.reasoning_wish import expects_reasoning
 from dragoman.engine.top_level_cache import TopLevelCache
 from dragoman.profiles.facts import Facts, settled
 from dragoman.profiles.profile import Target
@@ -36,23 +38,52 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(step for step in self.steps if names.index(step[1].name) <= last)
 
 
-_plans: WeakKeyDictionary[Target, dict[bool, Plan]] = WeakKeyDictionary()
+class Client(msgspec.Struct, frozen=True):
+    """What a plan must know of the client. `same_dialect`: it speaks the target's dialect, so that doubts are decided
+    in its favour. `translated`: it speaks another. Neither holds where a client of the same dialect asks for care.
+    `expects_reasoning`: it speaks another dialect and expects to be shown the thinking."""
+
+    same_dialect: bool
+    translated: bool = False
+    expects_reasoning: bool = False
 
 
-def plan(target: Target, same_dialect: bool) -> Plan:
-    """The plan for a target, for a client of the same dialect or of another."""
+_plans: WeakKeyDictionary[Target, dict[Client, Plan]] = WeakKeyDictionary()
+
+
+def client_of(ask: Ask, target: Target, faithful: bool) -> Client:
+    """The client of a request. `faithful`: doubts may be decided in its favour."""
+    if ask.dialect == target.dialect:
+        return FAITHFUL_CLIENT if faithful else CAREFUL_CLIENT
+    return EXPECTING_CLIENT if expects_reasoning(ask) else FOREIGN_CLIENT
+
+
+FAITHFUL_CLIENT = Client(same_dialect=True)
+CAREFUL_CLIENT = Client(same_dialect=False)
+FOREIGN_CLIENT = Client(same_dialect=False, translated=True)
+EXPECTING_CLIENT = Client(same_dialect=False, translated=True, expects_reasoning=True)
+
+
+def plan(target: Target, client: Client) -> Plan:
+    """The plan for a target and a client like this one."""
     known = _plans.get(target)
     if known is None:
         known = _plans[target] = {}
-    found = known.get(same_dialect)
+    found = known.get(client)
     if found is None:
-        found = known[same_dialect] = plan_for(context_for(target, same_dialect))
+        found = known[client] = plan_for(context_for(target, client))
     return found
 
 
-def context_for(target: Target, same_dialect: bool) -> Context:
-    """What the rules are given for a target, before anything of the request is known."""
-    return Context(settled(target.facts, same_dialect), target.choices, target.texts)
+def context_for(target: Target, client: Client) -> Context:
+    """What the rules are given for a target, before anything else of the request is known."""
+    return Context(
+        settled(target.facts, client.same_dialect),
+        target.choices,
+        target.texts,
+        translated=client.translated,
+        expects_reasoning=client.expects_reasoning,
+    )
 
 
 def plan_for(context: Context) -> Plan:

@@ -96,6 +96,14 @@ class ThinkingForm(StrEnum):
     OPEN = "open"
 
 
+class ThoughtRequest(StrEnum):
+    """How a request asks a target to show its thoughts. `none`: they come unasked, or never."""
+
+    NONE = "none"
+    VISIBLE = "visible"
+    SUMMARY = "summary"
+
+
 class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
 
@@ -336,6 +344,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     thinking_as: Annotated[str, Meta(description="the fields that ask it to think, where a dialect has several")] = ""
     thinking_visible: Annotated[Stance, Meta(description="a setting for whether thoughts are shown")] = REFUSES
     thinking_summary: Annotated[Stance, Meta(description="a setting for the kind of summary of thoughts")] = REFUSES
+    thoughts_on_request: Annotated[
+        ThoughtRequest, Meta(description="the setting without which it does not show its thoughts")
+    ] = ThoughtRequest.NONE
+    state_on_request: Annotated[
+        bool, Meta(description="it gives the encrypted state of its thinking only when it is asked")
+    ] = False
     odd_thinking_field: Annotated[Stance, Meta(description="a request to think in other fields than `thinking_as`")] = (
         UNKNOWN
     )

@@ -40,6 +40,7 @@ from dragoman.rules.null_field import null_field
 from dragoman.rules.null_setting import null_setting
 from dragoman.rules.off_schema import off_schema
 from dragoman.rules.orphan_result import orphan_result
+from dragoman.rules.reasoning_asked import reasoning_asked
 from dragoman.rules.refused_format import refused_format
 from dragoman.rules.refused_hint import refused_hint
 from dragoman.rules.refused_name import refused_name
@@ -119,6 +120,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     "settings": (
         thinking_form,
         tool_choice_form,
+        reasoning_asked,  # after the two that may turn thinking off
         foreign_field,
         refused_setting,
         setting_range,

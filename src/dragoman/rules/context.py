@@ -26,12 +26,15 @@ TEXTS: dict[str, str] = {
 
 class Context(msgspec.Struct, frozen=True):
     """`facts` are the target's, with every doubt decided. `choices` holds the option chosen for a rule, by its name;
-    `texts` the configured words of synthetic turns; `media` the bytes that the caller has fetched, by URL."""
+    `texts` the configured words of synthetic turns; `media` the bytes that the caller has fetched, by URL.
+    `translated`: the client speaks another dialect. `expects_reasoning`: and it expects to be shown the thinking."""
 
     facts: Facts
     choices: Mapping[str, Any] = {}
     texts: Mapping[str, str] = {}
     media: Mapping[str, bytes] = {}
+    translated: bool = False
+    expects_reasoning: bool = False
 
     def choice(self, rule: str) -> Any:
         """The option chosen for a rule, or None where nobody chose."""

@@ -88,12 +88,14 @@ _LOSSES = {
     "n": Loss.CONTENT,
     "logprobs": Loss.CONTENT,
     "top_logprobs": Loss.CONTENT,
+    "reasoning_state": Loss.NOTHING,
     "max_tokens": Loss.AUTHORITY,
     "stop": Loss.AUTHORITY,
     "logit_bias": Loss.AUTHORITY,
     "response_format": Loss.AUTHORITY,
 }
-"""What the client does not get, or the model is not told, where it is more than metadata."""
+"""What the client does not get, or the model is not told, where that is not metadata. The state of thinking comes back
+to the target by itself."""
 
 
 _LIMITS = {"max_completion_tokens": "max_tokens"}
@@ -107,6 +109,8 @@ def _loss(name: str, value: Any) -> Loss:
 
 
 def _key(name: str, settings: Settings) -> str:
+    if name == "reasoning_state":
+        return "include"
     return settings.limit_as or name if name == "max_tokens" else name
 
 

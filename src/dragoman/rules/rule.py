@@ -44,6 +44,7 @@ class Rule(msgspec.Struct, frozen=True):
     top_level: bool = False
     parse: Callable[[Any], Any] | None = None
     never_kept: Callable[[Facts], bool] | None = None
+    translated: bool = False
 
     @property
     def default(self) -> str:
@@ -71,7 +72,7 @@ class Rule(msgspec.Struct, frozen=True):
         choice = self.chosen(context.choices)
         if choice == KEEP:
             return self.never_kept is not None and self.never_kept(context.facts)
-        if choice in self.idle:
+        if choice in self.idle or (self.translated and not context.translated):
             return False
         return self.when(context.facts) or (self.demands is not None and self.demands(choice))
 
@@ -91,6 +92,7 @@ def rule(
     top_level: bool = False,
     parse: Callable[[Any], Any] | None = None,
     never_kept: Callable[[Facts], bool] | None = None,
+    translated: bool = False,
 ) -> Callable[[Repair], Rule]:
     """Make a function a rule. The docstring of its module is the rule's page in the docs.
 
@@ -100,7 +102,8 @@ def rule(
     dialect that is translation and no change. `narrows`: rarer traits to look for, where the facts allow it.
     `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
     `parse`: turns a choice as people write it into one of the options; raises OptionError. `never_kept`: the target has
-    no place for the defect, so `keep` is an error that the repair raises.
+    no place for the defect, so `keep` is an error that the repair raises. `translated`: only a client of another
+    dialect can have this defect, and what is added belongs to the translation: nobody's words are made up.
     """
 
     def make(repair: Repair) -> Rule:
@@ -122,6 +125,7 @@ def rule(
             top_level=top_level,
             parse=parse,
             never_kept=never_kept,
+            translated=translated,
         )
 
     return make

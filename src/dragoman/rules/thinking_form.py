@@ -32,6 +32,7 @@ from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import (
     BUDGETS,
     EFFORT_ALONE,
+    SUMMARY,
     THINKING_FIELDS,
     Effort,
     Settings,
@@ -39,7 +40,7 @@ from dragoman.conversation.settings import (
     effort_of,
 )
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance, ThinkingForm
+from dragoman.profiles.facts import Facts, Stance, ThinkingForm, ThoughtRequest
 from dragoman.rules.context import Context
 from dragoman.rules.missing_reasoning import can_be_asked
 from dragoman.rules.rewriting import but, rewrite_settings
@@ -88,7 +89,7 @@ def _formed(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -
             return _offered(thinking, facts)
         if facts.thinking_form is ThinkingForm.BUDGET:
             return None  # it says how hard to work, and does not ask for thinking
-    formed = FORMS[facts.thinking_form](thinking, settings, facts)
+    formed = FORMS[facts.thinking_form](_with_shown_as(thinking, facts), settings, facts)
     formed = _offered(formed, facts) if formed is not None else None
     if formed is None:
         return None
@@ -98,6 +99,16 @@ def _formed(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
         return but(formed, effort=Effort.NONE) if _offers_none(facts) else None
     return formed
+
+
+def _with_shown_as(thinking: Thinking, facts: Facts) -> Thinking:
+    """The wish to see the thoughts in the target's form: a summary of them, or the thoughts themselves."""
+    sums, shows = facts.thinking_summary is not Stance.REFUSES, facts.thinking_visible is not Stance.REFUSES
+    if thinking.summary is not None and shows and not sums:
+        return but(thinking, summary=None, visible=thinking.visible is not False)
+    if thinking.visible and sums and not shows:
+        return but(thinking, visible=None, summary=thinking.summary or SUMMARY)
+    return thinking
 
 
 def _offers_none(facts: Facts) -> bool:
@@ -171,7 +182,9 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
         return _off(thinking, facts)
     tokens = thinking.budget
     if tokens is None and thinking.effort is None and not thinking.on:
-        return thinking
+        if not thinking.visible or facts.thoughts_on_request is ThoughtRequest.VISIBLE:
+            return thinking
+        thinking = but(thinking, on=True)  # it shows thoughts wherever it thinks, and does not think by default
     if tokens is not None and tokens < 0 and facts.dynamic_budget is not Stance.REFUSES:
         return thinking if thinking.effort is None else but(thinking, effort=None)
     if tokens is None or tokens < 0:
@@ -202,14 +215,17 @@ def _adaptive(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking 
     """The model decides, led by an effort."""
     if _is_off(thinking):
         return Thinking(on=False)
+    shown = thinking.visible
     if thinking.budget is None and (thinking.adaptive or (thinking.on is None and thinking.effort is None)):
-        return Thinking(thinking.on, thinking.adaptive, _at_least_low(thinking.effort))
+        adaptive = thinking.adaptive or shown is True
+        on = adaptive or thinking.on
+        return Thinking(on, adaptive, _at_least_low(thinking.effort), visible=shown if on else None)
     effort = thinking.effort
     if effort is None and thinking.budget is not None and thinking.budget > 0:
         effort = effort_of(thinking.budget)
     elif effort is None and thinking.budget is None:
         effort = Effort.MEDIUM
-    return Thinking(on=True, adaptive=True, effort=_at_least_low(effort))
+    return Thinking(on=True, adaptive=True, effort=_at_least_low(effort), visible=shown)
 
 
 def _at_least_low(effort: Effort | None) -> Effort | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.settings import Settings
+from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.anthropic import ID_PREFIX, NAME
 from dragoman.dialects.anthropic.model_list import ANTHROPIC_MODELS
 from dragoman.dialects.anthropic.token_count import TOKEN_COUNT
@@ -35,9 +35,9 @@ def _recognise(body: Mapping[str, Any]) -> Likeness:
     return Likeness.HINTED if hinted else Likeness.NONE
 
 
-def _expects_reasoning(settings: Settings) -> bool:
-    thinking = settings.thinking
-    return thinking is not None and (thinking.on is True or thinking.adaptive)
+def _asks_for_reasoning(conversation: Conversation) -> bool:
+    thinking = conversation.settings.thinking
+    return thinking is not None and (thinking.on is True or thinking.adaptive) and thinking.visible is not False
 
 
 def _has_tools(body: Mapping[str, Any]) -> bool:
@@ -104,7 +104,8 @@ DIALECT = Dialect(
     request_path=fixed_path("/v1/messages"),
     headers={"anthropic-version": "2023-06-01"},
     passed_headers=("anthropic-beta", "anthropic-version"),
-    expects_reasoning=_expects_reasoning,
+    asks_for_reasoning=_asks_for_reasoning,
+    hides_unasked=True,
     recognise=_recognise,
     token_count=TOKEN_COUNT,
     model_listing=ANTHROPIC_MODELS,

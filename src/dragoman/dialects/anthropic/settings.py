@@ -59,12 +59,15 @@ NOT_SUPPORTED = (
     "verbosity",
     "metadata",
     "store",
+    "reasoning_state",
     "prompt_cache_key",
 )
 """Settings that Anthropic has no member for."""
 
 
-_THINKING = ("on", "adaptive", "budget", "effort")
+_THINKING = ("on", "adaptive", "budget", "effort", "visible")
+_DISPLAYS = {b'"summarized"': True, b'"omitted"': False}
+"""What `thinking.display` says → whether the thoughts are shown."""
 
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
@@ -103,6 +106,10 @@ def _parse_thinking(raw: bytes) -> ParsedMember:
         content["budget"] = decode_whole(wire.pop("budget_tokens"))
     elif kind != "disabled":
         raise ValueError(kind)
+    display = _DISPLAYS.get(bytes(wire.get("display", b"")))
+    if display is not None:
+        content["visible"] = display
+        del wire["display"]
     return content, {key: bytes(value) for key, value in wire.items()}
 
 
@@ -244,6 +251,10 @@ def _render_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[s
             wire = {"type": b'"enabled"', "budget_tokens": b"%d" % thinking.budget}
         else:
             wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
+        if thinking.visible is not None:
+            if not wire:
+                raise Unrepresentable("thoughts to be shown without thinking in an Anthropic request", at="/thinking")
+            wire["display"] = b'"summarized"' if thinking.visible else b'"omitted"'
         if wire:
             out["thinking"] = render_object(wire | inside("thinking", extras))
         if thinking.effort is not None:

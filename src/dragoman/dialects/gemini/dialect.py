@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote as escape
 
-from dragoman.conversation.settings import Settings
+from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     AnswerCodec,
@@ -44,8 +44,9 @@ def _escaped(model: str) -> str:
     return escape(model.removeprefix("models/"), safe="/@:._-")
 
 
-def _expects_reasoning(settings: Settings) -> bool:
-    return settings.thinking is not None and settings.thinking.visible is True
+def _asks_for_reasoning(conversation: Conversation) -> bool:
+    thinking = conversation.settings.thinking
+    return thinking is not None and thinking.visible is True
 
 
 def _client_framing(query: Mapping[str, str]) -> Framing:
@@ -103,7 +104,8 @@ DIALECT = Dialect(
     model_in_path=True,
     client_framing=_client_framing,
     recognise=_recognise,
-    expects_reasoning=_expects_reasoning,
+    asks_for_reasoning=_asks_for_reasoning,
+    hides_unasked=True,
     token_count=TOKEN_COUNT,
     model_listing=GEMINI_MODELS,
     models_path="/v1beta/models",

@@ -82,7 +82,7 @@ SNAKE = {
 }
 """Top-level names in their other spelling."""
 
-NOT_SUPPORTED = ("min_p", "parallel_tool_calls", "verbosity", "user", "metadata", "prompt_cache_key")
+NOT_SUPPORTED = ("min_p", "parallel_tool_calls", "verbosity", "user", "metadata", "reasoning_state", "prompt_cache_key")
 """Settings that Gemini has no member for."""
 
 _LEVELS = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.settings import Effort
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     AnswerCodec,
@@ -24,6 +26,17 @@ from dragoman.wire.sse import DONE_FRAME
 def _recognise(body: Mapping[str, Any]) -> Likeness:
     """Messages alone are no proof: other dialects have them too, with more beside them."""
     return Likeness.NONE
+
+
+def _asks_for_reasoning(conversation: Conversation) -> bool:
+    """By any of the fields that ask a model to think, unless the thinking is to be kept out of the answer."""
+    extras = conversation.extras
+    if extras is not None and extras.dialect == NAME and extras.fields.get("include_reasoning") == b"true":
+        return True
+    thinking = conversation.settings.thinking
+    if thinking is None or thinking.on is False or thinking.visible is False:
+        return False
+    return thinking.effort is not Effort.NONE
 
 
 def _load_requests() -> RequestCodec:
@@ -68,6 +81,7 @@ DIALECT = Dialect(
     request_path=fixed_path("/chat/completions"),
     passed_headers=("openai-beta",),
     recognise=_recognise,
+    asks_for_reasoning=_asks_for_reasoning,
     usage_on_request=True,
     stream_end=DONE_FRAME,
     chunk_leftovers=frozenset({"done", "__stream_end__", "__internal__", "stream_end"}),

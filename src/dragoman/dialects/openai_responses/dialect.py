@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import AnswerCodec, Dialect, Endpoint, Job, Likeness, RequestCodec, fixed_path
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
@@ -13,6 +14,11 @@ from dragoman.dialects.request_schema import TEXT
 
 def _recognise(body: Mapping[str, Any]) -> Likeness:
     return Likeness.CERTAIN if "input" in body else Likeness.NONE
+
+
+def _asks_for_reasoning(conversation: Conversation) -> bool:
+    thinking = conversation.settings.thinking
+    return thinking is not None and thinking.summary is not None
 
 
 def _load_requests() -> RequestCodec:
@@ -49,6 +55,7 @@ DIALECT = Dialect(
     request_path=fixed_path("/responses"),
     passed_headers=("openai-beta",),
     recognise=_recognise,
+    asks_for_reasoning=_asks_for_reasoning,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

@@ -65,8 +65,11 @@ NOT_SUPPORTED = ("top_k", "min_p", "seed", "n")
 
 
 INCLUDE = "include"
-_LOGPROBS = b'"message.output_text.logprobs"'
-"""Log probabilities are asked for in the list `include`."""
+_INCLUDED = {
+    b'"message.output_text.logprobs"': "logprobs",
+    b'"reasoning.encrypted_content"': "reasoning_state",
+}
+"""What the list `include` asks for → our field."""
 
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
@@ -159,11 +162,13 @@ def _parse_metadata(raw: bytes) -> ParsedMember:
 
 
 def _parse_include(raw: bytes) -> ParsedMember:
-    """The list `include`. Log probabilities are a setting; the rest of the list is an extra field."""
-    if _LOGPROBS not in raw:
+    """The list `include`. Some of its entries are settings; the rest of the list is an extra field."""
+    if not any(entry in raw for entry in _INCLUDED):
         return {}, {"": raw}
-    rest = [bytes(item) for item in split_items(raw, "/include") if bytes(item) != _LOGPROBS]
-    return {"logprobs": True}, {"": b"[" + b",".join(rest) + b"]"} if rest else {}
+    entries = [bytes(item) for item in split_items(raw, "/include")]
+    found = {_INCLUDED[entry]: True for entry in entries if entry in _INCLUDED}
+    rest = [entry for entry in entries if entry not in _INCLUDED]
+    return found, {"": b"[" + b",".join(rest) + b"]"} if rest else {}
 
 
 def _parse_instructions(raw: bytes) -> ParsedMember:
@@ -230,10 +235,17 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if options.stream:
         out["stream"] = b"true"
     out |= {key: value for key, value in extras.items() if "." not in key}
-    if settings.logprobs:
-        rest = [bytes(item) for item in split_items(out.get(INCLUDE, b"[]"))]
-        out[INCLUDE] = b"[" + b",".join([*rest, _LOGPROBS]) + b"]"
+    _render_include(settings, out)
+    if options.translated:
+        out.setdefault("store", b"false")  # silence means yes here, and no in all other dialects
     return out
+
+
+def _render_include(settings: Settings, out: dict[str, Json]) -> None:
+    asked = [entry for entry, field in _INCLUDED.items() if getattr(settings, field)]
+    if asked:
+        rest = [bytes(item) for item in split_items(out.get(INCLUDE, b"[]"))]
+        out[INCLUDE] = b"[" + b",".join([*rest, *asked]) + b"]"
 
 
 def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:

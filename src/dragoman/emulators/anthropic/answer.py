@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
@@ -71,7 +73,7 @@ def _frame(request: ReceivedRequest) -> dict[str, Any]:
 def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]]:
     """The blocks in order, each with its arguments as text (empty for other blocks)."""
     blocks: list[tuple[Block, str]] = []
-    if turn.reasoning is not None:
+    if turn.reasoning is not None and _thinks(request):
         blocks.append((_thinking_block(request, turn.reasoning), ""))
     text = turn.visible_text or turn.refusal
     if text:
@@ -89,9 +91,18 @@ def _thinking_block(request: ReceivedRequest, thinking: str) -> Block:
     return {"type": "thinking", "thinking": shown, "signature": sign(request.model, shown)}
 
 
+def _thinks(request: ReceivedRequest) -> bool:
+    """Whether the request turns thinking on, or the model thinks by default. Recorded answers have none otherwise."""
+    config = request.body.get("thinking")
+    if isinstance(config, dict) and "type" in config:
+        return config["type"] in ("enabled", "adaptive")
+    return claude_model(request.model).thinks_by_default
+
+
 def _hides_thinking(request: ReceivedRequest) -> bool:
     config = request.body.get("thinking")
-    return isinstance(config, dict) and config.get("display") == "omitted"
+    display = config.get("display") if isinstance(config, dict) else None
+    return display == "omitted" or (display is None and claude_model(request.model).omits_by_default)
 
 
 def _tool_use(request: ReceivedRequest, tool_call: ModelCall, index: int) -> tuple[Block, str]:
@@ -151,7 +162,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
-    return count_usage(prompt(request), turn)
+    return count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
 
 
 def _render_input_usage(usage: TokenUsage, short: bool = False) -> dict[str, Any]:

@@ -32,6 +32,16 @@ class ClaudeModel:
         return self.family == "opus" and self.version == (3, 0)
 
     @property
+    def thinks_by_default(self) -> bool:
+        """Sonnet 5 thinks unless it is told not to: 16 of 16 recorded answers to requests without `thinking`."""
+        return self.family == "sonnet" and self.since(5, 0)
+
+    @property
+    def omits_by_default(self) -> bool:
+        """Since 4.7 the text of thinking is shown only with `display: summarized`."""
+        return self.since(4, 7)
+
+    @property
     def forbids_forced_choice(self) -> bool:
         return "fable" in self.name or "mythos" in self.name
 

@@ -1,11 +1,14 @@
 """Answers in Gemini format: whole or in chunks.
 
-Calls arrive whole, thoughts come first. The signature is on the first call, or on the last text if there is no call.
+Calls arrive whole. Thoughts come first, and only where the request asks for them; the signature comes anyway. It is on
+the first call, or on the last text if there is no call. Of a text that comes in pieces, Gemini 2.5 signs the first
+piece; Gemini 3 sends the signature last, on a part of its own without text. All of this is as recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -27,7 +30,8 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -
 
 def render_chunks(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> Iterator[dict[str, Any]]:
     """The same answer in chunks. The last one carries the finish reason."""
-    pieces = [piece for part in _parts(request, turn, flavour) for piece in _cut(part)]
+    last = model_of(request.model).since(3)
+    pieces = [piece for part in _parts(request, turn, flavour) for piece in _cut(part, last)]
     if not pieces:
         pieces = [{"text": ""}]
     for piece in pieces[:-1]:
@@ -35,15 +39,17 @@ def render_chunks(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -
     yield _chunk(request, turn, flavour, pieces[-1:], _reason(turn))
 
 
-def _cut(part: Part) -> Iterator[Part]:
+def _cut(part: Part, signs_last: bool) -> Iterator[Part]:
     if "text" not in part:
         yield part
         return
     rest = {key: value for key, value in part.items() if key not in ("text", "thoughtSignature")}
-    for piece in fragments(part["text"]):
-        yield {"text": piece, **rest}
+    pieces: list[Part] = [{"text": piece, **rest} for piece in fragments(part["text"])]
     if "thoughtSignature" in part:
-        yield {"text": "", **rest, "thoughtSignature": part["thoughtSignature"]}
+        if signs_last:
+            pieces.append({"text": ""})
+        pieces[-1 if signs_last else 0]["thoughtSignature"] = part["thoughtSignature"]
+    yield from pieces
 
 
 def _chunk(
@@ -66,7 +72,7 @@ def _chunk(
 
 def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[Part]:
     parts: list[Part] = []
-    if turn.reasoning is not None:
+    if turn.reasoning is not None and _thinks(request) and _thinking_config(request).get("includeThoughts") is True:
         parts.append({"text": turn.reasoning, "thought": True})
     text = turn.visible_text or turn.refusal
     if text:
@@ -78,12 +84,37 @@ def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[
 
 
 def _attach_signature(parts: list[Part], request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> None:
-    if turn.reasoning is None and not model_of(request.model).since(3):
+    is_new = model_of(request.model).since(3)
+    if not is_new and (turn.reasoning is None or not _thinks(request)):
         return
     visible = [part for part in parts if not part.get("thought")]
     signed_part = next((part for part in visible if "functionCall" in part), visible[-1] if visible else None)
-    if signed_part is not None:
+    if signed_part is not None and (is_new or "functionCall" in signed_part or _declares_functions(request)):
         signed_part["thoughtSignature"] = sign(flavour, request.model, render_json(signed_part).decode())
+
+
+def _declares_functions(request: ReceivedRequest) -> bool:
+    """Gemini 2.5 signs a text only beside declared functions: 37 of 39 recorded, and 0 of 149 without any."""
+    tools = request.body.get("tools")
+    return isinstance(tools, list) and any(
+        isinstance(tool, dict) and ("functionDeclarations" in tool or "function_declarations" in tool) for tool in tools
+    )
+
+
+def _thinking_config(request: ReceivedRequest) -> dict[str, Any]:
+    """`thinkingConfig` in camel case, however it was written."""
+    generation = request.body.get("generationConfig") or request.body.get("generation_config") or {}
+    config = generation.get("thinkingConfig") or generation.get("thinking_config") or {}
+    named = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget"}
+    return {named.get(key, key): value for key, value in config.items()}
+
+
+def _thinks(request: ReceivedRequest) -> bool:
+    """Whether the model thinks: unless a budget of 0 says no, and Flash-Lite of 2.5 only when it is told to."""
+    model, config = model_of(request.model), _thinking_config(request)
+    if not model.thinks or config.get("thinkingBudget") == 0:
+        return False
+    return "2.5-flash-lite" not in model.name or "thinkingBudget" in config
 
 
 def _call_part(request: ReceivedRequest, tool_call: ModelCall, index: int) -> Part:
@@ -122,7 +153,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> dict[str, Any]:
-    usage = count_usage(prompt(request), turn)
+    usage = count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
     counts: dict[str, Any] = {
         "promptTokenCount": usage.input,
         "candidatesTokenCount": usage.output - usage.reasoning,

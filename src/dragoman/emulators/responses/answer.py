@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.responses.models import model_of
 from dragoman.emulators.responses.pairs import encrypt
 from dragoman.emulators.usage import answer_seed, count_usage
 from dragoman.emulators.wire import make_id, render_json
 
 Item = dict[str, Any]
+ENCRYPTED = "reasoning.encrypted_content"
 _HEX = "0123456789abcdef"
 _CREATED = 1767225600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
 _DEFAULT_SETTINGS: dict[str, Any] = {
@@ -92,7 +95,7 @@ def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
     """The output: reasoning, then a message, then calls."""
     status = "incomplete" if _cut_short(turn) else "completed"
     output: list[Item] = []
-    if turn.reasoning is not None:
+    if turn.reasoning is not None and _thinks(request):
         output.append(_reasoning(request, turn.reasoning))
     content = _content(turn)
     if content:
@@ -103,14 +106,20 @@ def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
 
 
 def _reasoning(request: ReceivedRequest, thinking: str) -> Item:
-    summary = [{"type": "summary_text", "text": thinking}] if thinking else []
-    return {
-        "type": "reasoning",
-        "id": item_id("rs_", request),
-        "summary": summary,
-        "content": [],
-        "encrypted_content": encrypt(thinking),
-    }
+    """A reasoning item. Its summary and its encrypted content come only where the request asks for them."""
+    asked = (request.body.get("reasoning") or {}).get("summary") is not None
+    summary = [{"type": "summary_text", "text": thinking}] if thinking and asked else []
+    item = {"type": "reasoning", "id": item_id("rs_", request), "summary": summary, "content": []}
+    if ENCRYPTED in (request.body.get("include") or ()):
+        item["encrypted_content"] = encrypt(thinking)
+    return item
+
+
+def _thinks(request: ReceivedRequest) -> bool:
+    """Whether the model reasons on this request. One of unknown make does where it has something to say."""
+    model = model_of(request.model)
+    effort = (request.body.get("reasoning") or {}).get("effort")
+    return model.is_reasoning(effort) if model.reasons or model.never_reasons else effort != "none"
 
 
 def _content(turn: ModelTurn) -> list[Item]:
@@ -152,7 +161,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """Token counts that add up."""
-    counted = count_usage(prompt(request), turn)
+    counted = count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
     return {
         "input_tokens": counted.input,
         "input_tokens_details": {"cached_tokens": counted.cached, "cache_write_tokens": 0},
