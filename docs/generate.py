@@ -23,7 +23,7 @@ from dragoman.cli import cli
 from dragoman.config import reference as config
 from dragoman.conversation import script
 from dragoman.engine.explain import described
-from dragoman.engine.plan import context_for, rules_for
+from dragoman.engine.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
 from dragoman.profiles.profile import Profiles
@@ -295,7 +295,7 @@ def _called_for(name: str) -> dict[str, set[str]]:
 
 
 def _rules_of(profiles: Profiles, target: str) -> set[str]:
-    return {rule.name for rule in rules_for(context_for(profiles.target(target), same_dialect=True))}
+    return {rule.name for rule in rules_for(context_for(profiles.target(target), FAITHFUL_CLIENT))}
 
 
 def _compatibility(rule: Rule, called: dict[str, dict[str, set[str]]]) -> tuple[str, ...]:
