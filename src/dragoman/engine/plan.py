@@ -38,7 +38,7 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(step for step in self.steps if names.index(step[1].name) <= last)
 
 
-class Client(msgspec.Struct, frozen=True):
+class ClientKind(msgspec.Struct, frozen=True):
     """What a plan must know of the client. `same_dialect`: it speaks the target's dialect, so that doubts are decided
     in its favour. `translated`: it speaks another. Neither holds where a client of the same dialect asks for care.
     `expects_reasoning`: it speaks another dialect and expects to be shown the thinking."""
@@ -48,23 +48,23 @@ class Client(msgspec.Struct, frozen=True):
     expects_reasoning: bool = False
 
 
-_plans: WeakKeyDictionary[Target, dict[Client, Plan]] = WeakKeyDictionary()
+_plans: WeakKeyDictionary[Target, dict[ClientKind, Plan]] = WeakKeyDictionary()
 
 
-def client_of(ask: Ask, target: Target, faithful: bool) -> Client:
+def client_of(ask: Ask, target: Target, faithful: bool) -> ClientKind:
     """The client of a request. `faithful`: doubts may be decided in its favour."""
     if ask.dialect == target.dialect:
         return FAITHFUL_CLIENT if faithful else CAREFUL_CLIENT
     return EXPECTING_CLIENT if expects_reasoning(ask) else FOREIGN_CLIENT
 
 
-FAITHFUL_CLIENT = Client(same_dialect=True)
-CAREFUL_CLIENT = Client(same_dialect=False)
-FOREIGN_CLIENT = Client(same_dialect=False, translated=True)
-EXPECTING_CLIENT = Client(same_dialect=False, translated=True, expects_reasoning=True)
+FAITHFUL_CLIENT = ClientKind(same_dialect=True)
+CAREFUL_CLIENT = ClientKind(same_dialect=False)
+FOREIGN_CLIENT = ClientKind(same_dialect=False, translated=True)
+EXPECTING_CLIENT = ClientKind(same_dialect=False, translated=True, expects_reasoning=True)
 
 
-def plan(target: Target, client: Client) -> Plan:
+def plan(target: Target, client: ClientKind) -> Plan:
     """The plan for a target and a client like this one."""
     known = _plans.get(target)
     if known is None:
@@ -75,7 +75,7 @@ def plan(target: Target, client: Client) -> Plan:
     return found
 
 
-def context_for(target: Target, client: Client) -> Context:
+def context_for(target: Target, client: ClientKind) -> Context:
     """What the rules are given for a target, before anything else of the request is known."""
     return Context(
         settled(target.facts, client.same_dialect),
