@@ -328,9 +328,9 @@ CASES: dict[str, Case] = {
         ),
         {"forced_choice_thinking": "refuses"},
         {**PLAIN, "tools": TOOLS, "tool_choice": "required", "reasoning_effort": "high"},
-        lambda body: body["tool_choice"],
-        "required",
-        "auto",
+        lambda body: body["reasoning_effort"],
+        "high",
+        "none",
     ),
     "tools-with-effort": Case(
         ("Function tools with reasoning_effort are not supported for this model in /v1/chat/completions.",),

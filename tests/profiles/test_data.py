@@ -136,8 +136,8 @@ CLAUDES = [
     ("claude-opus-4@20250514", "top-level", "any", "accepts", "budget", "refuses"),
     ("anthropic/claude-opus-4.1", "top-level", "any", "accepts", "budget", "refuses"),
     ("claude-2.1", "top-level", "any", "accepts", "none", "refuses"),
-    ("claude-sonnet-4-6", "top-level", "user", "accepts", "any", "unknown"),
-    ("claude-opus-4.6", "top-level", "user", "accepts", "any", "unknown"),
+    ("claude-sonnet-4-6", "top-level", "user", "accepts", "any", "refuses"),
+    ("claude-opus-4.6", "top-level", "user", "accepts", "any", "refuses"),
     ("claude-opus-4-7", "top-level", "user", "refuses", "adaptive", "accepts"),
     ("claude-opus-4.8", "before-answer", "user", "refuses", "adaptive", "accepts"),
     ("claude-opus-4-8-20260801", "before-answer", "user", "refuses", "adaptive", "accepts"),
@@ -158,7 +158,7 @@ def test_Q14_claude_by_generation(
     assert facts.last_turn == last
     assert facts.setting("temperature").support == temperature
     assert facts.thinking_form == thinking
-    assert facts.forced_choice_thinking == forced
+    assert facts.forced_choice_budget == forced
     assert late_system(f"anthropic/{model}") == ("opening" if place == "top-level" else None)
 
 

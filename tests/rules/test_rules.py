@@ -39,6 +39,7 @@ FLATTENING = {"flat-tools", "orphan-result", "repeated-result"}
 """Rules whose repair is to say calls or results as text."""
 ONLY_EXAMPLES = {
     *("item-id-form", "many-thoughts", "media-form", "off-schema", "refused-prefill", "remote-media", "volatile-ids"),
+    "tool-choice-form",
 }
 """Rules whose defect the generated conversations do not have."""
 

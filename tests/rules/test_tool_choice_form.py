@@ -48,17 +48,6 @@ def test_a_kind_that_the_target_does_not_know(choice: Any, known: list[str], sen
     assert done.conversation.tools is done.ask.conversation.tools
 
 
-@pytest.mark.parametrize("choice", ["required", NAMED])
-def test_a_forced_choice_while_the_model_thinks(choice: Any) -> None:
-    known = facts(forced_choice_thinking="refuses")
-    done = through(choice, known, reasoning_effort="high")
-    assert done.conversation.settings.tool_choice == AUTO
-    assert done.changes == [("/tool_choice", "metadata", False)]
-    assert through(choice, known).untouched
-    assert not through(choice, facts(forced_choice_thinking="refuses", reasoning_default=True)).untouched
-    assert through("auto", known, reasoning_effort="high").untouched
-
-
 def test_without_tools_there_is_nothing_to_choose() -> None:
     asked = {"messages": [HI], "tool_choice": "required", "parallel_tool_calls": False, "temperature": 1}
     done = run(tool_choice_form, asked, facts(choice_without_tools="refuses"))

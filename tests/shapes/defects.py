@@ -490,6 +490,7 @@ ONCE = frozenset(
     {
         "cache-marks",
         "empty-tools",
+        "forced-tool",
         "foreign-field",
         "json-word",
         "leading-assistant",

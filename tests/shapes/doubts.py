@@ -292,9 +292,8 @@ ANTHROPIC: dict[str, DoubtCase] = {
     "empty_assistant": DoubtCase(
         _claude(HI, {"role": "assistant", "content": ""}, GO), r'"role":"assistant","content":""'
     ),
-    "forced_choice_thinking": DoubtCase(
-        _claude(HI, thinking={"type": "adaptive"}, tools=[CLAUDE_TOOL], tool_choice={"type": "any"}),
-        r'"thinking":.*"tool_choice":\{"type":"any"',
+    "thinking_visible": DoubtCase(
+        _claude(HI, thinking={"type": "enabled", "budget_tokens": 1024, "display": "summarized"}), r'"display":'
     ),
     "late_system": DoubtCase(_claude(HI, {"role": "system", "content": "Be brief."}, OK, GO), r'"role":"system"'),
     "strict_tools": DoubtCase(

@@ -163,7 +163,7 @@ def translation_of(adapted: Adapted, context: AnswerContext, redaction: Redactio
         client,
         adapted.undo,
         context,
-        keeps(facts, client),
+        keeps(facts, adapted.ask),
         facts.think_tags,
         Origin(adapted.dialect, facts.family or facts.provider, facts.model),
         redaction,

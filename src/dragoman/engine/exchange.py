@@ -190,7 +190,7 @@ class Exchange(Generic[D]):
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
         found = with_choices(destination.target if target is None else target, self._options)
         self._visit = _Visit(destination, found, key, destination.key_count - 1)
-        if keeps(found.facts, self.ask.dialect) and has_keys(self.ask.conversation):
+        if keeps(found.facts, self.ask) and has_keys(self.ask.conversation):
             return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation, found.facts))
         return self._recall_cut()
 

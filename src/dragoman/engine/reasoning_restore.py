@@ -8,23 +8,33 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.engine.reasoning_capture import text_key
-from dragoman.profiles.facts import Facts, Need, Scope
+from dragoman.profiles.facts import Facts, Need, Scope, Stance
+from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.reasoning import fits
 
 Kept = tuple[Part, ...]
 """What was kept for one call or one answer: thinking, and the state of the call or text itself."""
 
 
-def keeps(facts: Facts, dialect: str) -> bool:
-    """Whether a client of this dialect may fail to bring back what the target wants back."""
-    if dialect == facts.dialect:
-        return facts.reasoning_kept or facts.reasoning_required is Need.TOOL_TURNS
-    return bool(facts.reasoning_states or facts.reasoning_field)
+def keeps(facts: Facts, ask: Ask) -> bool:
+    """Whether the client may fail to bring back what the target wants back.
+
+    A client of the target's own dialect can bring back everything. Still some drop what they do not know, so that
+    state is kept which the target demands in a loop of calls, or which such clients are known to drop.
+    """
+    if ask.dialect != facts.dialect:
+        return bool(facts.reasoning_states or facts.reasoning_field)
+    if facts.reasoning_kept or facts.reasoning_required is Need.TOOL_TURNS:
+        return True
+    if not ask.conversation.tools:
+        return False
+    demanded = facts.reasoning_required is not Need.NEVER or facts.call_signature is Stance.REFUSES
+    return demanded and thinks(ask.conversation.settings, facts)
 
 
 def scope(facts: Facts) -> str:
@@ -101,6 +111,13 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
         return parts
     others = [part for part in parts if not _is_copy(part, words)]
     return (*missing, *others)
+
+
+def _proof(state: Opaque) -> bytes:
+    """The state without the spelling of its JSON, which clients change."""
+    if state.json[:1] != b"{":
+        return state.json
+    return msgspec.json.encode(msgspec.json.decode(state.json), order="sorted")
 
 
 def _is_copy(part: Part, words: str) -> bool:

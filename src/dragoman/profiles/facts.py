@@ -338,6 +338,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ()
     choice_without_tools: Annotated[Stance, Meta(description="a tool choice where no tools are declared")] = UNKNOWN
     forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
+    forced_choice_budget: Annotated[Stance, Meta(description="a forced tool choice beside a thinking budget")] = ACCEPTS
     thinking: Annotated[Stance, Meta(description="being asked to think, in whatever form")] = ACCEPTS
     thinking_off: Annotated[Stance, Meta(description="being asked not to think")] = ACCEPTS
     thinking_form: Annotated[ThinkingForm, Meta(description="how a request asks it to think")] = ThinkingForm.ANY

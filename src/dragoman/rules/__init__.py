@@ -13,6 +13,7 @@ from dragoman.rules.empty_content import empty_content
 from dragoman.rules.empty_tools import empty_tools
 from dragoman.rules.error_mark import error_mark
 from dragoman.rules.flat_tools import flat_tools
+from dragoman.rules.forced_tool import forced_tool
 from dragoman.rules.foreign_field import foreign_field
 from dragoman.rules.foreign_reasoning import foreign_reasoning
 from dragoman.rules.inline_system import inline_system
@@ -110,6 +111,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         many_thoughts,
         trailing_space,
         list_content,
+        forced_tool,  # it may turn thinking off, and then no thinking is missing
         missing_reasoning,  # last, because it looks at which turns stand next to each other
     ),
     # Nothing adds a call or a message any more: names and ids get their form.

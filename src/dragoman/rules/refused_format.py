@@ -39,7 +39,7 @@ from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.missing_reasoning import thinks
+from dragoman.rules.forced_tool import forbids_forced_tool
 from dragoman.rules.rule import rule
 
 AUTO, TOOL, JSON, WORDS = "auto", "tool", "json", "words"
@@ -85,7 +85,7 @@ def _forced(form: ResponseFormat, conversation: Conversation, facts: Facts) -> T
     settings = conversation.settings
     if facts.tools is Stance.REFUSES or facts.flat_tools or not _is_object(form.schema):
         return None
-    if facts.forced_choice_thinking is Stance.REFUSES and thinks(settings, facts):
+    if forbids_forced_tool(settings, facts):
         return None
     mode = settings.tool_choice.mode if settings.tool_choice is not None else None
     if not conversation.tools or mode is ChoiceMode.NONE:

@@ -1,8 +1,8 @@
 """A tool choice that the target does not take.
 
-A choice is refused where no tools are declared, where it is forced while the model thinks, or where the target does not
-know its kind. Without tools the choice is left out. A forced choice becomes `auto`, and a choice among some tools
-becomes `required` or `auto`. One vendor's word (`any`) becomes the dialect's own (`required`).
+A choice is refused where no tools are declared, or where the target does not know its kind. Without tools the choice is
+left out. A forced choice becomes `auto`, and a choice among some tools becomes `required` or `auto`. One vendor's word
+(`any`) becomes the dialect's own (`required`).
 
 Loses metadata. Leaving out a choice without tools and using the dialect's own word lose nothing.
 
@@ -23,13 +23,11 @@ from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.rewriting import but, rewrite_settings
 from dragoman.rules.rule import rule
 
 ODD_SPELLINGS = ("any", "typeless")
 """Spellings of a choice that are one vendor's own; they mean what the dialect says in its own words."""
-_FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
 
 
 @rule(
@@ -60,7 +58,7 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
         return rewrite_settings(conversation, notes, **changes)
     if choice is None:
         return Rewrite(conversation)
-    formed = _formed(choice, facts, thinks(settings, facts))
+    formed = _formed(choice, facts)
     loses = Loss.METADATA
     if formed == choice:
         if not _is_odd(choice, facts):
@@ -82,13 +80,11 @@ def _is_odd(choice: ToolChoice, facts: Facts) -> bool:
     return refused and choice.spelled in ODD_SPELLINGS
 
 
-def _formed(choice: ToolChoice, facts: Facts, thinking: bool) -> ToolChoice | None:
+def _formed(choice: ToolChoice, facts: Facts) -> ToolChoice | None:
     if choice.mode is ChoiceMode.NATIVE:
         return choice
     if choice.mode is ChoiceMode.ALLOWED and "allowed" not in facts.tool_choices:
         choice = ToolChoice(ChoiceMode.REQUIRED if choice.must else ChoiceMode.AUTO)
-    if thinking and choice.mode in _FORCED and facts.forced_choice_thinking is Stance.REFUSES:
-        choice = ToolChoice(ChoiceMode.AUTO)
     if choice.mode.value in facts.tool_choices:
         return choice
     if choice.mode is ChoiceMode.NAMED and "required" in facts.tool_choices:
