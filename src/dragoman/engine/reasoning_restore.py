@@ -113,13 +113,6 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
     return (*missing, *others)
 
 
-def _proof(state: Opaque) -> bytes:
-    """The state without the spelling of its JSON, which clients change."""
-    if state.json[:1] != b"{":
-        return state.json
-    return msgspec.json.encode(msgspec.json.decode(state.json), order="sorted")
-
-
 def _is_copy(part: Part, words: str) -> bool:
     """Whether these are kept words that came back without the proof, or with one that means nothing."""
     if not isinstance(part, Reasoning) or part.text is None:
