@@ -133,16 +133,24 @@ def _bounded(tokens: int, settings: Settings, facts: Facts) -> int | None:
     room = facts.output_limit - facts.limit_default
     if room > 0 and facts.budget_below_limit and facts.above_output_limit is Stance.REFUSES:
         tokens = min(tokens, room)
-    if settings.max_tokens is not None and facts.budget_below_limit:
-        tokens = min(tokens, settings.max_tokens - 1)
+    limit = _limit(settings, facts)
+    if limit is not None and facts.budget_below_limit:
+        tokens = min(tokens, limit - 1)
     return None if tokens < facts.budget_min else tokens
+
+
+def _limit(settings: Settings, facts: Facts) -> int | None:
+    """The client's token limit, as far as the target takes it."""
+    limit = settings.max_tokens
+    bounded = facts.output_limit > 0 and facts.above_output_limit is Stance.REFUSES
+    return min(limit, facts.output_limit) if limit is not None and bounded else limit
 
 
 def _worth(effort: Effort, settings: Settings, facts: Facts) -> int | None:
     """What an effort is worth in tokens: at most half of the limit. None where that leaves too little to think."""
-    tokens = BUDGETS[effort]
-    if settings.max_tokens is not None:
-        tokens = min(tokens, settings.max_tokens // 2)
+    tokens, limit = BUDGETS[effort], _limit(settings, facts)
+    if limit is not None:
+        tokens = min(tokens, limit // 2)
     return None if tokens < facts.budget_min else _bounded(tokens, settings, facts)
 
 
