@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
 
 from dragoman.conversation.collect import UNFINISHED
@@ -23,7 +24,7 @@ class OpenAiAnswerParser(Protocol):
 Answer = TypeVar("Answer", bound=OpenAiAnswerParser)
 
 
-class OpenAiStreamParser(Generic[Answer]):
+class OpenAiStreamParser(ABC, Generic[Answer]):
     """Bytes of a stream to events. It never raises; `skipped` counts the frames that could not be read."""
 
     __slots__ = ("_answer", "_decoder", "skipped")
@@ -54,12 +55,12 @@ class OpenAiStreamParser(Generic[Answer]):
 
     # What each of the two dialects does in its own way.
 
-    def _take_frame(self, frame: Frame, out: list[Event]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _take_frame(self, frame: Frame, out: list[Event]) -> None: ...
 
+    @abstractmethod
     def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
         """The server answered a request for a stream with a plain body."""
-        raise NotImplementedError
 
     def _end(self, out: list[Event]) -> None:
         """The bytes have ended before the answer did."""

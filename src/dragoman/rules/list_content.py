@@ -21,7 +21,7 @@ from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, but, edit, plain_text, rewrite_messages
+from dragoman.rules.rewriting import Edit, but, edit, kept, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -39,15 +39,15 @@ def list_content(conversation: Conversation, context: Context) -> Rewrite:
 
 def _as_string(message: Message) -> Edit | None:
     if message.role is Role.TOOL:
-        parts = tuple([_result(part) for part in message.parts])
-        same = all(one is other for one, other in zip(parts, message.parts, strict=True))
-        return None if same else edit(message.but(parts=parts), "wrote a list of texts as a string")
+        parts = kept(message.parts, [_result(part) for part in message.parts])
+        return None if parts is message.parts else edit(message.but(parts=parts), "wrote a list of texts as a string")
+    if len(message.parts) < 2 and not message.listed:
+        return None  # nearly all messages
     content = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
     if not plain_text(content) or (len(content) < 2 and not (content and message.listed)):
         return None
-    kept = [part for part in message.parts if isinstance(part, (Call, Reasoning))]
-    thoughts = [part for part in kept if isinstance(part, Reasoning)]
-    calls = [part for part in kept if isinstance(part, Call)]
+    thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
+    calls = [part for part in message.parts if isinstance(part, Call)]
     return edit(
         message.but(parts=(*thoughts, _one(content), *calls), listed=False), "wrote a list of texts as a string"
     )
@@ -60,7 +60,7 @@ def _one(parts: list[Part]) -> Text:
 
 
 def _result(part: Part) -> Part:
-    if type(part) is not Result or not plain_text(part.parts) or (len(part.parts) < 2 and not part.listed):
+    if type(part) is not Result or (len(part.parts) < 2 and not part.listed) or not plain_text(part.parts):
         return part
     parts = (_one(list(part.parts)),) if part.parts else (Text(b'""'),)
     return but(part, parts=parts, listed=False)

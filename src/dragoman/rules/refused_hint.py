@@ -68,7 +68,17 @@ def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool
     return but(tool, hint=None)
 
 
+def _have_hints(parts: tuple[Part, ...]) -> bool:
+    """Whether one of them has a cache hint. Few have, so all are asked first."""
+    for part in parts:  # noqa: SIM110  a generator costs twice as much
+        if part.hint is not None or (type(part) is Result and _have_hints(part.parts)):
+            return True
+    return False
+
+
 def _bare(message: Message, surplus: int, notes: list[Note]) -> Message:
+    if message.hint is None and not _have_hints(message.parts):
+        return message
     parts = _bare_parts(message, message.parts, surplus, notes)
     changes: dict[str, Any] = {} if parts is message.parts else {"parts": parts}
     if message.hint is not None and len(notes) < surplus:
