@@ -32,6 +32,8 @@ class CallOrder:
         """The events that may be rendered now."""
         if type(event) is CallDelta and event.part == self._part:
             return (event,)  # nearly all of them
+        if not self.is_open and type(event) is not CallStarted:
+            return (event,)  # nothing waits
         return self._ordered(event)
 
     def _ordered(self, event: Event) -> Iterator[Event]:

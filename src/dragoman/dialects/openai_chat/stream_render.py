@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.conversation.collect import UNFINISHED, merged
@@ -112,12 +112,18 @@ class ChatStreamRenderer:
         out, self._out = self._out, []
         return b"".join(out)
 
-    def _in_order(self, event: Event) -> Iterator[Event]:
+    def _in_order(self, event: Event) -> Iterable[Event]:
         """The events that may be rendered now: each choice has an order of its own."""
         index: int | None = getattr(event, "choice", None)
-        if index is not None:
-            yield from self._orders.setdefault(index, CallOrder()).take(event)
-            return
+        if index is None:
+            return self._after_all_choices(event)
+        order = self._orders.get(index)
+        if order is None:
+            order = self._orders[index] = CallOrder()
+        return order.take(event)
+
+    def _after_all_choices(self, event: Event) -> Iterator[Event]:
+        """An event of no choice. The end of the answer ends all that is open."""
         if type(event) is Ended or type(event) is Failed:
             for order in self._orders.values():
                 yield from (one for one in order.take(event) if one is not event)
