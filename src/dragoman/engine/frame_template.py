@@ -14,6 +14,8 @@ _ATTEMPTS = 12
 """How often a stream is looked at for its values. Each time costs more than the check of a frame."""
 _MOST_VALUES = 4
 _LONGEST = 4096
+_NEAR = 64
+"""By how much the lengths of two frames differ whose values alone may differ."""
 _NOWHERE = b"the beginning of no frame"
 _START = re.compile(rb"(?:event: [\w.]+\r?\n)?data: ?(?=\{)")
 _ESCAPED_TEXT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*+')
@@ -79,7 +81,7 @@ class FrameTemplate:
     def learn(self, frame: bytes) -> None:
         """Take a frame that was checked, with its data in one line. Its values are where it differs from the last."""
         last, self._last = self._last, frame
-        if not self._attempts or not last or len(frame) > _LONGEST or b"error" in frame:
+        if not self._attempts or len(frame) > _LONGEST or abs(len(frame) - len(last)) > _NEAR or b"error" in frame:
             return
         self._attempts -= 1
         pieces, checks = _split(last, frame)

@@ -214,7 +214,9 @@ class Translation:
         events = self._noted(events)
         if not events:
             return b""
-        out = self._redacted((self._renderer or self._writer()).render(events))
+        out = (self._renderer or self._writer()).render(events)
+        if self._redaction is not None:
+            out = self._redaction.data(out)
         if out:
             self.started = True
         return out

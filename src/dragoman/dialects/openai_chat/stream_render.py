@@ -107,6 +107,8 @@ class ChatStreamRenderer:
             if self._orders or type(event) is CallStarted:
                 for ordered in self._in_order(event):
                     self._render_event(ordered)
+            elif self._waiting is None and not self._over:
+                _RENDER[type(event)](self, event)  # nearly all of them
             else:
                 self._render_event(event)
         out, self._out = self._out, []
