@@ -22,6 +22,7 @@ class FailureKind(StrEnum):
     NETWORK = "network"
     BROKEN_STREAM = "broken-stream"
     SERVER = "server"
+    NOT_SERVED = "not-served"
 
     @property
     def reduced(self) -> str:

@@ -76,6 +76,21 @@ class Endpoint(msgspec.Struct, frozen=True):
     required: Mapping[str, Any] = {}
 
 
+PLACEHOLDER = "{id}"
+"""Stands in a path for an id."""
+
+
+class UnservedPath(msgspec.Struct, frozen=True):
+    """A path of the vendor's API that is about stored things or jobs, which a translator does not have. `instead` says
+    what to do."""
+
+    path: str
+    instead: str
+    methods: tuple[str, ...] = ("GET", "POST", "DELETE")
+
+
+SEND_NOW = "send the requests one by one, or ask the provider for a batch at its own address"
+
 MODEL_ENDPOINTS = (
     Endpoint(Job.LIST_MODELS, "/models", "Models, in the dialect of the caller", method="GET"),
     Endpoint(Job.SHOW_MODEL, "/models/{model}", "One model, in the dialect of the caller", method="GET"),
@@ -300,10 +315,10 @@ def _server_sent_events(query: Mapping[str, str]) -> Framing:
 class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """One wire format.
 
-    As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first. `recognise` looks
-    at the members of a body. Where several dialects serve the same path, `caller_headers` and `caller_prefixes` show
-    that the caller is one of this dialect's SDKs. `client_framing` gives the framing of a stream from the query of the
-    client's request.
+    As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first. `unserved` are
+    paths of the vendor's API that get a clear refusal. `recognise` looks at the members of a body. Where several
+    dialects serve the same path, `caller_headers` and `caller_prefixes` show that the caller is one of this dialect's
+    SDKs. `client_framing` gives the framing of a stream from the query of the client's request.
 
     As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
     says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
@@ -321,6 +336,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     title: str
     id_prefix: str = ""
     endpoints: tuple[Endpoint, ...]
+    unserved: tuple[UnservedPath, ...] = ()
     request_path: Callable[[RenderOptions, str], str]
     recognise: Callable[[Mapping[str, Any]], Likeness]
     load_requests: Callable[[], RequestCodec]

@@ -24,6 +24,7 @@ KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.NETWORK: (502, "server_error", "upstream_unreachable"),
     FailureKind.BROKEN_STREAM: (502, "server_error", "upstream_broken_stream"),
     FailureKind.SERVER: (500, "server_error", "server_error"),
+    FailureKind.NOT_SERVED: (501, "invalid_request_error", "not_implemented"),
 }
 """Kind → status, type, and the code where the provider gave none. The code separates a rate limit, which is worth a
 retry, from a spent quota, which is not."""

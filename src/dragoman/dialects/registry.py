@@ -14,7 +14,18 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DIALECT_NAMES, DialectName
-from dragoman.dialects.dialect import MODEL, Dialect, Endpoint, Job, ModelListing, Route, TokenCount
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import (
+    MODEL,
+    PLACEHOLDER,
+    Dialect,
+    Endpoint,
+    Job,
+    ModelListing,
+    Route,
+    TokenCount,
+    UnservedPath,
+)
 from dragoman.errors import TargetError, near_match
 
 
@@ -86,6 +97,42 @@ def served_paths(*jobs: Job) -> Iterator[ServedPath]:
             if endpoint.job in jobs:
                 for prefix in one.prefixes:
                     yield ServedPath(one, endpoint, prefix)
+
+
+class Unserved(msgspec.Struct, frozen=True):
+    """A path that a dialect's vendor serves and nobody here does."""
+
+    dialect: Dialect
+    path: UnservedPath
+
+
+def unserved_path(method: str, path: str, caller: str, *, any_prefix: bool = False) -> Unserved | None:
+    """The path of a vendor's API that is not served here. Where several have it, the caller's own dialect counts."""
+    dialects = sorted(all_dialects(), key=lambda one: one.name != caller)
+    for one in dialects:
+        for template in one.unserved:
+            if method in template.methods and _is_below(path, template.path, None if any_prefix else one.prefixes):
+                return Unserved(one, template)
+    return None
+
+
+def not_served(method: str, unserved: Unserved) -> Failure:
+    """The refusal, with what to do instead."""
+    one, path = unserved.dialect, unserved.path
+    what = f"Dragoman does not serve {method} {path.path} of {one.title}; {path.instead}"
+    return Failure(FailureKind.NOT_SERVED, what, 501, "not_implemented")
+
+
+def _is_below(path: str, template: str, roots: tuple[str, ...] | None) -> bool:
+    """Whether a path is this one. An id is one step of a path; a model's name may have several."""
+    head, model, tail = template.partition(MODEL)
+    if model:
+        root, found, rest = path.partition(head)
+        return bool(found) and rest.endswith(tail) and len(rest) > len(tail) and (roots is None or root in roots)
+    wanted, steps = template.split("/")[1:], path.split("/")
+    root, own = "/".join(steps[: -len(wanted)]), steps[-len(wanted) :]
+    alike = all(one in (PLACEHOLDER, step) and step for one, step in zip(wanted, own, strict=False))
+    return len(own) == len(wanted) and alike and (roots is None or root in roots)
 
 
 def route(method: str, path: str, query: Mapping[str, str], *, any_prefix: bool = False) -> Route | None:

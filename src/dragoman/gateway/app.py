@@ -12,7 +12,7 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import MODEL, Job, Route
-from dragoman.dialects.registry import caller_dialect, route, served_paths
+from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, served_paths, unserved_path
 from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
@@ -160,6 +160,9 @@ def _find(inbound: Inbound) -> tuple[Endpoint, str]:
     """Every path but the hot ones, and the dialect that its errors are told in."""
     path, method = inbound.path.rstrip("/") or "/", inbound.method
     dialect = POSTS[path][1] if path in POSTS else caller_dialect(inbound.path, inbound.headers)
+    unserved = unserved_path(method, path, dialect)
+    if unserved is not None:
+        return partial(_not_served, unserved=unserved), unserved.dialect.name
     if method in ("GET", "HEAD"):
         return _look(path, inbound), dialect
     if method == "DELETE" and path in DELETES:
@@ -204,6 +207,17 @@ async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, kno
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", allowed),))
     what = f"there is nothing at {path[:200]}; GET /openapi.json lists what there is"
     raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))
+
+
+async def _not_served(
+    services: Services, inbound: Inbound, outbound: Outbound, known: Known, unserved: Unserved
+) -> None:
+    services.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
+    raise Refused(not_served(inbound.method, unserved), _NO_RETRY)
+
+
+_NO_RETRY = ((b"x-should-retry", b"false"),)
+"""The SDKs of OpenAI and Anthropic try every status of 500 and above again, unless they are told not to."""
 
 
 async def _broken(services: Services, outbound: Outbound, dialect: str, fault: Exception) -> None:

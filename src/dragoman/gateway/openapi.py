@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialects.dialect import MODEL, Framing, Job
-from dragoman.dialects.registry import ServedPath, served_paths
+from dragoman.dialects.dialect import MODEL, PLACEHOLDER, Framing, Job
+from dragoman.dialects.registry import ServedPath, all_dialects, served_paths
 from dragoman.dialects.request_schema import TEXT
 from dragoman.gateway.callers import Known
 from dragoman.gateway.inbound import Inbound
@@ -68,6 +68,7 @@ def _paths() -> dict[str, Any]:
     """Every path once. Those of a dialect are served below its other prefixes too."""
     return {
         **{served.path: _served(served) for served in served_paths(*Job) if served.is_usual},
+        **_unserved(),
         "/v1/embeddings": {"post": _operation("Embeddings, passed on", body=_EMBEDDINGS)},
         "/dragoman/adapt": {"post": _operation("Compile without sending", body=_DRY_RUN)},
         "/dragoman/requests/{id}": {"get": _operation("The report of a request", parameters=[_ID])},
@@ -80,6 +81,28 @@ def _paths() -> dict[str, Any]:
         "/ready": {"get": _operation("Ready for traffic", **_OPEN)},
         "/openapi.json": {"get": _operation("This document", **_OPEN)},
     }
+
+
+def _unserved() -> dict[str, Any]:
+    """Paths of the vendors' APIs that get a refusal which says what to do."""
+    paths: dict[str, Any] = {}
+    for one in all_dialects():
+        for unserved in one.unserved:
+            path, ids = _numbered(one.prefixes[0] + unserved.path)
+            more = {"parameters": ids} if ids else {}
+            operation = {"summary": f"Not served: {unserved.instead}", "responses": {"501": _ERROR}, **more}
+            paths.setdefault(path, {method.lower(): operation for method in unserved.methods})
+    return paths
+
+
+def _numbered(path: str) -> tuple[str, list[dict[str, Any]]]:
+    """The path with a name of its own for each id, as OpenAPI wants it."""
+    names: list[str] = []
+    while PLACEHOLDER in path:
+        names.append(f"id{len(names) + 1}")
+        path = path.replace(PLACEHOLDER, "{" + names[-1] + "}", 1)
+    ids = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+    return path, [*ids, *([_MODEL] if MODEL in path else [])]
 
 
 def _served(served: ServedPath) -> dict[str, Any]:

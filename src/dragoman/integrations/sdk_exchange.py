@@ -187,7 +187,7 @@ class SdkBridge:
         """What an SDK sends, as an exchange; as a count; or, where nobody needs to be asked, as its answer."""
         route = registry.route(method, path, query, any_prefix=True)
         if route is None or route.job not in (Job.GENERATE, Job.COUNT_TOKENS):
-            return _no_conversation(method, path)
+            return _no_conversation(method, path, headers)
         id = f"req_{uuid.uuid4().hex}"
         try:
             if route.job is Job.COUNT_TOKENS:
@@ -257,7 +257,11 @@ def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Pro
     )
 
 
-def _no_conversation(method: str, path: str) -> SdkResponse:
+def _no_conversation(method: str, path: str, headers: Mapping[str, str]) -> SdkResponse:
+    unserved = registry.unserved_path(method, path, registry.caller_dialect(path, headers), any_prefix=True)
+    if unserved is not None:
+        refused = _refusal(unserved.dialect.name, registry.not_served(method, unserved), "")
+        return SdkResponse(refused.status, {**refused.headers, "x-should-retry": "false"}, refused.body)
     message = f"{method} {path} is no conversation; Dragoman's transport carries nothing else"
     return _refusal(DEFAULT_DIALECT, Failure(FailureKind.NOT_FOUND, message, 404), "")
 

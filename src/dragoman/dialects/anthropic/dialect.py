@@ -13,12 +13,14 @@ from dragoman.dialects.anthropic.model_list import ANTHROPIC_MODELS
 from dragoman.dialects.anthropic.token_count import TOKEN_COUNT
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
+    SEND_NOW,
     AnswerCodec,
     Dialect,
     Endpoint,
     Job,
     Likeness,
     RequestCodec,
+    UnservedPath,
     fixed_path,
 )
 from dragoman.dialects.request_schema import TEXT, turns
@@ -91,6 +93,17 @@ def _load_answers() -> AnswerCodec:
 _COUNTED = {"model": TEXT, "messages": turns("user", "assistant")}
 _REQUIRED = {"model": TEXT, "max_tokens": {"type": "integer", "minimum": 1}, "messages": turns("user", "assistant")}
 
+_INLINE = "put the file into the request as base64, or ask the provider at its own address"
+_UNSERVED = (
+    UnservedPath("/messages/batches", SEND_NOW, ("GET", "POST")),
+    UnservedPath("/messages/batches/{id}", SEND_NOW, ("GET", "DELETE")),
+    UnservedPath("/messages/batches/{id}/cancel", SEND_NOW, ("POST",)),
+    UnservedPath("/messages/batches/{id}/results", SEND_NOW, ("GET",)),
+    UnservedPath("/files", _INLINE, ("GET", "POST")),
+    UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
+    UnservedPath("/files/{id}/content", _INLINE, ("GET",)),
+)
+
 DIALECT = Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
@@ -100,6 +113,7 @@ DIALECT = Dialect(
         Endpoint(Job.COUNT_TOKENS, "/messages/count_tokens", "Tokens of Anthropic Messages", required=_COUNTED),
         *MODEL_ENDPOINTS,
     ),
+    unserved=_UNSERVED,
     caller_headers=("anthropic-version",),
     request_path=fixed_path("/v1/messages"),
     headers={"anthropic-version": "2023-06-01"},

@@ -25,6 +25,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.NETWORK: (502, "api_error"),
     FailureKind.BROKEN_STREAM: (502, "api_error"),
     FailureKind.SERVER: (500, "api_error"),
+    FailureKind.NOT_SERVED: (501, "invalid_request_error"),
 }
 
 _TOO_LONG = "prompt is too long"

@@ -10,6 +10,7 @@ from urllib.parse import quote as escape
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
+    SEND_NOW,
     AnswerCodec,
     Dialect,
     Endpoint,
@@ -18,6 +19,7 @@ from dragoman.dialects.dialect import (
     Likeness,
     RenderOptions,
     RequestCodec,
+    UnservedPath,
 )
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.model_list import GEMINI_MODELS
@@ -82,6 +84,21 @@ _CONTENT = {
 }
 _REQUIRED = {"contents": {"type": "array", "minItems": 1, "items": _CONTENT}}
 
+_INLINE = "put the file into the request as `inlineData`, or ask the provider at its own address"
+_UNCACHED = "send the whole content with every request; providers cache a prompt that begins the same by themselves"
+_EMBED = "POST /v1/embeddings with `model` and `input` is passed on to the provider of the model"
+_UNSERVED = (
+    UnservedPath("/models/{model}:batchGenerateContent", SEND_NOW, ("POST",)),
+    UnservedPath("/models/{model}:embedContent", _EMBED, ("POST",)),
+    UnservedPath("/models/{model}:batchEmbedContents", _EMBED, ("POST",)),
+    UnservedPath("/cachedContents", _UNCACHED, ("GET", "POST")),
+    UnservedPath("/cachedContents/{id}", _UNCACHED, ("GET", "PATCH", "DELETE")),
+    UnservedPath("/batches", SEND_NOW, ("GET",)),
+    UnservedPath("/batches/{id}", SEND_NOW, ("GET", "DELETE")),
+    UnservedPath("/files", _INLINE, ("GET", "POST")),
+    UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
+)
+
 DIALECT = Dialect(
     name=NAME,
     title="Gemini generateContent",
@@ -97,6 +114,7 @@ DIALECT = Dialect(
         Endpoint(Job.COUNT_TOKENS, "/models/{model}:countTokens", "Tokens of a Gemini request", required=_REQUIRED),
         *MODEL_ENDPOINTS,
     ),
+    unserved=_UNSERVED,
     prefixes=("/v1beta", "/v1alpha", "/v1", ""),
     caller_prefixes=("/v1beta/", "/v1alpha/"),
     caller_headers=("x-goog-api-key",),

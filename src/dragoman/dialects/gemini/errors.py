@@ -26,6 +26,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.NETWORK: (502, "UNAVAILABLE"),
     FailureKind.BROKEN_STREAM: (502, "UNAVAILABLE"),
     FailureKind.SERVER: (500, "INTERNAL"),
+    FailureKind.NOT_SERVED: (501, "UNIMPLEMENTED"),
 }
 
 _EXACT = (405, 408, 409, 415, 422)

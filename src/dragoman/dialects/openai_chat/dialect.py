@@ -9,12 +9,14 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Effort
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
+    SEND_NOW,
     AnswerCodec,
     Dialect,
     Endpoint,
     Job,
     Likeness,
     RequestCodec,
+    UnservedPath,
     fixed_path,
 )
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME
@@ -70,6 +72,17 @@ def _load_answers() -> AnswerCodec:
 
 _REQUIRED = {"model": TEXT, "messages": turns("system", "developer", "user", "assistant", "tool")}
 
+_INLINE = "put the file into the request as a data URL, or ask the provider at its own address"
+_UNSERVED = (
+    UnservedPath("/chat/completions/{id}", "keep the answers yourself, nothing is stored here", ("GET", "DELETE")),
+    UnservedPath("/batches", SEND_NOW, ("GET", "POST")),
+    UnservedPath("/batches/{id}", SEND_NOW, ("GET",)),
+    UnservedPath("/batches/{id}/cancel", SEND_NOW, ("POST",)),
+    UnservedPath("/files", _INLINE, ("GET", "POST")),
+    UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
+    UnservedPath("/files/{id}/content", _INLINE, ("GET",)),
+)
+
 DIALECT = Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
@@ -78,6 +91,7 @@ DIALECT = Dialect(
         Endpoint(Job.GENERATE, "/chat/completions", "OpenAI Chat Completions", required=_REQUIRED),
         *MODEL_ENDPOINTS,
     ),
+    unserved=_UNSERVED,
     request_path=fixed_path("/chat/completions"),
     passed_headers=("openai-beta",),
     recognise=_recognise,

@@ -60,6 +60,7 @@ class _OutputRenderer:
         self.fields: dict[str, Json] = {}
         self.text: tuple[Text, list[Json]] | None = None
         self.logprobs = choice.logprobs
+        self.states: list[Opaque] = []
 
     def status(self, reply: Reply) -> bytes:
         """Completed, unless the provider has not finished the answer."""
@@ -80,12 +81,13 @@ class _OutputRenderer:
     def _text(self, part: Text) -> None:
         self._close_text()
         fields = own_fields(part.extras, NAME)
-        if self.content and fields.get("id") != self.fields.get("id"):
+        if self.states or (self.content and fields.get("id") != self.fields.get("id")):
             self._close_message()
         self.fields = self.fields or fields
         self.text = (part, [])
         if part.signature is not None:
-            self._state(part.signature)
+            # It follows the message, since citations of the text may follow the text.
+            self.states.append(part.signature)
 
     def _citation(self, part: Citation) -> None:
         note = output_items.render_annotation(part.json, part.origin)
@@ -155,6 +157,9 @@ class _OutputRenderer:
             self.items.append(output_items.render_message(made, self.fields, b"completed", self.content))
         self.content = []
         self.fields = {}
+        states, self.states = self.states, []
+        for state in states:
+            self._state(state)
 
 
 _RENDER: Mapping[type[Part], Callable[[_OutputRenderer, Any], None]] = {

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.dialects.dialect import AnswerCodec, Dialect, Endpoint, Job, Likeness, RequestCodec, fixed_path
+from dragoman.dialects.dialect import (
+    AnswerCodec,
+    Dialect,
+    Endpoint,
+    Job,
+    Likeness,
+    RequestCodec,
+    UnservedPath,
+    fixed_path,
+)
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_schema import TEXT
@@ -47,11 +56,25 @@ def _load_answers() -> AnswerCodec:
     )
 
 
+_WHOLE_HISTORY = "send the whole conversation as `input` with `store: false`, nothing is stored here"
+_UNSERVED = (
+    UnservedPath("/responses/compact", "shorten the history yourself, or set `history` for the model", ("POST",)),
+    UnservedPath("/responses/input_tokens", "ask with the request itself; its answer says what it cost", ("POST",)),
+    UnservedPath("/responses/{id}", _WHOLE_HISTORY, ("GET", "DELETE")),
+    UnservedPath("/responses/{id}/cancel", "send the request without `background`, and close the stream", ("POST",)),
+    UnservedPath("/responses/{id}/input_items", _WHOLE_HISTORY, ("GET",)),
+    UnservedPath("/conversations", _WHOLE_HISTORY, ("POST",)),
+    UnservedPath("/conversations/{id}", _WHOLE_HISTORY),
+    UnservedPath("/conversations/{id}/items", _WHOLE_HISTORY, ("GET", "POST")),
+    UnservedPath("/conversations/{id}/items/{id}", _WHOLE_HISTORY, ("GET", "DELETE")),
+)
+
 DIALECT = Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
     title="OpenAI Responses",
     endpoints=(Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),),
+    unserved=_UNSERVED,
     request_path=fixed_path("/responses"),
     passed_headers=("openai-beta",),
     recognise=_recognise,

@@ -66,6 +66,7 @@ class ResponsesStreamRenderer:
         "_shown",
         "_stop",
         "_text_part",
+        "_text_states",
         "_usage",
         "_waiting",
     )
@@ -81,6 +82,7 @@ class ResponsesStreamRenderer:
         self._waiting: CallStarted | None = None
         self._order = CallOrder()
         self._text_part = -1
+        self._text_states: list[Opaque] = []
         self._refused = False
         self._stop: Stop | None = None
         self._usage: Usage | None = None
@@ -160,10 +162,13 @@ class ResponsesStreamRenderer:
         for name, members in held.closing():
             self._emit(name, members)
         self._done(held.place, held.item(b"completed"))
+        states, self._text_states = self._text_states, []
+        for state in states:
+            self._render_state(state)
 
     def _message(self, fields: Mapping[str, Json]) -> OpenMessage:
         """The open message, or a new one where another item is open or the text belongs to another message."""
-        held = self._open
+        held = None if self._text_states else self._open
         if isinstance(held, OpenMessage) and ("id" not in fields or held.fields.get("id") == fields["id"]):
             return held
         self._close_open()
@@ -247,6 +252,10 @@ class ResponsesStreamRenderer:
         if waiting is not None and waiting.part != event.part:
             self._render_call()
             waiting = None
+        if event.part == self._text_part and isinstance(self._open, OpenMessage) and waiting is None:
+            # It follows the message, since citations of the text may follow its signature.
+            self._text_states.append(event.state)
+            return
         if waiting is not None or event.part in self._calls or event.part == self._text_part:
             self._render_state(event.state)
             return
