@@ -52,7 +52,7 @@ _PREFIXES = ("", "/v1", "/v1beta", "/api", "/api/v1", "/openai", "/openai/v1", "
 
 
 @cache
-def _judge_of(profile: str, strict: bool) -> EmulatedProvider:
+def judge_of(profile: str, strict: bool) -> EmulatedProvider:
     name, options = JUDGES[profile]
     return provider(name, **({"signatures": "strict"} if strict else {}), **options)
 
@@ -64,7 +64,7 @@ def judge(
 
     `strict`: signatures of unknown make are refused; recorded traffic is judged without that.
     """
-    one = _judge_of(profile, strict)
+    one = judge_of(profile, strict)
     owned, fields = served_path(one, path, model)
     call = one.parse_request("POST", owned, fields, {name.lower(): value for name, value in headers.items()}, body)
     return call if isinstance(call, ErrorResponse) else one.judge(call)
