@@ -59,7 +59,6 @@ def _load_answers() -> AnswerCodec:
 _WHOLE_HISTORY = "send the whole conversation as `input` with `store: false`, nothing is stored here"
 _UNSERVED = (
     UnservedPath("/responses/compact", "shorten the history yourself, or set `history` for the model", ("POST",)),
-    UnservedPath("/responses/input_tokens", "ask with the request itself; its answer says what it cost", ("POST",)),
     UnservedPath("/responses/{id}", _WHOLE_HISTORY, ("GET", "DELETE")),
     UnservedPath("/responses/{id}/cancel", "send the request without `background`, and close the stream", ("POST",)),
     UnservedPath("/responses/{id}/input_items", _WHOLE_HISTORY, ("GET",)),
