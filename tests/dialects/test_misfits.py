@@ -33,6 +33,22 @@ LEFT_OUT: list[tuple[str, str, dict[str, Any], dict[str, Any], str, str]] = [
     ("openai-chat", CHAT, {"messages": [HI], "metadata": 7}, {"messages": [HI]}, "/metadata", "metadata"),
     ("openai-chat", CHAT, {"messages": [HI], "logit_bias": "x"}, {"messages": [HI]}, "/logit_bias", "metadata"),
     (
+        "openai-chat",
+        CHAT,
+        {"messages": [HI], "stream_options": {"include_usage": True}},
+        {"messages": [HI]},
+        "/stream_options",
+        "metadata",
+    ),
+    (
+        "anthropic",
+        CLAUDE,
+        claude({"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "ttl": 7}}),
+        claude({"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}),
+        "/messages/0/content/0/cache_control/ttl",
+        "metadata",
+    ),
+    (
         "anthropic",
         CLAUDE,
         claude({"type": "text", "text": "Hi", "cache_control": {"type": 7}}),
@@ -69,7 +85,56 @@ def test_a_target_that_does_not_check_gets_what_the_client_wrote(body: dict[str,
     assert done.changes == ()
 
 
+READ_AS_MEANT: list[tuple[str, Any, str]] = [
+    ("openai-chat", {"type": "text", "text": 7}, "7"),
+    ("openai-chat", {"type": "text", "text": {"text": "So"}}, "So"),
+    ("openai-chat", {"type": "text", "text": ["So"]}, "So"),
+    ("gemini", {"text": 7}, "7"),
+    ("gemini", {"text": {"text": "So"}}, "So"),
+    ("gemini", {"text": None}, ""),
+]
+
+
+@pytest.mark.parametrize(("source", "part", "text"), READ_AS_MEANT)
+def test_a_text_of_another_type_is_read_as_what_is_meant(source: str, part: Any, text: str) -> None:
+    whole = {"type": "text", "text": text} if source == "openai-chat" else {"text": text}
+    target = CHAT if source == "openai-chat" else "gemini/gemini-2.5-flash"
+    found = [adapt(_holding(source, one), source=source, target=target).json for one in (part, whole)]
+    assert found[0] == found[1]
+
+
+def _holding(source: str, part: Any) -> dict[str, Any]:
+    return chat(part) if source == "openai-chat" else {"contents": [{"role": "user", "parts": [{"text": "Hi"}, part]}]}
+
+
+def test_a_format_of_sound_is_read_from_its_bytes() -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRgAAAABXQVZF"}}
+    done = adapt(chat(sound), target="openrouter/openai/gpt-4o-audio-preview")
+    assert done.json["messages"][0]["content"][1]["input_audio"]["format"] == "wav"
+
+
+def test_top_logprobs_alone_asks_for_logprobs() -> None:
+    done = adapt({"messages": [HI], "top_logprobs": 2}, source="openai-chat", target=CHAT)
+    assert done.json["logprobs"] is True
+
+
+def test_a_responses_call_without_an_id_is_paired_by_its_place() -> None:
+    call = {"type": "function_call", "id": "fc_1", "name": "look", "arguments": "{}", "status": 7}
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "sunny"}
+    done = adapt({"input": [HI, call, output]}, source="openai-responses", target="openai-responses/gpt-4o")
+    assert done.json["input"][1]["call_id"] == done.json["input"][2]["call_id"] == "call_1"
+    assert "status" not in done.json["input"][1]
+
+
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("openai-chat", {"messages": [HI], "stream": "yes"}, "/stream"),
+    ("openai-chat", chat({"type": "text"}), "/messages/0/content/1/text"),
+    ("openai-responses", {"input": None}, "/input"),
+    ("openai-responses", {"input": {"0": [HI]}}, "/input"),
+    ("openai-responses", {"input": [HI], "text": {"format": {"type": "json_schema"}}}, "/text/format"),
+    ("gemini", {"contents": [{"role": "user", "parts": [{"inlineData": 7}]}]}, "/contents/0/parts/0/inlineData"),
+    ("gemini", {"contents": [{"parts": [{"fileData": {"fileUri": 7}}]}]}, "/contents/0/parts/0/fileData/fileUri"),
+    ("anthropic", claude({"type": "text", "text": "Hi"}, tool_choice={"type": "tool"}), "/tool_choice"),
     ("openai-chat", chat({"type": "image_url", "image_url": None}), "/messages/0/content/1/image_url"),
     ("openai-chat", chat({"type": "image_url", "image_url": {"url": 7}}), "/messages/0/content/1/image_url/url"),
     ("openai-chat", chat({"type": "file", "file": {"file_data": 7}}), "/messages/0/content/1/file/file_data"),

@@ -39,3 +39,24 @@ def test_adapt_for_real_providers() -> None:
     kept = sent({**BODY, "temperature": None}, "openai/gpt-4o")
     assert kept.json["temperature"] is None
     assert kept.changes == []
+
+
+def test_null_for_a_field_that_the_target_does_not_know_is_left_out() -> None:
+    hello = {"messages": BODY["messages"]}
+    for target, name in (("mistral/mistral-large-latest", "user"), ("mistral/mistral-large-latest", "seed")):
+        done = sent({**hello, name: None, "temperature": None}, target)
+        assert done.changes == [("null-setting", f"/{name}", "nothing", False)]
+        assert done.json["temperature"] is None
+    done = sent({**hello, "store": None, "max_tokens": None}, "groq/llama-3.3-70b-versatile")
+    assert done.changes == [("null-setting", "/store", "nothing", False)]
+
+
+def test_null_for_a_single_field_that_is_never_null() -> None:
+    done = sent({"input": "Hi", "text": None, "temperature": None}, "openai-responses/gpt-4o")
+    assert done.changes == [("null-setting", "/text", "nothing", False)]
+    assert done.json["temperature"] is None
+
+
+def test_a_required_setting_that_was_null_is_given() -> None:
+    done = sent({**BODY, "max_tokens": None}, "anthropic/claude-sonnet-4-5")
+    assert done.json["max_tokens"] > 0

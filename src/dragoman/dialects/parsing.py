@@ -132,13 +132,12 @@ def open_body(body: bytes) -> OpenBody:
 
 def asks_for_stream(members: Mapping[str, Raw]) -> bool:
     raw = bytes(members.get("stream", b""))
-    if raw[:1] not in _FLAGS:
-        raise MalformedRequest("stream is neither true nor false", at="/stream")
+    if raw not in _FLAGS:
+        raise MalformedRequest("stream is neither true nor false", at="/stream", hint="send true or false")
     return raw == b"true"
 
 
-_FLAGS = (b"", b"t", b"f", b"n", b'"')
-"""What a flag may begin with. A text is left to the provider."""
+_FLAGS = (b"", b"true", b"false", b"null")
 
 
 def parse_model(members: Mapping[str, Raw]) -> str | None:

@@ -125,11 +125,11 @@ def _amend_top(
     for key, value in new.items():
         if old.get(key) != value:
             members[key] = value
-    for key in set(before.settings.nulls).difference(conversation.settings.nulls):
+    for key in set(before.settings.nulls).difference(conversation.settings.nulls, new):
         members.pop(key, None)
     for key in _restored_members(before, conversation):
         members.pop(key, None)
-        if key in new:
+        if key in new and key not in options.without:
             members[key] = new[key]
     if before.empty_tools and not conversation.empty_tools and not conversation.tools:
         members.pop("tools", None)

@@ -88,12 +88,14 @@ _MESSAGES: Mapping[str, RecordShape] = {
 }
 _PARTS = tuple(_PART_TYPES)
 _FUNCTION = RecordShape(
-    {"name": text, "description": text, "parameters": mapping, "strict": boolean}, required=("name", "parameters")
+    {"name": text, "description": text, "parameters": mapping, "strict": nullable(boolean)},
+    required=("name", "parameters"),
 )
 _CHOICES = ("auto", "any", "none", "required")
 _CHOICE = RecordShape({**_type, "function": RecordShape({"name": text}, required=("name",))}, required=("function",))
 _SCHEMA = RecordShape(
-    {"name": text, "schema": mapping, "description": nullable(text), "strict": boolean}, required=("name", "schema")
+    {"name": text, "schema": mapping, "description": nullable(text), "strict": nullable(boolean)},
+    required=("name", "schema"),
 )
 _FORMAT = RecordShape({"type": one_of("text", "json_object", "json_schema"), "json_schema": nullable(_SCHEMA)})
 _SETTINGS: Mapping[str, Shape] = {

@@ -179,7 +179,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     empty_beside: Annotated[Stance, Meta(description="an empty text beside other parts")] = UNKNOWN
     blank_text: Annotated[Stance, Meta(description="text of nothing but white space, alone")] = UNKNOWN
     no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN
-    no_user_parts: Annotated[Stance, Meta(description="a user's turn without content")] = UNKNOWN
+    no_user_parts: Annotated[Stance, Meta(description="a message of the user or the system without content")] = UNKNOWN
     trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
     several_texts: Annotated[Stance, Meta(description="a list of texts where one string would say the same")] = ACCEPTS
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS

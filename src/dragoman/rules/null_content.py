@@ -39,7 +39,7 @@ def null_content(conversation: Conversation, context: Context) -> Rewrite:
     def filled(message: Message) -> Edit | None:
         if _has_content(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
             return None
-        if message.role is not Role.USER and facts.no_parts is not Stance.REFUSES:
+        if message.role not in _ASKING and facts.no_parts is not Stance.REFUSES:
             return None
         if message.role is not Role.USER:
             return Edit(
@@ -54,6 +54,10 @@ def null_content(conversation: Conversation, context: Context) -> Rewrite:
         )
 
     return rewrite_messages(conversation, filled)
+
+
+_ASKING = (Role.USER, Role.SYSTEM, Role.DEVELOPER)
+"""Whose messages must have content where `no_user_parts` is refused."""
 
 
 def _has_content(message: Message, facts: Facts) -> bool:

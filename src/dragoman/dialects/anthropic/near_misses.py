@@ -27,8 +27,14 @@ from dragoman.wire.json_reader import render_list, render_object
 _Id = Annotated[str, Meta(min_length=1)]
 
 
-class _AnthropicSchemaHint(msgspec.Struct, gc=False):
+class _AnthropicSchemaHint(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     type: str
+    ttl: str | UnsetType = UNSET
+    scope: Raw | UnsetType = UNSET
+
+
+class _AnthropicSchemaCitations(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    enabled: bool | UnsetType = UNSET
 
 
 _Hint = _AnthropicSchemaHint | None
@@ -73,7 +79,9 @@ class _AnthropicSchemaImage(msgspec.Struct, gc=False, tag="image"):
 class _AnthropicSchemaDocument(msgspec.Struct, gc=False, tag="document"):
     source: _DocumentSource
     cache_control: _Hint = None
-    citations: dict[str, Raw] | None = None
+    citations: _AnthropicSchemaCitations | None = None
+    title: str | None = None
+    context: str | None = None
 
 
 class _AnthropicSchemaCall(msgspec.Struct, gc=False, tag="tool_use"):
@@ -212,10 +220,11 @@ def _block(piece: MeantPart) -> Json:
 class _AnthropicSchemaTool(msgspec.Struct, gc=False):
     """A tool. What it must have depends on its type."""
 
-    type: str | None = None
+    type: str | UnsetType = UNSET
     name: _Id | UnsetType = UNSET
+    description: str | UnsetType = UNSET
     input_schema: dict[str, Raw] | UnsetType = UNSET
-    strict: bool | None = None
+    strict: bool | UnsetType = UNSET
     cache_control: _Hint = None
 
 
@@ -224,8 +233,9 @@ class _AnthropicSchemaDeclared(msgspec.Struct, gc=False):
 
     name: _Id
     input_schema: dict[str, Raw]
-    type: str | None = None
-    strict: bool | None = None
+    type: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    strict: bool | UnsetType = UNSET
     cache_control: _Hint = None
 
 
@@ -241,7 +251,7 @@ def _fits_tool(entry: Json) -> bool:
         tool = _decode_tool(entry)
     except UNREADABLE:
         return False
-    if tool.type is None or tool.type == "custom":
+    if tool.type is UNSET or tool.type == "custom":
         return tool.name is not UNSET and tool.input_schema is not UNSET
     return tool.type != "function"
 

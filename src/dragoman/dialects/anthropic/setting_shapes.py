@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.conversation.parts import Json
 
 
 class _AnthropicShapeChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     type: str
-    name: str | None = None
-    disable_parallel_tool_use: bool | None = None
+    name: str | UnsetType = UNSET
+    disable_parallel_tool_use: bool | UnsetType = UNSET
 
 
 class _AnthropicShapeEnabled(msgspec.Struct, gc=False):
     type: str
     budget_tokens: int | None = None
+    display: str | None = None
 
 
 class _AnthropicShapeFormat(msgspec.Struct, gc=False):
@@ -28,8 +29,14 @@ class _AnthropicShapeFormat(msgspec.Struct, gc=False):
 
 class _AnthropicShapeOutput(msgspec.Struct, gc=False):
     format: _AnthropicShapeFormat | None = None
+    effort: str | None = None
 
 
+class _AnthropicShapeMetadata(msgspec.Struct, gc=False):
+    user_id: str | None = None
+
+
+_choice = msgspec.json.Decoder(_AnthropicShapeChoice).decode
 _thinking = msgspec.json.Decoder(_AnthropicShapeEnabled).decode
 
 
@@ -40,8 +47,18 @@ def _decode_thinking(raw: Json) -> object:
     return found
 
 
+def _decode_choice(raw: Json) -> object:
+    found = _choice(raw)
+    if found.type == "tool" and found.name is UNSET:
+        raise msgspec.ValidationError("Object missing required field `name`")
+    return found
+
+
 SHAPES: Mapping[str, Callable[[Json], object]] = {
-    "tool_choice": msgspec.json.Decoder(_AnthropicShapeChoice).decode,
+    "tool_choice": _decode_choice,
     "thinking": _decode_thinking,
     "output_config": msgspec.json.Decoder(_AnthropicShapeOutput).decode,
+    "metadata": msgspec.json.Decoder(_AnthropicShapeMetadata).decode,
 }
+SPARE = frozenset({"metadata"})
+"""Settings without which the answer is of the same form."""

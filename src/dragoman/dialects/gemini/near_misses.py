@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Json, Media, Result
@@ -22,6 +22,7 @@ from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
+from dragoman.dialects.near_misses.parts import odd_text
 from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
 from dragoman.dialects.rendering import Pieces
@@ -42,6 +43,9 @@ class _GeminiSchemaResponse(msgspec.Struct, gc=False):
 
 
 class _GeminiSchemaBlob(msgspec.Struct, gc=False):
+    data: str | UnsetType = UNSET
+    fileUri: str | UnsetType = UNSET  # noqa: N815
+    file_uri: str | UnsetType = UNSET
     mimeType: str | None = None  # noqa: N815
     mime_type: str | None = None
 
@@ -49,18 +53,18 @@ class _GeminiSchemaBlob(msgspec.Struct, gc=False):
 class _GeminiSchemaPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """The members of a part in both spellings. Each has one that says what it is."""
 
-    text: str | None = None
+    text: str | UnsetType = UNSET
     thought: bool | None = None
     thought_signature: Raw | None = None
     thoughtSignature: Raw | None = None  # noqa: N815
-    function_call: _GeminiSchemaCall | None = None
-    functionCall: _GeminiSchemaCall | None = None  # noqa: N815
-    function_response: _GeminiSchemaResponse | None = None
-    functionResponse: _GeminiSchemaResponse | None = None  # noqa: N815
-    inline_data: _GeminiSchemaBlob | None = None
-    inlineData: _GeminiSchemaBlob | None = None  # noqa: N815
-    file_data: _GeminiSchemaBlob | None = None
-    fileData: _GeminiSchemaBlob | None = None  # noqa: N815
+    function_call: _GeminiSchemaCall | UnsetType = UNSET
+    functionCall: _GeminiSchemaCall | UnsetType = UNSET  # noqa: N815
+    function_response: _GeminiSchemaResponse | UnsetType = UNSET
+    functionResponse: _GeminiSchemaResponse | UnsetType = UNSET  # noqa: N815
+    inline_data: _GeminiSchemaBlob | UnsetType = UNSET
+    inlineData: _GeminiSchemaBlob | UnsetType = UNSET  # noqa: N815
+    file_data: _GeminiSchemaBlob | UnsetType = UNSET
+    fileData: _GeminiSchemaBlob | UnsetType = UNSET  # noqa: N815
     executable_code: Raw | None = None
     executableCode: Raw | None = None  # noqa: N815
     code_execution_result: Raw | None = None
@@ -90,8 +94,7 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     fields = fields_of(item)
     if fields is None or "type" in fields or not any(camel(key) in _HOLDING for key in fields):
         return None
-    if fields.get("text", NULL)[:1] not in (b'"', b"n"):
-        return None
+    fields = _meant_members(fields, below, log)
     for key, value in fields.items():
         if camel(key) in _BLOBS:
             _check_media_type(fields_of(value) or {}, f"{log.at}{below}/{key}")
@@ -102,6 +105,42 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     if lost:
         log.note(Miss.UNKNOWN_KEY, below, render_object(lost))
     return render_object(kept)
+
+
+def _meant_members(fields: Fields, below: str, log: MissLog) -> Fields:
+    """The members that say what a part is, as texts and objects. Raises MalformedRequest where one is neither."""
+    meant: Fields = {}
+    for key, value in fields.items():
+        if camel(key) not in _HOLDING:
+            meant[key] = value
+        elif value == NULL:
+            log.note(Miss.NULL, f"{below}/{key}", value)
+        else:
+            meant[key] = _meant_member(key, value, f"{below}/{key}", log)
+    return meant or {"text": EMPTY}
+
+
+def _meant_member(key: str, value: Json, below: str, log: MissLog) -> Json:
+    found: Json | None = value
+    if key == "text" and value[:1] != b'"':
+        found = odd_text(value)
+    elif key != "text" and value[:1] != b"{":
+        items = items_of(value) or []
+        found = embedded_object(value) if value[:1] == b'"' else items[0] if len(items) == 1 else None
+    if found is None or found[:1] not in b'"{':
+        raise MalformedRequest(f"{key} has another type than it takes", at=log.at + below)
+    if found is not value:
+        log.note(Miss.PART, below)
+    if camel(key) in _BLOBS:
+        _check_source(fields_of(found) or {}, log.at + below)
+    return found
+
+
+def _check_source(blob: Fields, at: str) -> None:
+    """Raise MalformedRequest where the bytes or the address of a file are no text."""
+    for key in ("data", "fileUri", "file_uri"):
+        if blob.get(key, NULL)[:1] not in (b'"', b"n"):
+            raise MalformedRequest(f"{key} is not a string", at=f"{at}/{key}")
 
 
 def _check_media_type(blob: Fields, at: str) -> None:
@@ -197,6 +236,7 @@ class _GeminiSchemaTool(msgspec.Struct, gc=False):
 
 class _GeminiSchemaDeclaration(msgspec.Struct, gc=False):
     name: _Name
+    description: str | UnsetType = UNSET
     input_schema: UnsetType = UNSET
     inputSchema: UnsetType = UNSET  # noqa: N815
 

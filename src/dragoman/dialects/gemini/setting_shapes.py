@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.conversation.parts import Json
 
@@ -29,16 +29,44 @@ class _GeminiShapeThinking(msgspec.Struct, gc=False, forbid_unknown_fields=True)
     thinking_level: Raw = Raw()
 
 
+class _GeminiShapeCalling(msgspec.Struct, gc=False):
+    mode: str | int | UnsetType = UNSET
+    allowedFunctionNames: list[str] | UnsetType = UNSET  # noqa: N815
+    allowed_function_names: list[str] | UnsetType = UNSET
+
+
+class _GeminiShapeToolConfig(msgspec.Struct, gc=False):
+    functionCallingConfig: _GeminiShapeCalling | None = None  # noqa: N815
+    function_calling_config: _GeminiShapeCalling | None = None
+
+
 class _GeminiShapeConfig(msgspec.Struct, gc=False):
+    responseMimeType: str | None = None  # noqa: N815
+    response_mime_type: str | None = None
     thinkingConfig: _GeminiShapeThinking | None = None  # noqa: N815
     thinking_config: _GeminiShapeThinking | None = None
 
 
 _safety = msgspec.json.Decoder(list[_GeminiShapeSafety] | _GeminiShapeSafety).decode
 _config = msgspec.json.Decoder(_GeminiShapeConfig).decode
+_tool_config = msgspec.json.Decoder(_GeminiShapeToolConfig).decode
+
+
+def _decode_tool_config(raw: Json) -> object:
+    """Names are allowed beside a mode only."""
+    found = _tool_config(raw)
+    calling = found.functionCallingConfig or found.function_calling_config
+    listed = calling is not None and (calling.allowedFunctionNames or calling.allowed_function_names)
+    if calling is not None and listed and calling.mode is UNSET:
+        raise msgspec.ValidationError("Object missing required field `mode`")
+    return found
+
+
 SHAPES: Mapping[str, Callable[[Json], object]] = {
     "safetySettings": _safety,
     "safety_settings": _safety,
     "generationConfig": _config,
     "generation_config": _config,
+    "toolConfig": _decode_tool_config,
+    "tool_config": _decode_tool_config,
 }

@@ -13,7 +13,7 @@ from dragoman.conversation.parts import NO_ID, Call, Json, Part, Result
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, TurnReader, WireForm
-from dragoman.errors import Unrepresentable
+from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object
 
 
@@ -83,6 +83,7 @@ def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
     if items is None or member != form.list_name:
         misses.append(NearMiss(Miss.LIST, f"/{member}", members=(member, form.list_name)))
         items = [raw] if items is None else items
+        _refuse_no_turn(raw, form, member)
     turns = [_parse_item(item, index, form, f"/{member}/{index}") for index, item in enumerate(items)]
     made = _identify(turns, form)
     meant: list[Json] = []
@@ -93,6 +94,12 @@ def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
         origins += [index] * len(written)
         misses += turn.log.found
     return MeantList(render_list(meant), tuple(origins), tuple(misses), made) if misses else None
+
+
+def _refuse_no_turn(raw: Json, form: WireForm, member: str) -> None:
+    """Raise MalformedRequest where an object in place of the list is no turn."""
+    if raw[:1] == b"{" and not form.fits(raw) and TurnReader(form, MissLog(0, f"/{member}")).read(raw) is None:
+        raise MalformedRequest("an object that is no message", at=f"/{member}", hint="send a list of messages")
 
 
 class _ItemTurn(msgspec.Struct):

@@ -10,8 +10,9 @@ from msgspec import Raw
 from dragoman.conversation.messages import FIELD
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
-from dragoman.dialects.near_misses.loose_json import NULL, fields_of, first_of, items_of
+from dragoman.dialects.near_misses.loose_json import NULL, as_text, fields_of, first_of, items_of
 from dragoman.dialects.near_misses.misfits import Trimmed
+from dragoman.errors import MalformedRequest
 
 LISTS = ("messages", "input", "contents", "prompt")
 SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction", "system_prompt")
@@ -70,6 +71,8 @@ def _parse_system(members: dict[str, Raw], form: MemberForm) -> tuple[tuple[Json
             [NearMiss(one.kind, f"/{name}{one.below}", FIELD, (name,), one.lost) for one in trimmed.misfits]
         )
     texts = texts_of(bytes(members[name])) if name else None
+    if name and name == form.system and texts is None:
+        raise MalformedRequest("a system text that holds something else", at=f"/{name}", hint="send text")
     if not texts or (name == form.system and form.fits_system(bytes(members[name]))):
         return (), ()
     del members[name]
@@ -86,6 +89,8 @@ def texts_of(raw: Json) -> list[Json] | None:
         return []
     if raw[:1] == b'"':
         return [raw]
+    if raw[:1] not in b"[{":
+        return [as_text(raw)]
     items = items_of(raw)
     if items is None:
         fields = fields_of(raw)

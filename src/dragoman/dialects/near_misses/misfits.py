@@ -22,8 +22,9 @@ _UNKNOWN = re.compile(r"^Object contains unknown field `(.*?)`", re.DOTALL)
 _MESSAGES = ("type", "role", "content", "parts", "text", "refusal", "thinking", "signature", "summary")
 _MEDIA = ("source", "image_url", "input_audio", "file", "data", "url", "file_data", "file_url", "file_id")
 _CALLS = ("id", "call_id", "tool_use_id", "name", "input", "arguments", "args", "output", "response")
-_SCHEMAS = ("schema", "json_schema", "input_schema", "parameters")
-_CONTENT_MEMBERS = frozenset((*_MESSAGES, *_MEDIA, *_CALLS, *_SCHEMAS))
+_SCHEMAS = ("schema", "json_schema", "input_schema", "parameters", "format")
+_FORMS = ("responseMimeType", "response_mime_type", "mode", "functionCallingConfig", "function_calling_config")
+_CONTENT_MEMBERS = frozenset((*_MESSAGES, *_MEDIA, *_CALLS, *_SCHEMAS, *_FORMS))
 """Members that hold what a value says. They are never left out."""
 
 

@@ -78,12 +78,21 @@ def _parse_wrapped(fields: Fields) -> Part | None:
 
 def _parse_text(fields: Fields) -> Part | None:
     literal = fields.get("text", b"")
-    inner = fields_of(literal)
-    if inner is not None:
-        literal = inner.get("value", b"")
-    elif literal == NULL and "type" in fields:
+    if literal == NULL and "type" in fields:
         literal = EMPTY
+    elif literal[:1] != b'"':
+        literal = odd_text(literal) or b""
     return Text(literal, hint=_hint(fields)) if literal[:1] == b'"' else None
+
+
+def odd_text(raw: Json) -> Json | None:
+    """A text in an object or in a list of one, or a number in its place."""
+    fields, items = fields_of(raw), items_of(raw)
+    if fields is not None:
+        return first_of(fields, ("value", "text"))
+    if items is not None:
+        return items[0] if len(items) == 1 else None
+    return as_text(raw) if raw not in (b"", NULL) else None
 
 
 def _parse_thought_mark(fields: Fields) -> Part | None:
@@ -199,7 +208,8 @@ def _parse_image(fields: Fields) -> Part | None:
 
 
 def _parse_document(fields: Fields) -> Part | None:
-    file = fields_of(fields.get("file"))
+    raw = fields.get("file", b"")
+    file = fields_of(embedded_object(raw) if raw[:1] == b'"' else raw)
     inner = file if file is not None else fields
     return _parse_media({**inner, "type": NULL}, MediaKind.DOCUMENT, ("document_url", "file_data", "file_url", "url"))
 
@@ -210,11 +220,13 @@ def _parse_audio(fields: Fields) -> Part | None:
     content = inner.get("data", b"")
     if content[:1] != b'"':
         return None
-    form = text_of(inner.get("format"))
+    form = text_of(inner.get("format")) or next((name for head, name in _SOUNDS if content.startswith(head)), "")
     return Media(MediaKind.AUDIO, Inline(f"audio/{_AUDIO.get(form, form)}", content), hint=_hint(fields))
 
 
 _AUDIO = {"mp3": "mpeg"}
+_SOUNDS = ((b'"UklGR', "wav"), (b'"SUQz', "mp3"), (b'"//', "mp3"), (b'"T2dnUw', "ogg"), (b'"ZkxhQ', "flac"))
+"""How the bytes of each format begin in base64."""
 
 
 def _parse_media(fields: Fields, kind: MediaKind, links: tuple[str, ...]) -> Part | None:

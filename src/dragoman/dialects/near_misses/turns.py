@@ -5,6 +5,7 @@ It may have the form of any dialect. Parts that fit the schema of the client's o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -18,12 +19,14 @@ from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.near_misses.parts import (
     CALL_KEYS,
     CONSUMED,
+    READERS,
     fits_items,
     parse_any_call,
     parse_any_result,
     parse_part_of_any,
 )
-from dragoman.wire.json_reader import render_object
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import malformed, render_object
 
 ROLES = {
     "user": USER,
@@ -46,6 +49,9 @@ _ALONE = frozenset(
     {"function_call", "function_call_output", "tool_use", "tool_result", "tool_call", "reasoning", "thinking"}
 )
 _ALONE_KEYS = ("functionCall", "functionResponse", "function_response", "toolUse", "toolResult")
+
+
+_MISSING = re.compile(r"missing required field `(\w+)`")
 
 
 class MissLog:
@@ -145,7 +151,14 @@ class TurnReader:
             return MeantTurn(_role_of(part), [MeantPart(part)], {})
         self._note_item(fields, part)
         rest = {key: value for key, value in fields.items() if key in ("id", "status") or key not in CONSUMED}
-        return MeantTurn(_role_of(part), [MeantPart(part)], rest if text_of(fields.get("type")) in _ITEM_TYPES else {})
+        for key, letters in _ITEM_MARKS.items():
+            if rest.get(key, letters)[:1] not in letters:
+                self._log.note(Miss.TYPE, f"/{key}", rest.pop(key))
+        if text_of(fields.get("type")) not in _ITEM_TYPES:
+            return MeantTurn(_role_of(part), [MeantPart(part)], {})
+        if type(part) is Call:
+            part = msgspec.structs.replace(part, id=text_of(fields.get("call_id")))
+        return MeantTurn(_role_of(part), [MeantPart(part)], rest)
 
     def _note_item(self, fields: Fields, part: Part) -> None:
         kind = text_of(fields.get("type"))
@@ -173,7 +186,8 @@ class TurnReader:
     def _leave_out_misfits(self, rest: Fields) -> None:
         for key, letters in self._form.optional.items():
             if key in rest and rest[key][:1] not in letters:
-                self._log.note(Miss.TYPE, f"/{key}", rest.pop(key))
+                lost = rest.pop(key)
+                self._log.note(Miss.NULL if lost == NULL else Miss.TYPE, f"/{key}", lost)
 
     def _is_mark(self, key: str, value: Json) -> bool:
         """Responses' mark of a message, which other dialects do not have."""
@@ -233,9 +247,23 @@ class TurnReader:
             return MeantPart(parse_part_of_any(trimmed), trimmed, below)
         part = parse_part_of_any(item)
         if part is None:
+            self._refuse_empty(item, role, below)
             return MeantPart(None, item, below)
         self._log.note(Miss.PART, below)
         return MeantPart(self._settled(item, part, below), None, below)
+
+    def _refuse_empty(self, item: Json, role: Role, below: str) -> None:
+        """Raise MalformedRequest where a part of a type that the dialect has holds nothing that can be read."""
+        decode = self._form.decode_part
+        if decode is None or text_of((fields_of(item) or {}).get("type")) not in READERS:
+            return
+        try:
+            decode(item, role)
+        except msgspec.DecodeError as fault:
+            missing = _MISSING.search(str(fault))
+            at = malformed(fault, self._log.at + below).at + (f"/{missing[1]}" if missing is not None else "")
+            if not at.endswith("/type"):
+                raise MalformedRequest(f"a part that cannot be read: {fault}", at=at) from None
 
     def _trimmed(self, item: Json, role: Role, below: str) -> Json | None:
         """A part of the dialect's own without members that do not fit, which are noted."""
@@ -310,6 +338,8 @@ class TurnReader:
             self._log.note(Miss.ARGUMENTS, f"{below}/function/arguments" if "arguments" in function else below)
 
 
+_ITEM_MARKS = {"id": b'"', "status": b'"n'}
+"""Members of an item, each with the letters that its value may begin with. A status of null was recorded."""
 _ITEM_TYPES = frozenset({"function_call", "function_call_output", "reasoning"})
 
 

@@ -65,16 +65,16 @@ class _ChatSchemaDocument(msgspec.Struct, gc=False, tag="document_url"):
     document_url: _ChatSchemaUrl | str
 
 
-class _ChatSchemaSound(msgspec.Struct, gc=False):
+class _ChatSchemaSound(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     data: Raw
-    format: str | None = None
+    format: str
 
 
 class _ChatSchemaAudio(msgspec.Struct, gc=False, tag="input_audio"):
     input_audio: _ChatSchemaSound | Annotated[str, Meta(pattern=r"^[^{]")]
 
 
-class _ChatSchemaFileContent(msgspec.Struct, gc=False):
+class _ChatSchemaFileContent(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     filename: str | UnsetType = UNSET
     file_data: Raw | UnsetType = UNSET
     file_id: Raw | UnsetType = UNSET
@@ -167,13 +167,14 @@ def _part(piece: MeantPart) -> Part:
 
 class _ChatSchemaDeclared(msgspec.Struct, gc=False):
     name: _Id
+    description: str | UnsetType = UNSET
     parameters: dict[str, Raw] | UnsetType = UNSET
 
 
 class _ChatSchemaTool(msgspec.Struct, gc=False):
     """A tool. What it must have depends on its type."""
 
-    type: str | None = None
+    type: str | UnsetType = UNSET
     function: _ChatSchemaDeclared | UnsetType = UNSET
     input_schema: UnsetType = UNSET
     inputSchema: UnsetType = UNSET  # noqa: N815
@@ -182,7 +183,15 @@ class _ChatSchemaTool(msgspec.Struct, gc=False):
     parameters: dict[str, Raw] | UnsetType = UNSET
 
 
+class _ChatSchemaOwnTool(msgspec.Struct, gc=False):
+    """A tool in Chat's own form."""
+
+    type: str
+    function: _ChatSchemaDeclared
+
+
 _decode_tool = msgspec.json.Decoder(_ChatSchemaTool).decode
+_decode_own_tool = msgspec.json.Decoder(_ChatSchemaOwnTool).decode
 _ELSEWHERE = (b"functionDeclarations", b"function_declarations")
 
 
@@ -194,7 +203,7 @@ def _fits_tool(entry: Json) -> bool:
         return False
     if tool.function is not UNSET or tool.name is not UNSET:
         return True
-    return (tool.type or "") not in ("", "function") or (
+    return tool.type not in (UNSET, "", "function") or (
         any(key in entry for key in _ELSEWHERE) and b"JsonSchema" not in entry
     )
 
@@ -209,7 +218,7 @@ def _render_tool(tool: MeantTool) -> Json:
 
 MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
 
-TOOLS = ToolForm(_fits_tool, _render_tool)
+TOOLS = ToolForm(_fits_tool, _render_tool, decode=_decode_own_tool)
 
 FORM = WireForm(
     name=NAME,

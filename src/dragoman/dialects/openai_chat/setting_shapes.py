@@ -21,6 +21,11 @@ class _ChatShapeChoice(msgspec.Struct, gc=False):
     function: _ChatShapeNamed | UnsetType = UNSET
 
 
+class _ChatShapeNamedChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    function: _ChatShapeNamed
+    type: str | UnsetType = UNSET
+
+
 class _ChatShapeSchema(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     name: str
     description: str | UnsetType = UNSET
@@ -35,19 +40,20 @@ class _ChatShapeFormat(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     schema: Raw | UnsetType = UNSET
 
 
-class _ChatShapeStreamOptions(msgspec.Struct, gc=False):
+class _ChatShapeStreamOptions(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     include_usage: bool | UnsetType = UNSET
     include_obfuscation: bool | UnsetType = UNSET
 
 
 _choice = msgspec.json.Decoder(str | _ChatShapeChoice).decode
+_named_choice = msgspec.json.Decoder(_ChatShapeNamedChoice).decode
 _format = msgspec.json.Decoder(_ChatShapeFormat).decode
 
 
 def _decode_choice(raw: Json) -> object:
     found = _choice(raw)
-    if isinstance(found, _ChatShapeChoice) and found.type in (UNSET, "function") and found.function is UNSET:
-        raise msgspec.ValidationError("Object missing required field `function`")
+    if isinstance(found, _ChatShapeChoice) and found.type in (UNSET, "function"):
+        return _named_choice(raw)
     return found
 
 
@@ -64,7 +70,7 @@ SHAPES: Mapping[str, Callable[[Json], object]] = {
     "tool_choice": _decode_choice,
     "response_format": _decode_format,
     "metadata": decode_metadata,
-    "logit_bias": msgspec.json.Decoder(dict[str, float]).decode,
+    "logit_bias": msgspec.json.Decoder(dict[str, int]).decode,
     "reasoning_effort": msgspec.json.Decoder(str).decode,
 }
 SPARE = frozenset({"metadata", "logit_bias", "reasoning_effort"})

@@ -22,6 +22,7 @@ from dragoman.conversation.settings import (
 )
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
@@ -89,6 +90,9 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
     members, misses = meant_settings(members, FORM)
+    given = {key for key, raw in members if raw != b"null"}
+    if "top_logprobs" in given and "logprobs" not in given:
+        misses = (*misses, NearMiss(Miss.SETTING, "/top_logprobs", members=("logprobs",)))
     thinking = {key: raw for key, raw in members if key in THINKING_FIELDS and raw != b"null"}
     found, extras = parse_members([pair for pair in members if pair[0] not in thinking], PLAIN, PARSERS)
     if thinking:
@@ -228,14 +232,11 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
 
 
 def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
-    """The options of a stream, where they do not fit: then they are left out."""
+    """The options of a stream, where they do not fit or there is no stream: then they are left out."""
     raw = bytes(source.get("stream_options", b"null"))
-    try:
-        if raw != b"null":
-            decode_stream_options(raw)
-    except msgspec.DecodeError:
-        return (NearMiss(Miss.TYPE, "/stream_options", members=("stream_options",), lost=raw),)
-    return ()
+    if raw == b"null" or (fits(decode_stream_options, raw) and bytes(source.get("stream", b"")) == b"true"):
+        return ()
+    return (NearMiss(Miss.TYPE, "/stream_options", members=("stream_options",), lost=raw),)
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
@@ -12,7 +12,7 @@ from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Messag
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result
 from dragoman.dialects.near_misses.fitting import fits
-from dragoman.dialects.near_misses.loose_json import fields_of, items_of
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, ToolForm
@@ -32,6 +32,7 @@ class _ResponsesSchemaInputText(msgspec.Struct, gc=False, tag="input_text"):
 
 class _ResponsesSchemaOutputText(msgspec.Struct, gc=False, tag="output_text"):
     text: str
+    annotations: list[dict[str, Raw]] | UnsetType = UNSET
 
 
 class _ResponsesSchemaRefusal(msgspec.Struct, gc=False, tag="refusal"):
@@ -41,10 +42,12 @@ class _ResponsesSchemaRefusal(msgspec.Struct, gc=False, tag="refusal"):
 class _ResponsesSchemaImage(msgspec.Struct, gc=False, tag="input_image"):
     image_url: str | None = None
     file_id: str | None = None
+    detail: str | UnsetType = UNSET
 
 
 class _ResponsesSchemaFile(msgspec.Struct, gc=False, tag="input_file"):
     file_id: str | None = None
+    file_data: str | UnsetType = UNSET
     filename: str | UnsetType = UNSET
 
 
@@ -56,14 +59,17 @@ _OutputParts = _ResponsesSchemaOutputText | _ResponsesSchemaRefusal
 _InputParts = _ResponsesSchemaInputText | _ResponsesSchemaImage | _ResponsesSchemaFile | _ResponsesSchemaAudio
 
 
-class _ResponsesSchemaSummary(msgspec.Struct, gc=False):
+class _ResponsesSchemaSummary(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    type: Literal["summary_text"]
     text: str
 
 
 class _ResponsesSchemaItem(msgspec.Struct, gc=False):
     """The members that say what an item is. What must be there depends on its type."""
 
-    type: str | None = None
+    type: str | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    status: str | UnsetType | None = UNSET
     role: str | None = None
     content: Raw | UnsetType = UNSET
     parts: UnsetType = UNSET
@@ -112,15 +118,15 @@ def _fits(item: Json) -> bool:
 def _is_whole(item: _ResponsesSchemaItem) -> bool:
     """Whether an item has what its type needs. Types that are not known here are not looked at."""
     kind = item.type
-    if kind == "message" or (kind is None and item.role is not None):
-        return item.role in _ROLES and _fits_content(item)
+    if kind == "message" or (kind is UNSET and item.role is not None):
+        return item.role in _ROLES and item.status is not None and _fits_content(item)
     if kind == "function_call":
         return bool(item.call_id) and item.name is not None and bytes(item.arguments)[:1] == b'"'
     if kind in _OUTPUTS:
         return bool(item.call_id) and fits_output(bytes(item.output))
     if kind == "reasoning":
         return bytes(item.summary)[:1] == b"[" and _fits_summary(item.summary)
-    return kind is not None and kind not in _PARTS
+    return kind is not UNSET and kind not in _PARTS
 
 
 def _fits_summary(raw: Raw) -> bool:
@@ -188,8 +194,20 @@ class _ResponsesSchemaTool(msgspec.Struct, gc=False):
     name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     function: UnsetType = UNSET
     parameters: dict[str, Raw] | None = None
+    description: str | None = None
+    strict: bool | None = None
 
 
+class _ResponsesSchemaOwnTool(msgspec.Struct, gc=False, tag="function"):
+    """A function in the form of Responses."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    parameters: dict[str, Raw] | None
+    description: str | None = None
+    strict: bool | None = None
+
+
+_decode_own_tool = msgspec.json.Decoder(_ResponsesSchemaOwnTool).decode
 _decode_tool = msgspec.json.Decoder(_ResponsesSchemaTool).decode
 
 
@@ -218,13 +236,23 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
     if fields is None or fields.get("type") != b'"reasoning"':
         return None
     if fields.get("summary", b"null") != b"null":
-        decoded(_decode_summary, fields["summary"], f"{log.at}/summary")
-        return None
+        return _repair_summary(fields, log)
     log.note(Miss.NULL if "summary" in fields else Miss.CONTENT)
     return render_object({**fields, "summary": b"[]"})
 
 
-TOOLS = ToolForm(_fits_tool, _render_tool)
+def _repair_summary(fields: Fields, log: MissLog) -> Json | None:
+    """Reasoning whose summary is made of texts in another form. Raises MalformedRequest where it is not."""
+    texts = [text_of((fields_of(item) or {}).get("text")) for item in items_of(fields["summary"]) or []]
+    if not all(texts) or fits(_decode_summary, fields["summary"]):
+        decoded(_decode_summary, fields["summary"], f"{log.at}/summary")
+        return None
+    log.note(Miss.PART, "/summary")
+    pieces = [b'{"type":"summary_text","text":' + quote(text) + b"}" for text in texts]
+    return render_object({**fields, "summary": render_list(pieces)})
+
+
+TOOLS = ToolForm(_fits_tool, _render_tool, decode=_decode_own_tool)
 
 
 def _render_instructions(texts: list[Json]) -> Json:
@@ -244,5 +272,6 @@ FORM = WireForm(
     render=_render_turn,
     repair_item=_repair_item,
     has_items=True,
+    optional={"id": b'"', "status": b'"', "type": b'"'},
     decode_part=lambda item, role: (_decode_output_part if role is ASSISTANT else _decode_input_part)(item),
 )

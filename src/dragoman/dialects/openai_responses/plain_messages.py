@@ -68,7 +68,7 @@ class _PlainItem(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     status: Raw = _NONE
 
 
-_Nothing = Annotated[list[Raw], Meta(max_length=0)] | None
+_Nothing = Annotated[list[Raw], Meta(max_length=0)] | UnsetType
 
 
 @final
@@ -79,14 +79,14 @@ class _PlainInputText(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag=
 @final
 class _PlainOutputText(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="output_text"):
     text: Raw
-    annotations: _Nothing = None
-    logprobs: _Nothing = None
+    annotations: _Nothing = UNSET
+    logprobs: _Nothing | None = None
 
 
 @final
 class _PlainInputImage(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag="input_image"):
     image_url: Raw
-    detail: str | None = None
+    detail: str | UnsetType = UNSET
 
 
 _END = _PlainItem(role=USER)
@@ -146,8 +146,9 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
         extras = None
         if item.id is not _NONE or item.status is not _NONE:
             extras = _extras(item)
-            if extras is not None:
-                traits |= PART_EXTRAS
+            if extras is None:
+                return None
+            traits |= PART_EXTRAS
         if kind == "function_call":
             identity, name, text = item.call_id, item.name, item.arguments
             if not identity or name is UNSET or text is UNSET:
@@ -222,9 +223,9 @@ def parse_plain(raw: bytes | Raw, opening: Opening) -> PlainMessages | None:
 
 
 def _extras(item: _PlainItem) -> Extras | None:
-    """What every kind of item may have beside its content. Null is absence."""
+    """What every kind of item may have beside its content, or None where it is no text."""
     fields = {name: bytes(raw) for name, raw in (("id", item.id), ("status", item.status)) if raw is not _NONE}
-    return extras_of(NAME, {name: text for name, text in fields.items() if text != b"null"})
+    return extras_of(NAME, fields) if all(text[0] == QUOTE for text in fields.values()) else None
 
 
 def _result(identity: str, output: bytes, extras: Extras | None, index: int) -> Result:
@@ -235,7 +236,7 @@ def _result(identity: str, output: bytes, extras: Extras | None, index: int) -> 
 
 def _reasoning(item: _PlainItem, extras: Extras | None) -> Reasoning | None:
     """Reasoning, or None where it may carry the signature of the call that follows, or has no summary."""
-    if item.summary is _NONE:
+    if bytes(item.summary)[:1] != b"[":
         return None
     beside = extras.fields if extras is not None else {}
     part = parse_reasoning(bytes(item.summary), bytes(item.content), bytes(item.encrypted_content), beside)
@@ -259,7 +260,7 @@ def _parse_parts(raw: Raw, role: Role) -> PlainParts | None:
             if memoryview(url)[0] != QUOTE:
                 return None
             traits |= MEDIA
-            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=stated_detail(part.detail)))
+            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=stated_detail(part.detail or None)))
             continue
         literal = bytes(part.text)
         if literal[0] != QUOTE or blank(literal):

@@ -30,7 +30,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     found = opened.members
     stored = any(key in found for key in _STORED)
     members = parse_members_meant(found, MEMBERS) if not stored else MeantMembers(found, "input")
-    if "input" not in members.found and not stored:
+    if bytes(members.found.get("input", b"null")) == b"null" and not stored:
         raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
     top = parse_top_level(members.found)
     opening = parse_opening(bytes(members.found.get("instructions", b"")))
