@@ -83,19 +83,18 @@ def _read_codex(lines: list[Any]) -> tuple[str, list[str] | None, tuple[int, int
 
 def _gemini_cli(case: Case, home: Path, url: str, programs: Path) -> str:
     (home / ".gemini").mkdir()
-    thinking = {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": 8192}}
+    model = case.upstream.model
+    thinking = {"includeThoughts": True, "thinkingBudget": 8192}
+    # the CLI knows its own models, and asks them to think by itself
+    asked = {} if case.upstream.profile == "gemini" else {"generateContentConfig": {"thinkingConfig": thinking}}
     settings = {
-        "modelConfigs": {
-            "customOverrides": [
-                {"match": {"model": case.upstream.model}, "modelConfig": {"generateContentConfig": thinking}}
-            ]
-        },
+        "modelConfigs": {"customOverrides": [{"match": {"model": model}, "modelConfig": asked}]},
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"enableAutoUpdate": False},
     }
     (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
-    command = [str(programs / "gemini"), "-m", case.upstream.model, "--yolo", "-p", case.question]
+    command = [str(programs / "gemini"), "-m", model, "--yolo", "-p", case.question]
     command += ["--output-format", "stream-json"]
     return run(
         command,

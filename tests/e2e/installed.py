@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -69,20 +68,24 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def run(command: list[str], home: Path, seconds: float = 120, cwd: Path | None = None, **more: str) -> str:
-    """A client's own output; its complaint where it fails."""
-    done = subprocess.run(
+    """A client's own output; its complaint where it fails. After the time is up, it ends with all that it started."""
+    process = subprocess.Popen(
         command,
         cwd=cwd or home,
         env=environment(home, **more),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=seconds,
+        start_new_session=True,
     )
-    assert done.returncode == 0, f"{command[:3]} failed with {done.returncode}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def told(command: list[str], home: Path) -> list[Any]:
-    """The lines of JSON that a client script writes."""
-    return [json.loads(line) for line in run(command, home).splitlines() if line.startswith("{")]
+    try:
+        said, complained = process.communicate(timeout=seconds)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    assert process.returncode == 0, (
+        f"{command[:3]} failed with {process.returncode}: {said[-1500:]}{complained[-1500:]}"
+    )
+    return said

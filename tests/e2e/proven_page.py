@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from tests.e2e.agents import AGENTS
 from tests.e2e.installed import HERE
-from tests.e2e.matrix import FORGOTTEN
+from tests.e2e.matrix import FORGOTTEN, LEARNT
 from tests.e2e.sdk_clients import CLIENTS
 from tests.e2e.upstreams import UPSTREAMS
 
@@ -34,7 +34,7 @@ answers and with streams. Agents stream, and their tool is the shell.
 - Each tool was given the arguments of its own call. They hold quotes, backslashes and letters beyond ASCII.
 - The client shows all three thoughts, where it can show thoughts at all (footnote a).
 - The tokens that the client counts are the ones that the model named.
-- No request was refused, and the model was asked three times.
+- No request was refused (but see c), and the model was asked three times.
 - The third request holds every call with its own result and the reasoning of both turns, with valid signatures where
   the provider makes any, and thinking is still on.
 
@@ -57,9 +57,13 @@ def _lines(outcomes: Outcomes) -> Iterator[str]:
         cells = [_cell(client, one.name, outcomes) for one in UPSTREAMS]
         yield f"| {_title(client)} | " + " | ".join(cells) + " |"
     yield ""
-    yield "a: This client does not show the thoughts of its dialect. They still go back to the model."
+    yield "Footnotes:\n"
+    yield "- a: This client does not show the thoughts of its dialect. They still go back to the model."
     for (client, upstream), reason in FORGOTTEN.items():
-        yield f"b: {_title(client)} with {next(one.title for one in UPSTREAMS if one.name == upstream)}: {reason}"
+        yield f"- b: {_title(client)} with {_upstream(upstream)}: {reason}"
+    for (client, upstream), name in LEARNT.items():
+        there = f"{_title(client)} with {_upstream(upstream)}"
+        yield f"- c: {there}: the first request is refused for `{name}`, and the gateway sends it again without."
     yield from _failures(outcomes)
     yield from ("", "## Versions", "", "| package | version |", "|---|---|")
     yield from (
@@ -72,7 +76,13 @@ def _lines(outcomes: Outcomes) -> Iterator[str]:
 def _cell(client: str, upstream: str, outcomes: Outcomes) -> str:
     if outcomes[client, upstream]:
         return "**no**"
+    if (client, upstream) in LEARNT:
+        return "yes (c)"
     return "yes (b)" if (client, upstream) in FORGOTTEN else "yes"
+
+
+def _upstream(name: str) -> str:
+    return next(one.title for one in UPSTREAMS if one.name == name)
 
 
 def _title(client: str) -> str:

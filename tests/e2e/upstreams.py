@@ -207,7 +207,7 @@ _gemini = (GEMINI, _gemini_thinks, _gemini_proofs)
 UPSTREAMS: tuple[Upstream, ...] = (
     Upstream("claude", "Claude 4.5", "anthropic", "claude-sonnet-4-5", *_claude),
     Upstream("opus", "Claude 4.8", "anthropic", "claude-opus-4-8", *_claude),
-    Upstream("gemini3", "Gemini 3", "gemini", "gemini-3-pro-preview", *_gemini),
+    Upstream("gemini3", "Gemini 3", "gemini", "gemini-3.1-pro-preview", *_gemini),
     Upstream("gemini25", "Gemini 2.5", "gemini", "gemini-2.5-flash", *_gemini),
     Upstream(
         "responses", "OpenAI Responses", "openai-responses", "gpt-5.6", RESPONSES, _responses_thinks, _responses_proofs
