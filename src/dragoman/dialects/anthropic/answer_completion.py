@@ -12,7 +12,6 @@ from dragoman.dialects.parsing import vendor_id
 
 _BLOCK = CompleteObject(
     kinds={
-        "text": CompleteObject(added={"citations": b"null"}),
         "thinking": CompleteObject(added={"signature": b'""'}),
         "tool_use": CompleteObject(added=CALL_FIELDS),
     }

@@ -75,8 +75,9 @@ class _AnthropicAnswerRenderer(BlockBuilder):
     def _closed_block(self) -> bytes:
         text = joined("", self._literals)
         if self._kind_open is TEXT:
-            cited = render_list(self._citations) if self._citations else b"null"
-            return b'{"citations":%b,"type":"text","text":%b}' % (cited, text)
+            # The types have `citations: null`, but Anthropic sends no such member, and Vercel's AI SDK refuses one.
+            cited = b'"citations":%b,' % render_list(self._citations) if self._citations else b""
+            return b'{%b"type":"text","text":%b}' % (cited, text)
         if self._kind_open is THINKING:
             return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
         if self._kind_open is TOOL:

@@ -49,7 +49,7 @@ TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_
 
 
 _NO_PART = -1
-_TEXT_BLOCK = b'{"citations":null,"type":"text","text":""}'
+_TEXT_BLOCK = b'{"type":"text","text":""}'
 _THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
 CALL_FIELDS: Mapping[str, Json] = {"caller": b'{"type":"direct"}'}
 _UNSIGNED = quote(seal(Opaque(reasoning_states.UNSIGNED, EMPTY, Origin(""))))
