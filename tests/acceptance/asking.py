@@ -65,7 +65,7 @@ def compiled_by_gateway(request: Wire, target: str, source: str = "openai-chat",
     asked = {"request": request, "from": source, "to": target, **options}
 
     async def post() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(_gateway()), base_url="http://gateway") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(_gateway()), base_url="http://localhost") as client:
             return await client.post("/dragoman/adapt", json=asked)
 
     return asyncio.run(post())

@@ -28,7 +28,7 @@ def app(tmp_path: Path) -> Gateway:
 async def test_every_path_is_served(app: Gateway, path: str, method: str) -> None:
     """A request that is wrong gets an error about itself, never `there is nothing here`."""
     url = path.replace("{model}", "m").replace("{id}", "req_0")
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         answer = await client.request(method.upper(), url, content=b"{}" if method == "post" else None)
     assert "there is nothing at" not in answer.text
     assert answer.status_code != 405
@@ -36,7 +36,7 @@ async def test_every_path_is_served(app: Gateway, path: str, method: str) -> Non
 
 
 async def test_it_is_served_itself(app: Gateway) -> None:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         answer = await client.get("/openapi.json")
     assert answer.json() == DOCUMENT
     assert answer.json()["openapi"].startswith("3.")

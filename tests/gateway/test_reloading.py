@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Iterator
@@ -50,7 +51,8 @@ def test_a_changed_file_is_seen_and_taken_as_a_whole(running: Running, behind: U
     running.write(config(behind, "new", RENEWED, keys={"k": {"sha256": "0" * 64}}))
     wait_for(lambda: bool(logged(running, "config-reloaded")))
     assert asked(running).status_code == 401
-    running.write(config(behind, "new", RENEWED))
+    key = {"k": {"sha256": hashlib.sha256(b"any").hexdigest()}}
+    running.write(config(behind, "new", RENEWED, keys=key))
     wait_for(lambda: asked(running).status_code == 200)
     assert asked(running).headers["x-dragoman-model"] == "p/new"
     assert behind.seen[-1].headers["authorization"] == f"Bearer {RENEWED}"
@@ -75,6 +77,33 @@ def test_E15_a_bad_file_is_refused_and_the_old_stays(running: Running, bad: str,
     assert says in logged(running, "config-refused").replace('\\"', '"')
     assert asked(running).headers["x-dragoman-model"] == "p/old"
     assert running.get("/ready").status_code == 200
+
+
+KEYED = {"k": {"sha256": hashlib.sha256(b"dm-other").hexdigest()}}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("# nothing yet\n", "is empty"),
+        ("{}", "is empty"),
+        ("---\n...\n", "is empty"),
+        ("keys:\nproviders: {}\n", "is empty"),
+        ("providers: {p: {profile: openai, api_key: k}}", "has no keys any more"),
+        (f"keys: {{k: {{sha256: '{'0' * 64}'}}}}", "has no providers any more"),
+    ],
+)
+def test_K27_a_reload_fails_closed(behind: Upstream, tmp_path: Path, text: str, says: str) -> None:
+    with gateway(config(behind, "old", keys=KEYED), tmp_path) as running:
+        assert asked(running).status_code == 401
+        running.write(text)
+        wait_for(lambda: bool(logged(running, "config-refused")))
+        assert says in logged(running, "config-refused")
+        assert asked(running).status_code == 401, "the doors are open"
+        running.write("# touched again\n" + text)
+        wait_for(lambda: logged(running, "config-refused").count("\n") == 1)
+        assert asked(running).status_code == 401
 
 
 def test_E15_a_missing_file_is_refused_and_the_old_stays(running: Running) -> None:

@@ -1,7 +1,9 @@
 """The configuration file of a running gateway, which may change.
 
 `changed()` is cheap enough to call every second: it compares size and time first, and reads the file only if those
-differ. `load()` is all or nothing: if the file is missing, incomplete or invalid, it raises and `current` stays.
+differ. `load()` is all or nothing: if the file is missing, incomplete or invalid, it raises and `current` stays. It
+fails closed: a file that says nothing is refused, and so is one without keys or providers where there were some. An
+editor that saves in two steps, or a mount that is gone for a moment, must not open a gateway to everybody.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.load import Loaded, load
 
@@ -39,8 +42,23 @@ class ConfigFile:
         """Load now. On `InvalidConfig` the current configuration stays, and this version is not reported again."""
         self._stamp, self._digest = self._stamps(), self._digests()
         loaded = load(self.path, known=self._known, process=self._process, env_files=self._env_files)
+        if (refusal := self._refusal(loaded)) is not None:
+            raise InvalidConfig([Problem(refusal, loaded.file or "environment")])
         self.current = loaded
         return loaded
+
+    def _refusal(self, loaded: Loaded) -> str | None:
+        """Why a valid configuration is not taken, if it is not."""
+        if loaded.blank and self.path is not None:
+            return "is empty; write at least one setting, or leave the file out (dragoman init writes an example)"
+        running = self.current.config if self.current is not None else None
+        if running is None:
+            return None
+        if running.keys and not loaded.config.keys:
+            return "has no keys any more: everybody could use the gateway; restart it if that is meant"
+        if running.providers and not loaded.config.providers:
+            return "has no providers any more; restart the gateway if that is meant"
+        return None
 
     def changed(self) -> bool:
         """Whether the files differ from those of the last `load()`, valid or not."""

@@ -26,12 +26,13 @@ _KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """A valid configuration, the origins of its values, and its warnings."""
+    """A valid configuration, the origins of its values, and its warnings. `blank`: the file itself says nothing."""
 
     config: Config
     origins: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()
     file: str | None = None
+    blank: bool = False
 
 
 def load(
@@ -60,7 +61,10 @@ def parse(
     text: str, *, file: str = DEFAULT_FILE, known: KnownNames, variables: Environment, folder: Path | None = None
 ) -> Loaded:
     """A configuration from its text. `folder` is where the profiles are that it names."""
-    without_empty = substitute(parse_tree(text, file), variables, file)
+    tree = parse_tree(text, file)
+    members = tree.value.values() if isinstance(tree.value, dict) else [tree]
+    blank = all(node.value in (None, "", {}, []) for node in members)
+    without_empty = substitute(tree, variables, file)
     config, builder = build_config(without_empty.node, file)
     if config is None:
         raise InvalidConfig(builder.problems)
@@ -71,7 +75,8 @@ def parse(
     completed = complete(_normalise(config), known, variables)
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
     warnings = (*without_empty.warnings, *verdict.warnings)
-    return Loaded(config=completed.config, origins=origins | completed.origins, warnings=warnings, file=file)
+    origins |= completed.origins
+    return Loaded(config=completed.config, origins=origins, warnings=warnings, file=file, blank=blank)
 
 
 def profile_files(config: Config, folder: Path) -> tuple[Path, ...]:
