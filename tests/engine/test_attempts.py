@@ -151,6 +151,14 @@ def test_jitter_does_not_shorten_what_the_provider_asks_for() -> None:
     assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=4), Policy(), 0.0, None) == Retry(4)
 
 
+@pytest.mark.parametrize(("chance", "delay"), [(0.0, 30.0), (0.5, 31.5), (1.0, 33.0)])
+def test_those_who_were_told_the_same_moment_do_not_come_back_at_it(chance: float, delay: float) -> None:
+    """30 seconds are the longest wait; what is added to them does not make the provider's wish too long."""
+    assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=30), Policy(), chance, None) == Retry(delay)
+    steady = Policy(jitter=False)
+    assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=30), steady, chance, None) == Retry(30)
+
+
 def test_E14_waits_double_up_to_the_cap() -> None:
     policy = Policy(attempts=20, jitter=False)
     waits = [next_step(History(tries=n), failed(Kind.RATE_LIMIT), policy, 0.0, None) for n in range(1, 8)]

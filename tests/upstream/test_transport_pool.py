@@ -170,6 +170,24 @@ async def test_a_kept_connection_that_dies_unheard_is_replaced_once(dying: Act) 
         assert (raw.connections, len(raw.heard)) == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("method", "leave", "heard"),
+    [("POST", None, 2), ("POST", False, 2), ("POST", True, 3), ("GET", None, 3), ("DELETE", None, 2)],
+)
+@on_both_loops
+async def test_what_may_have_been_read_is_sent_again_only_by_leave(method: str, leave: bool | None, heard: int) -> None:
+    async with serving(_once_then_hang_up, slowly) as raw, Transport(ONE) as transport:
+        assert await whole(transport, raw.url) == b"ok"
+        outgoing = Outgoing(method, raw.url, (), b"" if method == "GET" else b"{}")
+        sending = transport.send(outgoing, SHORT, None if leave is None else lambda: leave)
+        if heard == 3:
+            assert await (await sending).read(9) == b"ok"
+        else:
+            with pytest.raises(BrokenResponse):
+                await sending
+        assert len(raw.heard) == heard
+
+
 @on_both_loops
 async def test_a_request_that_needs_a_replacement_is_the_next_in_the_queue() -> None:
     async with serving(_once_then_hang_up, slowly) as raw, Transport(ONE) as transport:

@@ -10,7 +10,10 @@ import orjson
 import pytest
 from tests.corpus import exchanges
 
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.failures import FailureKind as Kind
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.client_failures import render_failure
 from dragoman.wire.error_bodies import UNREADABLE, parse_failure
 
 # Every recorded refusal by its id; those that are not named are bad requests.
@@ -242,3 +245,37 @@ def test_a_wait_in_the_details() -> None:
 )
 def test_garbage_is_a_failure_too(body: bytes) -> None:
     assert parse_failure(500, {}, body).kind is Kind.SERVER
+
+
+HUGE = "9" * 4400
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({}, f"Please try again in {HUGE}s."),
+        ({}, f"Please try again in {HUGE}h{HUGE}m{HUGE}s"),
+        ({}, f"Please try again in {HUGE[:300]}ms"),
+        ({}, f"maximum context length is {HUGE} tokens, however you requested {HUGE} tokens"),
+        ({}, f"maximum context length is {HUGE[:400]} tokens. However, your messages resulted in {HUGE[:400]} tokens"),
+        ({}, f'{{"error": {{"message": "x", "n_ctx": 1e400, "n_prompt_tokens": {HUGE[:300]}}}}}'),
+        ({}, f'{{"error": {{"message": "x", "code": {HUGE[:300]}, "status_code": 99999}}}}'),
+        ({}, f'{{"error": {{"message": "x", "details": [{{"retryDelay": "{HUGE[:500]}s"}}]}}}}'),
+        ({"retry-after": HUGE[:500]}, "slow down"),
+        ({"retry-after": "1e308"}, "slow down"),
+        ({"retry-after": "inf"}, "slow down"),
+        ({"retry-after": "nan"}, "slow down"),
+        ({"retry-after-ms": "1e308"}, "slow down"),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT", "date": "Mon, 01 Jan 0001 00:00:00 GMT"}, "slow down"),
+        ({"retry-after": "Fri, 31 Dec 2026 23:59:59 -9999999999", "date": "Mon, 01 Jan 2026 00:00:00 GMT"}, "x"),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 429, 200, 0])
+def test_no_number_in_an_error_breaks_its_reader_or_any_writer(status: int, headers: dict[str, str], body: str) -> None:
+    found = parse_failure(status, headers, body.encode())
+    assert found.retry_after is None or 0 <= found.retry_after <= 31 * 86_400
+    assert found.status < 600
+    assert max(found.tokens or 0, found.limit or 0) <= 10**15
+    for dialect in DIALECT_NAMES:
+        told = render_failure(dialect, found, AnswerContext(id="r"))
+        assert max(map(len, told.headers.values()), default=0) < 100

@@ -38,6 +38,17 @@ _REDUCED = {
 }
 
 
+MOST_TOKENS = 1_000_000_000
+"""Of one answer. A provider may claim any number; sums over all answers must fit into 64 bits."""
+
+
+def token_count(value: object) -> int:
+    """A number that a provider gave as a count of tokens, within bounds; 0 where it is none."""
+    if not isinstance(value, int | float) or not value > 0:
+        return 0
+    return int(min(value, MOST_TOKENS))
+
+
 class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens. `input` holds all of them, cached and newly cached included; `output` all, reasoning included."""
 

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.replies import token_count
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.raw_json import encode
 
-_LARGEST = 2**53
-
 
 def count_in(usage: Mapping[str, Any], key: str) -> int:
-    """A count; 0 where the value cannot be one."""
-    found = usage.get(key)
-    return int(found) if isinstance(found, (int, float)) and 0 <= found < _LARGEST else 0
+    """A count within bounds; 0 where the value cannot be one."""
+    return token_count(usage.get(key))
 
 
 def details_in(usage: Mapping[str, Any], key: str) -> dict[str, Any]:

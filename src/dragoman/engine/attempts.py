@@ -92,6 +92,7 @@ Decision = Retry | Correct | TakeCare | TakeBack | NextKey | FallBack | GiveUp
 
 MAX_CORRECTIONS = 8
 MAX_TOTAL = 24
+_SPREAD = 0.1
 
 
 def next_step(
@@ -114,7 +115,7 @@ def next_step(
         return FallBack()
     if _is_worth_retrying(failure) and history.tries < policy.attempts:
         delay = _delay(history.tries, failure, policy, chance)
-        if delay <= policy.cap:
+        if (failure.retry_after or 0.0) <= policy.cap:
             return Retry(delay)
     if history.careful:
         return TakeBack()
@@ -140,9 +141,12 @@ def _leaves_doubt(failure: Failure, policy: Policy) -> bool:
 
 
 def _delay(tries: int, failure: Failure, policy: Policy, chance: float) -> float:
-    """What the provider asks for, else growing waits with full jitter."""
+    """What the provider asks for and up to a tenth more, else growing waits with full jitter.
+
+    All who were told the same moment must not come back at it.
+    """
     if failure.retry_after is not None:
-        return failure.retry_after
+        return failure.retry_after * (1 + _SPREAD * chance) if policy.jitter else failure.retry_after
     growth = float(tries) if policy.linear else policy.factor ** (tries - 1)
     wait = min(policy.base * growth, policy.cap)
     return wait * chance if policy.jitter else wait

@@ -29,7 +29,18 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine import care
 from dragoman.engine.adapt import Adapted, compile_ask
 from dragoman.engine.answer import translation_of
-from dragoman.engine.attempts import Correct, FallBack, GiveUp, History, NextKey, Retry, TakeBack, TakeCare, next_step
+from dragoman.engine.attempts import (
+    MAX_TOTAL,
+    Correct,
+    FallBack,
+    GiveUp,
+    History,
+    NextKey,
+    Retry,
+    TakeBack,
+    TakeCare,
+    next_step,
+)
 from dragoman.engine.client_failures import failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
 from dragoman.engine.configured_options import configured
@@ -284,6 +295,18 @@ class Exchange(Generic[D]):
     def broken(self, failure: Failure) -> Step[D]:
         """The connection failed, and the client has seen nothing yet."""
         return self._failed(failure)
+
+    def resent(self) -> bool:
+        """Whether the same body may go out once more, because its connection closed before an answer.
+
+        The provider may have read it, so it counts as a send: the limit of attempts holds for what a provider sees.
+        """
+        visit = self._visit
+        if visit.tries >= visit.destination.policy.attempts or self.attempts >= MAX_TOTAL:
+            return False
+        self.attempts += 1
+        visit.tries += 1
+        return True
 
     def stream_ended(self) -> AttemptFailed[D] | None:
         """A stream that the client has seen is over; the failure that ended it, if one did."""

@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from dragoman.conversation.replies import MOST_TOKENS
 from dragoman.store.redaction import Redactor
 
-MOST_TOKENS = 1_000_000_000
-"""Of one request. A provider may claim any number; sums over all entries must fit into 64 bits."""
 LATEST = 32_503_680_000.0
 """The year 3000: a later time is a broken clock's."""
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "attempts", "overhead_us")

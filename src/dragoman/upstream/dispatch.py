@@ -203,7 +203,8 @@ class Dispatch:
         outgoing = Outgoing("POST", destination.url(request.path), headers, request.body)
         self.asked_at = self.asked_at or perf_counter()
         try:
-            incoming = await self._world.transport(destination).send(outgoing, destination.timeouts)
+            transport = self._world.transport(destination)
+            incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
             self._incoming = incoming
             return await self._receive(incoming)
         except TransportFailure as fault:

@@ -31,6 +31,10 @@ UNREADABLE = "Unable to read error response from provider"
 _MAX_RAW = 64 * 1024
 _MAX_LOGGED = 4096
 _MAX_DEPTH = 6
+_LONGEST_WAIT = 31 * 86_400.0
+"""Seconds. Numbers in error bodies are anybody's: a longer wait is no number that a client can use."""
+_MOST_DIGITS = 15
+_MOST_TOKENS = 10**_MOST_DIGITS
 _FLAT_KEYS = ("message", "Message", "msg", "detail", "error_message", "errorMessage", "title")
 _CLASSIFYING = ("code", "type", "status", "error_type", "reason", "__type")
 _TITLES = ("title", "h1")
@@ -204,7 +208,7 @@ class _ErrorParser:
 
     def _parse_numbers(self, value: dict[str, Any]) -> None:
         for key in ("status_code", "raw_status_code", "http_code"):
-            if isinstance(value.get(key), int) and value[key] >= 400:
+            if isinstance(value.get(key), int) and 400 <= value[key] < 600:
                 self.status = value[key]
         self.tokens = _positive(value.get("n_prompt_tokens")) or self.tokens
         self.limit = _positive(value.get("n_ctx")) or self.limit
@@ -303,11 +307,12 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _positive(value: Any) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else None
 
 
 def _number(text: str | None) -> int | None:
-    return int(text.replace(",", "")) if text and text.strip(",") else None
+    digits = text.replace(",", "") if text else ""
+    return _positive(int(digits)) if digits and len(digits) <= _MOST_DIGITS else None
 
 
 def _seconds(text: str) -> float | None:
@@ -315,7 +320,7 @@ def _seconds(text: str) -> float | None:
         seconds = float(text)
     except ValueError:
         return None
-    return seconds if 0 <= seconds < float("inf") else None
+    return min(seconds, _LONGEST_WAIT) if seconds >= 0 else None
 
 
 def _retry_after(headers: Mapping[str, str], parser: _ErrorParser, message: str) -> float | None:
@@ -332,8 +337,9 @@ def _retry_after(headers: Mapping[str, str], parser: _ErrorParser, message: str)
 def _until(then: str, now: str) -> float | None:
     """The seconds from the date of the answer to the date in `retry-after`."""
     try:
-        return max(0.0, (parsedate_to_datetime(then) - parsedate_to_datetime(now)).total_seconds())
-    except (TypeError, ValueError):
+        seconds = (parsedate_to_datetime(then) - parsedate_to_datetime(now)).total_seconds()
+        return min(max(0.0, seconds), _LONGEST_WAIT)
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -342,4 +348,4 @@ def _wait_in_sentence(message: str) -> float | None:
     if found is None or not any(found.groups()):
         return None
     hours, minutes, seconds, milliseconds = (float(found[unit] or 0) for unit in ("h", "m", "s", "ms"))
-    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+    return min(hours * 3600 + minutes * 60 + seconds + milliseconds / 1000, _LONGEST_WAIT)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.replies import Usage
+from dragoman.conversation.replies import Usage, token_count
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.ownership import own_fields
 from dragoman.dialects.raw_json import decode_object, encode
@@ -48,22 +48,18 @@ class UsageCounter:
 
     def usage(self) -> Usage:
         fields = self._fields
-        written, cached = _count(fields.get(_WRITTEN)), _count(fields.get(_READ))
+        written, cached = token_count(fields.get(_WRITTEN)), token_count(fields.get(_READ))
         details = fields.get("output_tokens_details")
-        reasoning = _count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+        reasoning = token_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
         extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTS}
         return Usage(
-            input=_count(fields.get(_INPUT)) + written + cached,
-            output=_count(fields.get(_OUTPUT)),
+            input=token_count(fields.get(_INPUT)) + written + cached,
+            output=token_count(fields.get(_OUTPUT)),
             cached=cached,
             cache_written=written,
             reasoning=reasoning,
             extras=Extras(NAME, extras) if extras else None,
         )
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
 
 
 def render_usage(usage: Usage | None) -> Json:

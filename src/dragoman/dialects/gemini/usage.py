@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.replies import Usage
+from dragoman.conversation.replies import Usage, token_count
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.ownership import own_fields
 from dragoman.dialects.raw_json import decode_object, encode
@@ -36,8 +36,8 @@ def parse_usage(pieces: Iterable[bytes]) -> Usage | None:
             continue
     if not fields:
         return None
-    prompt, answer, thoughts, _, cached = (_count(fields.get(name)) for name in _COUNTED)
-    fields[_TOOL_USE] = _count(fields.get(_TOOL_USE)) or None
+    prompt, answer, thoughts, _, cached = (token_count(fields.get(name)) for name in _COUNTED)
+    fields[_TOOL_USE] = token_count(fields.get(_TOOL_USE)) or None
     extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTED and value is not None}
     return Usage(
         input=prompt + (fields[_TOOL_USE] or 0),
@@ -66,7 +66,3 @@ def render_usage(usage: Usage) -> Json:
     if cached:
         fields["cachedContentTokenCount"] = b"%d" % cached
     return render_object({**fields, **extras})
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from dragoman.conversation.parts import Json
-from dragoman.conversation.replies import Usage
+from dragoman.conversation.replies import MOST_TOKENS, Usage
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_usage import count_in, details_in, other_counts
 from dragoman.dialects.ownership import own_fields
@@ -44,7 +44,7 @@ def parse_usage(raw: bytes) -> Usage | None:
     return Usage(entered, output, cached, written, reasoning, other_counts(counts, _KNOWN, _KNOWN_DETAILS, NAME))
 
 
-_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 class _InputDetails(msgspec.Struct, frozen=True, gc=False):

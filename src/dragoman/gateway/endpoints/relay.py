@@ -48,6 +48,21 @@ class _Body(msgspec.Struct, frozen=True):
         return _APPLICATION_JSON, render_object(members | {_MODEL: quote(model)})
 
 
+class _Sending(msgspec.Struct):
+    """Where a body is passed on to, and how often it was sent."""
+
+    destination: HttpDestination
+    path: str
+    sends: int = 1
+
+    def resent(self) -> bool:
+        """Whether the body may go out again, because its connection closed before an answer."""
+        if self.sends >= self.destination.policy.attempts:
+            return False
+        self.sends += 1
+        return True
+
+
 async def relay(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
     """The same request to the provider behind the model, under its own name for it."""
     started = time.perf_counter()
@@ -61,12 +76,13 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         if known.limits is not None:
             await admit(services, known, known.limits, body.tokens)
         destination = route.first
+        sending = _Sending(destination, path)
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
             with noticing(inbound):
-                failure = await _passed(services, outbound, destination, path, body.named(destination.target.model))
+                failure = await _passed(services, outbound, sending, body.named(destination.target.model))
         finally:
-            _write_down(services, outbound, known, (name, destination), started, failure)
+            _write_down(services, outbound, known, (name, sending), started, failure)
 
 
 def _default_model(config: Config, path: str) -> str:
@@ -75,15 +91,15 @@ def _default_model(config: Config, path: str) -> str:
     return audio or config.default_model or ""
 
 
-async def _passed(
-    services: Services, outbound: Outbound, destination: HttpDestination, path: str, sent: tuple[str, bytes]
-) -> Failure | None:
+async def _passed(services: Services, outbound: Outbound, sending: _Sending, sent: tuple[str, bytes]) -> Failure | None:
     """The provider's answer as it is, or its refusal without our secrets."""
+    destination = sending.destination
     named = [header(b"x-dragoman-model", destination.name)]
     headers = (("content-type", sent[0]), *services.signed(destination))
-    outgoing = Outgoing("POST", destination.url(path), headers, sent[1])
+    outgoing = Outgoing("POST", destination.url(sending.path), headers, sent[1])
     try:
-        incoming: Incoming = await services.transport(destination).send(outgoing, destination.timeouts)
+        transport = services.transport(destination)
+        incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
             answer = await incoming.read(LIMIT)
             shown = (incoming.header("content-type") or "").encode("latin-1", "replace")
@@ -102,11 +118,12 @@ def _write_down(
     services: Services,
     outbound: Outbound,
     known: Known,
-    asked: tuple[str, HttpDestination],
+    asked: tuple[str, _Sending],
     started: float,
     failure: Failure | None,
 ) -> None:
-    name, destination = asked
+    name, sending = asked
+    destination = sending.destination
     entry = Entry(
         id=outbound.id,
         time=time.time(),
@@ -116,6 +133,7 @@ def _write_down(
         asked=name[:LONGEST_NAME],
         target=destination.name,
         upstream_model=destination.target.model,
+        attempts=sending.sends,
         duration=time.perf_counter() - started,
         status=outbound.status or GONE,
         error_kind=failure.kind.value if failure is not None else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Self
 
@@ -21,6 +21,8 @@ from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.tls import Tls
 
 _DEFAULT_TIMEOUTS = Timeouts()
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing, so that sending twice does no harm."""
 
 
 class Transport:
@@ -43,12 +45,18 @@ class Transport:
         self._pools: dict[HttpOrigin, Pool] = {}
         self._all_closed: asyncio.Event | None = None
 
-    async def send(self, outgoing: Outgoing, timeouts: Timeouts = _DEFAULT_TIMEOUTS) -> Incoming:
+    async def send(
+        self,
+        outgoing: Outgoing,
+        timeouts: Timeouts = _DEFAULT_TIMEOUTS,
+        may_resend: Callable[[], bool] | None = None,
+    ) -> Incoming:
         """Send a request and wait for the head of its answer.
 
         An idle connection can close at the moment it is used. If that happens before the first byte of an answer, the
-        request is sent once more on a new connection. All other failures go to the caller. A body that cannot be sent
-        twice always uses a new connection.
+        request can be sent once more on a new connection. The server may have read it all the same, so a request that
+        changes something is only sent again if `may_resend` allows it; its caller counts the send. All other failures
+        go to the caller. A body that cannot be sent twice always uses a new connection.
         """
         address = parse_address(outgoing.url)
         pool = self._pool(address.origin)
@@ -61,7 +69,7 @@ class Transport:
             connection = await pool.lease(timeouts, ends_at, fresh=single_use)
         incoming = Incoming(connection.origin, outgoing.method == "HEAD", timeouts, ends_at)
         await _wait_for_head(incoming, connection.begin(incoming, head, body))
-        if incoming.stale:
+        if incoming.stale and (outgoing.method in _SAFE if may_resend is None else may_resend()):
             connection = await self._pool(address.origin).lease(timeouts, ends_at, fresh=True, first=True)
             incoming = Incoming(connection.origin, outgoing.method == "HEAD", timeouts, ends_at)
             await _wait_for_head(incoming, connection.begin(incoming, head, body))
