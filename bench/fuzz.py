@@ -21,9 +21,10 @@ from dragoman.config import Environment, KnownNames, parse
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RequestError
 from dragoman.rules.schema import FORMS, compile_schema
 from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.multipart import BadForm, form_boundary, parse_form, render_form
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 TARGETS = (
@@ -134,6 +135,12 @@ STREAMS: dict[str, bytes] = {
     b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"m","delta":"a"}\n\n'
     b'event: response.completed\ndata: {"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":2}}}\n\n',
 }
+FORM_TYPE = b"multipart/form-data; boundary=b"
+FORM = (
+    b'--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nm\r\n'
+    b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\nRIFF\r\n'
+    b"--b--\r\n"
+)
 ODD: list[Any] = [
     None,
     True,
@@ -245,9 +252,22 @@ class Fuzzer:
             b'{"error":{"message":"no","type":"t","code":400,"metadata":{"raw":"{\\"error\\":{\\"message\\":\\"x\\"}}"}}}'
         )
         self.last = body
-        parse_failure(
-            self.random.choice([0, 200, 400, 429, 500]), {"retry-after": self.random.choice(["1", "x", "-1", ""])}, body
-        )
+        wait = self.random.choice(["1", "x", "-1", "", "inf", "nan", "9" * 500, "Fri, 31 Dec 9999 23:59:59 GMT"])
+        name = self.random.choice(["retry-after", "retry-after-ms", "date", "x-amzn-errortype"])
+        parse_failure(self.random.choice([0, 200, 400, 429, 500]), {name: wait, "retry-after": wait}, body)
+
+    def form(self) -> None:
+        """A form that is read is written so that it is read alike."""
+        kind = self.scrambled(b"multipart/form-data; boundary=b") if self.random.random() < 0.3 else FORM_TYPE
+        body = self.scrambled(FORM)
+        self.last = (kind, body)
+        try:
+            boundary = form_boundary(kind.decode("latin-1"))
+            parts = parse_form(body, boundary) if boundary is not None else []
+        except BadForm as fault:
+            raise RequestError(str(fault)) from None
+        again = parse_form(render_form(parts)[1], form_boundary(render_form(parts)[0]) or "") if parts else []
+        assert [part.content for part in again] == [part.content for part in parts]
 
     def schema(self) -> None:
         schema = json.dumps(self.damaged(SCHEMA)).encode()
@@ -271,6 +291,7 @@ PARSERS: tuple[Callable[[Fuzzer], None], ...] = (
     Fuzzer.stream,
     Fuzzer.reply,
     Fuzzer.failure,
+    Fuzzer.form,
     Fuzzer.schema,
     Fuzzer.config,
 )

@@ -285,32 +285,6 @@ def test_a_dry_run_that_cannot_be(running: Running) -> None:
     assert "late-system" in refused.text
 
 
-LINE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{[a-z_]+=\"[^\"\n]*\"(,[a-z_]+=\"[^\"\n]*\")*\})? [0-9.e+-]+")
-
-
-def test_metrics_can_be_parsed(running: Running) -> None:
-    running.post("/v1/chat/completions", body("openai-chat", "gpt"))
-    told = running.get("/metrics")
-    assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
-    types_told: dict[str, str] = {}
-    for line in told.text.splitlines():
-        if line.startswith("# TYPE "):
-            _, _, name, kind = line.split(" ")
-            types_told[name] = kind
-        else:
-            assert LINE.fullmatch(line), line
-    assert types_told["dragoman_requests_total"] == "counter"
-    assert types_told["dragoman_request_seconds"] == "histogram"
-    assert 'dialect="openai-chat",target="openai/gpt-4o",status="200"' in told.text
-
-
-def test_labels_are_bounded(running: Running) -> None:
-    metrics = type(running.services.metrics)()
-    for number in range(3000):
-        metrics.request("openai-chat", f'p/"{number}\n', 200)
-    assert len(metrics.requests) <= 1001
-
-
 # --- passed on as they are
 
 

@@ -1,76 +1,167 @@
-"""Counters for Prometheus: plain numbers, rendered as text on request."""
+"""Counts for Prometheus: plain numbers while requests run, a snapshot when somebody looks.
+
+The names, help texts and labels stand once, in `FAMILIES`. Durations are in seconds. Snapshots of several workers add
+up to one (`metrics_board.py`).
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
-BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-OVERHEAD_BUCKETS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000)
+import msgspec
+
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+OVERHEAD_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05)
 
 _MAX_TARGETS = 1000
 
+Labels = tuple[str, ...]
 
-class Histogram:
-    """How many values are below each bound."""
 
-    __slots__ = ("bounds", "counts", "total")
+class MetricKind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
 
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
 
-    def add(self, value: float) -> None:
+class MetricFamily(msgspec.Struct, frozen=True):
+    """One metric: what it tells and how it is divided. `bounds` are those of a histogram.
+
+    `shared`: every worker sees the same value, so that the largest counts and not the sum.
+    """
+
+    name: str
+    kind: MetricKind
+    help: str
+    labels: Labels = ()
+    bounds: tuple[float, ...] = ()
+    shared: bool = False
+
+
+def _counter(name: str, help: str, *labels: str) -> MetricFamily:
+    return MetricFamily(f"dragoman_{name}_total", MetricKind.COUNTER, help, labels)
+
+
+def _gauge(name: str, help: str, *, shared: bool = False) -> MetricFamily:
+    return MetricFamily(f"dragoman_{name}", MetricKind.GAUGE, help, shared=shared)
+
+
+def _histogram(name: str, help: str, bounds: tuple[float, ...], *labels: str) -> MetricFamily:
+    return MetricFamily(f"dragoman_{name}_seconds", MetricKind.HISTOGRAM, help, labels, bounds)
+
+
+REQUESTS = _counter("requests", "Requests answered, by HTTP status.", "dialect", "target", "status")
+TOKENS = _counter("tokens", "Tokens used, as the provider counted them or as estimated.", "target", "direction")
+CHANGES = _counter("changes", "Changes made to requests, by rule.", "rule")
+FAILURES = _counter("upstream_failures", "Sends to a provider that failed, by kind.", "target", "kind")
+LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
+DURATION = _histogram("request_duration", "From the request's head to the end of its answer.", SECONDS, "target")
+FIRST_BYTE = _histogram("time_to_first_byte", "From the request's head to the first byte sent.", SECONDS, "target")
+OVERHEAD = _histogram("overhead", "Time of the gateway itself before a provider was asked.", OVERHEAD_SECONDS)
+ACTIVE = _gauge("active_requests", "Requests under way.")
+CONNECTIONS = _gauge("upstream_connections", "Connections to providers.")
+IDLE = _gauge("upstream_idle_connections", "Connections to providers that wait for a request.")
+QUEUED = _gauge("upstream_queued_requests", "Requests that wait for a connection.")
+WAITING = _gauge("store_waiting_entries", "Entries that wait to be written to the store.")
+DROPPED = _counter("store_dropped_entries", "Entries that were not taken, because too many waited.")
+FAILED = _counter("store_failed_entries", "Entries that were lost to an error.")
+UNREAD = _counter("store_failed_reads", "Reads of the store that failed or took too long.")
+REPLACED = _counter("store_replaced_files", "Times that the store's file was gone and a new one was begun.")
+LESSONS = _gauge("lessons", "Lessons that are in force.", shared=True)
+WORKERS = _gauge("workers", "Processes that serve.")
+
+FAMILIES = (
+    *(REQUESTS, TOKENS, CHANGES, FAILURES, LEARNT, DURATION, FIRST_BYTE, OVERHEAD, ACTIVE, CONNECTIONS, IDLE, QUEUED),
+    *(WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS, WORKERS),
+)
+"""Every metric of `/metrics`, in its order there."""
+
+
+class Histogram(msgspec.Struct):
+    """How many values fall between the bounds of its family, and their sum."""
+
+    counts: list[int]
+    total: float = 0.0
+
+    def add(self, bounds: tuple[float, ...], value: float) -> None:
         self.total += value
-        self.counts[bisect_left(self.bounds, value)] += 1
+        self.counts[bisect_left(bounds, value)] += 1
 
-    def lines(self, name: str) -> list[str]:
-        out: list[str] = []
-        below = 0
-        for bound, count in zip(self.bounds, self.counts, strict=False):
-            below += count
-            out.append(f'{name}_bucket{{le="{bound:g}"}} {below}')
-        below += self.counts[-1]
-        return [*out, f'{name}_bucket{{le="+Inf"}} {below}', f"{name}_sum {self.total:g}", f"{name}_count {below}"]
+    def plus(self, other: Histogram) -> Histogram:
+        both = zip(self.counts, other.counts, strict=True)
+        return Histogram([mine + theirs for mine, theirs in both], self.total + other.total)
+
+
+class MetricsSnapshot(msgspec.Struct):
+    """All values at one moment, by the name of their family."""
+
+    values: dict[str, list[tuple[Labels, float]]] = {}
+    histograms: dict[str, list[tuple[Labels, Histogram]]] = {}
+
+    def counters(self) -> MetricsSnapshot:
+        """Without gauges: what outlives the process that counted it."""
+        gauges = {family.name for family in FAMILIES if family.kind is MetricKind.GAUGE}
+        kept = {name: values for name, values in self.values.items() if name not in gauges}
+        return MetricsSnapshot(kept, self.histograms)
 
 
 class Metrics:
-    """All counters since the start."""
+    """All counts since the start, and `before` it: those of a worker whose place this one took."""
 
     def __init__(self) -> None:
-        self.requests: dict[tuple[str, str, int], int] = {}
-        self.tokens: dict[tuple[str, str], int] = {}
-        self.changes: dict[str, int] = {}
-        self.failures: dict[tuple[str, str], int] = {}
-        self.lessons: dict[tuple[str, str], int] = {}
         self.active = 0
+        self.before = MetricsSnapshot()
+        self._counts: dict[str, dict[Labels, int]] = {}
+        self._histograms: dict[str, dict[Labels, Histogram]] = {}
         self._targets: set[str] = set()
-        self.seconds = Histogram(BUCKETS)
-        self.first_byte = Histogram(BUCKETS)
-        self.overhead = Histogram(OVERHEAD_BUCKETS)
 
     def request(self, dialect: str, target: str, status: int) -> None:
-        key = (dialect, self._known_target(target), status)
-        self.requests[key] = self.requests.get(key, 0) + 1
+        self._count(REQUESTS, (dialect, self._known_target(target), str(status)))
 
     def used(self, target: str, input_tokens: int, output_tokens: int) -> None:
         target = self._known_target(target)
         for direction, count in (("input", input_tokens), ("output", output_tokens)):
             if count:
-                key = (target, direction)
-                self.tokens[key] = self.tokens.get(key, 0) + count
+                self._count(TOKENS, (target, direction), count)
 
     def changed(self, rule: str) -> None:
-        self.changes[rule] = self.changes.get(rule, 0) + 1
+        self._count(CHANGES, (rule,))
 
     def failed(self, target: str, kind: str) -> None:
-        key = (self._known_target(target), kind)
-        self.failures[key] = self.failures.get(key, 0) + 1
+        self._count(FAILURES, (self._known_target(target), kind))
 
     def learnt(self, target: str, lesson: str) -> None:
-        key = (self._known_target(target), lesson)
-        self.lessons[key] = self.lessons.get(key, 0) + 1
+        self._count(LEARNT, (self._known_target(target), lesson))
+
+    def timed(self, target: str, duration: float, first_byte: float | None, overhead: float) -> None:
+        """The times of one request, in seconds."""
+        labels = (self._known_target(target),)
+        self._time(DURATION, labels, duration)
+        self._time(OVERHEAD, (), overhead)
+        if first_byte is not None:
+            self._time(FIRST_BYTE, labels, first_byte)
+
+    def snapshot(self, others: Mapping[str, float]) -> MetricsSnapshot:
+        """All values now. `others` are those that are not counted here, by the name of their family."""
+        values: dict[str, list[tuple[Labels, float]]] = {
+            name: [(labels, float(count)) for labels, count in counts.items()] for name, counts in self._counts.items()
+        }
+        values |= {name: [((), float(value))] for name, value in others.items()}
+        histograms = {name: list(found.items()) for name, found in self._histograms.items()}
+        return summed([self.before, MetricsSnapshot(values, histograms)])
+
+    def _count(self, family: MetricFamily, labels: Labels, count: int = 1) -> None:
+        counts = self._counts.setdefault(family.name, {})
+        counts[labels] = counts.get(labels, 0) + count
+
+    def _time(self, family: MetricFamily, labels: Labels, seconds: float) -> None:
+        found = self._histograms.setdefault(family.name, {})
+        histogram = found.get(labels)
+        if histogram is None:
+            histogram = found[labels] = Histogram([0] * (len(family.bounds) + 1))
+        histogram.add(family.bounds, seconds)
 
     def _known_target(self, target: str) -> str:
         """Limits the number of targets, because clients may send any model name. Further ones count as "other"."""
@@ -81,33 +172,61 @@ class Metrics:
         self._targets.add(target)
         return target
 
-    def text(self, gauges: Mapping[str, float]) -> str:
-        """All counters in the exposition format of Prometheus."""
-        lines = ["# TYPE dragoman_requests_total counter"]
-        for (dialect, target, status), count in sorted(self.requests.items()):
-            labels = f'dialect="{dialect}",target="{_label(target)}",status="{status}"'
-            lines.append(f"dragoman_requests_total{{{labels}}} {count}")
-        lines.append("# TYPE dragoman_tokens_total counter")
-        for (target, direction), count in sorted(self.tokens.items()):
-            lines.append(f'dragoman_tokens_total{{target="{_label(target)}",direction="{direction}"}} {count}')
-        lines.append("# TYPE dragoman_changes_total counter")
-        lines += [f'dragoman_changes_total{{rule="{rule}"}} {count}' for rule, count in sorted(self.changes.items())]
-        lines.append("# TYPE dragoman_upstream_failures_total counter")
-        for (target, kind), count in sorted(self.failures.items()):
-            lines.append(f'dragoman_upstream_failures_total{{target="{_label(target)}",kind="{kind}"}} {count}')
-        lines.append("# TYPE dragoman_lessons_learnt_total counter")
-        for (target, lesson), count in sorted(self.lessons.items()):
-            lines.append(f'dragoman_lessons_learnt_total{{target="{_label(target)}",lesson="{lesson}"}} {count}')
-        for name, histogram in (
-            ("dragoman_request_seconds", self.seconds),
-            ("dragoman_first_byte_seconds", self.first_byte),
-            ("dragoman_overhead_microseconds", self.overhead),
-        ):
-            lines += [f"# TYPE {name} histogram", *histogram.lines(name)]
-        for name, value in gauges.items():
-            lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
-        return "\n".join(lines) + "\n"
+
+def summed(snapshots: Iterable[MetricsSnapshot]) -> MetricsSnapshot:
+    """One view of several processes."""
+    values: dict[str, dict[Labels, float]] = {}
+    histograms: dict[str, dict[Labels, Histogram]] = {}
+    shared = {family.name for family in FAMILIES if family.shared}
+    for snapshot in snapshots:
+        for name, pairs in snapshot.values.items():
+            found = values.setdefault(name, {})
+            for labels, value in pairs:
+                known = found.get(labels, 0.0)
+                found[labels] = max(known, value) if name in shared else known + value
+        for name, timed in snapshot.histograms.items():
+            seen = histograms.setdefault(name, {})
+            for labels, histogram in timed:
+                seen[labels] = seen[labels].plus(histogram) if labels in seen else histogram
+    return MetricsSnapshot(
+        {name: list(found.items()) for name, found in values.items()},
+        {name: list(found.items()) for name, found in histograms.items()},
+    )
 
 
-def _label(text: str) -> str:
+def render_metrics(snapshot: MetricsSnapshot) -> str:
+    """A snapshot in the exposition format of Prometheus."""
+    lines: list[str] = []
+    for family in FAMILIES:
+        lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+        for labels, value in sorted(snapshot.values.get(family.name, ())):
+            lines.append(f"{family.name}{_render_labels(family, labels)} {_number(value)}")
+        for labels, histogram in sorted(snapshot.histograms.get(family.name, ()), key=lambda pair: pair[0]):
+            lines += _render_histogram(family, labels, histogram)
+    return "\n".join(lines) + "\n"
+
+
+def _render_histogram(family: MetricFamily, labels: Labels, histogram: Histogram) -> list[str]:
+    lines: list[str] = []
+    below = 0
+    for bound, count in zip((*[f"{bound:g}" for bound in family.bounds], "+Inf"), histogram.counts, strict=True):
+        below += count
+        lines.append(f"{family.name}_bucket{_render_labels(family, labels, bound)} {below}")
+    named = _render_labels(family, labels)
+    return [*lines, f"{family.name}_sum{named} {_number(histogram.total)}", f"{family.name}_count{named} {below}"]
+
+
+def _render_labels(family: MetricFamily, labels: Labels, bound: str | None = None) -> str:
+    pairs = [f'{name}="{_escaped(value)}"' for name, value in zip(family.labels, labels, strict=True)]
+    if bound is not None:
+        pairs.append(f'le="{bound}"')
+    return "{" + ",".join(pairs) + "}" if pairs else ""
+
+
+def _number(value: float) -> str:
+    """Whole numbers in full: six digits would round a counter."""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

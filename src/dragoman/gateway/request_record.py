@@ -174,10 +174,7 @@ def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> N
     metrics = services.metrics
     metrics.request(entry.client_dialect, entry.target, entry.status)
     metrics.used(entry.target, entry.input_tokens, entry.output_tokens)
-    metrics.seconds.add(entry.duration)
-    metrics.overhead.add(entry.overhead_us)
-    if entry.ttfb is not None:
-        metrics.first_byte.add(entry.ttfb)
+    metrics.timed(entry.target, entry.duration, entry.ttfb, entry.overhead_us / 1e6)
     for change in changes:
         metrics.changed(change.rule)
 

@@ -26,6 +26,7 @@ from dragoman.gateway import banner, open_files
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http_protocol import bounded_protocol, close_overdue
 from dragoman.gateway.known_names import known_names, own_profiles
+from dragoman.gateway.metrics_board import MetricsBoard
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import NewestConfig
 from dragoman.gateway.services import Services
@@ -92,10 +93,12 @@ def run(options: ServeOptions) -> int:
         return _serve(loaded, file, profiles, listening, options, summary)
     from dragoman.gateway.workers import Workers
 
-    announce(summary, loaded.config.log, at_once=True)  # a thread would not survive the fork
     newest = NewestConfig(file, loaded, check)
-    work = partial(_work, newest, profiles, listening, options)
-    return Workers(server.workers, work, newest.refresh, watch=options.watch).run()
+    board = MetricsBoard(server.workers)
+    work = partial(_work, newest, profiles, listening, options, board)
+    workers = Workers(server.workers, work, newest.refresh, watch=options.watch)
+    announce(summary, loaded.config.log, at_once=True)  # a thread would not survive the fork
+    return workers.run()
 
 
 def check(config: Config) -> None:
@@ -141,9 +144,26 @@ def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     return emulators.complete(loaded), NOTICE
 
 
-def _work(newest: NewestConfig, profiles: Profiles, listening: socket.socket, options: ServeOptions) -> int:
+def _work(
+    newest: NewestConfig,
+    profiles: Profiles,
+    listening: socket.socket,
+    options: ServeOptions,
+    board: MetricsBoard,
+    place: int,
+) -> int:
     """Run one of several workers. It opens its own state after the fork."""
-    return _serve(newest.loaded, newest.file, profiles, listening, options, None, os.getppid())
+    return _serve(
+        newest.loaded, newest.file, profiles, listening, options, None, WorkerRole(os.getppid(), board, place)
+    )
+
+
+class WorkerRole(msgspec.Struct, frozen=True):
+    """What one of several workers knows of the others: the first process, and where their metrics are."""
+
+    parent: int
+    board: MetricsBoard
+    place: int
 
 
 def _serve(
@@ -153,9 +173,10 @@ def _serve(
     listening: socket.socket,
     options: ServeOptions,
     summary: banner.GatewaySummary | None,
-    parent: int | None = None,
+    role: WorkerRole | None = None,
 ) -> int:
-    services = Services(loaded, file, profiles, check, alone=loaded.config.server.workers == 1)
+    place = role.board.place(role.place) if role is not None else None
+    services = Services(loaded, file, profiles, check, alone=role is None, place=place)
     _redirect_uvicorn_log(services)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
@@ -164,6 +185,7 @@ def _serve(
     if summary is not None:
         summary = msgspec.structs.replace(summary, state=services.store.place)
         started = partial(announce, summary, loaded.config.log)
+    parent = role.parent if role is not None else None
     server = Server(services, Gateway(services, watch=options.watch), started, parent)
     server.run(sockets=[listening])
     return 0 if server.started else 1
@@ -222,6 +244,7 @@ class Server(uvicorn.Server):
             write_seconds = self._services.config.server.write_timeout
             close_overdue(self.server_state.connections, asyncio.get_running_loop().time(), write_seconds)
             self._store_alerts.check()
+            self._services.publish_metrics()
             if self._parent is not None and os.getppid() != self._parent:  # the first process is gone
                 return True
         return await super().on_tick(counter)
@@ -241,6 +264,7 @@ class Server(uvicorn.Server):
             for task in list(self.server_state.tasks):
                 task.cancel("the gateway is shutting down")
             await self._wait_for_tasks(FINAL_SECONDS)
+        services.publish_metrics()
         self.config.timeout_graceful_shutdown = 1
         await super().shutdown(sockets)
 

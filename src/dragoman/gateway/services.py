@@ -21,6 +21,7 @@ from dragoman.engine.lessons import Learnt
 from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
+from dragoman.gateway import metrics
 from dragoman.gateway.coarse_timer import CoarseTimer
 from dragoman.gateway.health_checks import HealthChecker
 from dragoman.gateway.known_names import known_names, own_profiles
@@ -28,7 +29,8 @@ from dragoman.gateway.live_figures import LiveFigures
 from dragoman.gateway.live_models import LiveModels
 from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.memory import StoredMemory
-from dragoman.gateway.metrics import Metrics
+from dragoman.gateway.metrics import Metrics, MetricsSnapshot, summed
+from dragoman.gateway.metrics_board import BoardPlace
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.tracing import open_spans
@@ -60,10 +62,12 @@ class Services:
         profiles: Profiles | None = None,
         check: Callable[[Config], None] | None = None,
         alone: bool = False,
+        place: BoardPlace | None = None,
     ) -> None:
         """`check` raises where a configuration is good in itself and yet not for this server.
 
-        `alone`: no other process is expected to use the same store.
+        `alone`: no other process is expected to use the same store. `place`: where the metrics of this worker go, for
+        the others.
         """
         folder = file.path.parent if file is not None and file.path is not None else Path()
         self.profiles = own_profiles(profile_files(loaded.config, folder), profiles)
@@ -78,6 +82,9 @@ class Services:
         self.failures = RefusalLog(self.config.log.provider_errors, self.redactor)
         self.exchanges = ExchangeFiles(self.config.log.exchanges, self.redactor)
         self.metrics = Metrics()
+        self._place = place
+        if place is not None:
+            self.metrics.before = place.read().counters()
         self.live_models = LiveModels()
         self.ticker = CoarseTimer()
         self.spans = open_spans()
@@ -198,6 +205,38 @@ class Services:
         if found is None:
             found = self.transports[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
         return found
+
+    async def all_metrics(self) -> MetricsSnapshot:
+        """The metrics of this process and of all that serve beside it."""
+        own = self._own_metrics(len(await self.memory.records()))
+        if self._place is None:
+            return own
+        self._place.write(own)  # before it is shown: nobody may show less later
+        return summed([own, *self._place.others()])
+
+    def publish_metrics(self) -> None:
+        """Let the other workers show the metrics of this one. Lessons are told by whoever is asked."""
+        if self._place is not None:
+            self._place.write(self._own_metrics(0))
+
+    def _own_metrics(self, lessons: int) -> MetricsSnapshot:
+        connections = [transport.stats for transport in self.transports.values()]
+        store = self.store.health()
+        return self.metrics.snapshot(
+            {
+                metrics.ACTIVE.name: self.metrics.active,
+                metrics.CONNECTIONS.name: sum(one.open for one in connections),
+                metrics.IDLE.name: sum(one.idle for one in connections),
+                metrics.QUEUED.name: sum(one.queued for one in connections),
+                metrics.WAITING.name: store.waiting,
+                metrics.DROPPED.name: store.dropped,
+                metrics.FAILED.name: store.failed,
+                metrics.UNREAD.name: store.unread,
+                metrics.REPLACED.name: store.replaced,
+                metrics.LESSONS.name: lessons,
+                metrics.WORKERS.name: 1,
+            }
+        )
 
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""

@@ -17,6 +17,7 @@ from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import find_route
 from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.metrics import render_metrics
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.upstream.dispatch import Dispatch
@@ -46,21 +47,10 @@ async def ready(services: Services, inbound: Inbound, outbound: Outbound, known:
 
 
 async def metrics(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """The metrics of all workers together."""
     may_look(known, "/metrics")
-    stats = [transport.stats for transport in services.transports.values()]
-    store = services.store.health()
-    gauges = {
-        "dragoman_active_requests": services.metrics.active,
-        "dragoman_upstream_connections": sum(one.open for one in stats),
-        "dragoman_upstream_idle": sum(one.idle for one in stats),
-        "dragoman_upstream_queued": sum(one.queued for one in stats),
-        "dragoman_ledger_waiting": store.waiting,
-        "dragoman_ledger_dropped": store.dropped,
-        "dragoman_lessons": len(await services.memory.records()),
-        "dragoman_store_failed": store.failed,
-        "dragoman_store_unread": store.unread,
-    }
-    await outbound.whole(200, services.metrics.text(gauges).encode(), None, TEXT)
+    text = render_metrics(await services.all_metrics())
+    await outbound.whole(200, text.encode(), None, TEXT)
 
 
 async def report(services: Services, inbound: Inbound, outbound: Outbound, known: Known, request_id: str) -> None:
