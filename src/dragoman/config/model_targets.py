@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from dragoman.config.schema import (
+    Compact,
     Config,
     MaxLoss,
     Model,
@@ -63,6 +64,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     reasoning: ReasoningMode | None
     shown_reasoning: ShownReasoning
     trim: Trim | None
+    compact: Compact | None
 
 
 _STANCES = {True: "accepts", False: "refuses"}
@@ -90,6 +92,7 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         reasoning=override.reasoning,
         shown_reasoning=entry.reasoning if entry else ShownReasoning.ASKED,
         trim=((entry and entry.history) or config.history).trim,
+        compact=((entry and entry.history) or config.history).compact,
     )
 
 

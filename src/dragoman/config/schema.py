@@ -272,12 +272,31 @@ class Trim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = True
 
 
+class Compact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Summarising old turns with a small model, beside the answer, for the turns that follow."""
+
+    model: Annotated[str, Meta(description="The model of this file, or `PROVIDER/MODEL`, that writes summaries.")]
+    above_tokens: Annotated[int, Meta(ge=1, description="Shorter histories are left alone.")] = 12_000
+    keep_recent: Annotated[int, Meta(ge=1, description="The last messages, which are never summarised.")] = 5
+    chunk_size: Annotated[int, Meta(ge=2, description="Messages that are summarised at a time.")] = 20
+    max_chunk_tokens: Annotated[int, Meta(ge=1000, description="Tokens that are summarised at a time.")] = 8_000
+    max_summary_tokens: Annotated[Positive, Meta(description="The longest summary.")] = 1_024
+    clip_first: Annotated[int, Meta(ge=0, description="Lines that stay at the start of a message that is clipped.")] = 2
+    clip_last: Annotated[int, Meta(ge=0, description="Lines that stay at its end.")] = 2
+    timeout: Annotated[float, Meta(gt=0, description="Seconds for one part.")] = 120.0
+    retries: Annotated[int, Meta(ge=0, le=10, description="How often a part that fails is tried again, halved.")] = 2
+
+
 class HistoryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is done about long conversations. By default nothing."""
 
     trim: Annotated[Trim | None, Meta(description="Cut them to a budget; `{}` takes the defaults.", examples=[{}])] = (
         None
     )
+    compact: Annotated[
+        Compact | None,
+        Meta(description="Summarise old turns; applied before `trim`.", examples=[{"model": "openai/gpt-4o-mini"}]),
+    ] = None
 
 
 class HealthChecks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

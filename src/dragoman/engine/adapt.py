@@ -20,6 +20,7 @@ from dragoman.conversation.parts import Opaque, Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.engine.history.compaction import UsedSummary, compacted, history_summary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
@@ -102,7 +103,8 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
 class Options(msgspec.Struct, frozen=True):
     """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name.
     `ask_usage`: have Chat streams report their usage, though the client did not ask for it. `doubt`: how a fact that
-    nobody knows is taken. `history`: how a long history is trimmed; None: not at all."""
+    nobody knows is taken. `summary` stands for the beginning of the conversation. `history`: how a long history is
+    trimmed; None: not at all."""
 
     max_loss: Loss = Loss.CONTENT
     synthetic: bool = True
@@ -112,6 +114,7 @@ class Options(msgspec.Struct, frozen=True):
     media: Mapping[str, bytes] = {}
     stop_after: str = ""
     doubt: Doubt = Doubt.FAITHFUL
+    summary: UsedSummary | None = None
     history: TrimRequest | None = None
 
 
@@ -244,6 +247,11 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         conversation = restored(conversation, options.kept, facts)
     changes = body_repairs(ask) if ask.repairs else []
     trimmed = cut = None
+    if options.summary is not None:
+        summed_up = compacted(conversation, options.summary)
+        _allow(history_summary, summed_up.notes, ReportBuilder(ask), steps.context, options)
+        changes += ReportBuilder(ask).entries(history_summary, summed_up.notes)
+        conversation = summed_up.conversation
     if options.history is not None:
         cutting = trim(conversation, options.history)
         _allow(history_trim, cutting.rewrite.notes, ReportBuilder(ask), steps.context, options)

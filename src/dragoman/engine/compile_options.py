@@ -10,6 +10,7 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.engine.adapt import PLAIN, Options, check_choice, doubt_of, loss_of
 from dragoman.engine.destination import Destination, ShownReasoning
+from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.errors import OptionError
@@ -90,11 +91,12 @@ def compile_options(
     media: Mapping[str, bytes],
     careful: bool,
     history: TrimRequest | None = None,
+    summary: UsedSummary | None = None,
 ) -> Options:
     """The options for one compilation. `careful`: whatever was chosen, every doubt is now taken as a refusal."""
     if (
         caller is NOTHING_SET
-        and not (kept or media or careful or history)
+        and not (kept or media or careful or history or summary)
         and destination.max_loss is Loss.CONTENT
         and destination.synthetic
         and not destination.ask_usage
@@ -111,6 +113,7 @@ def compile_options(
         stop_after=caller.stop_after,
         doubt=Doubt.CAREFUL if careful else _doubt(destination, caller),
         history=history,
+        summary=summary,
     )
 
 

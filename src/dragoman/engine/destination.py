@@ -12,6 +12,7 @@ from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.attempts import Policy
+from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Target
@@ -46,7 +47,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
     `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
     the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
-    did not ask. `history`: how long histories are trimmed.
+    did not ask. `history`: how long histories are trimmed; `compact`: how old turns are summarised.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     shows_model: bool = False
     reasoning: ShownReasoning = ShownReasoning.ASKED
     history: TrimPolicy | None = None
+    compact: CompactPolicy | None = None
 
     def shown(self, context: AnswerContext) -> AnswerContext:
         """The context of an answer with what was configured for its looks."""

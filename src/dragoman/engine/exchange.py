@@ -45,6 +45,7 @@ from dragoman.engine.client_failures import failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
 from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D, ShownReasoning, TargetRoute
+from dragoman.engine.history.compaction import PrefixSummary, UsedSummary, compact_keys, compacted
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut, shorter
 from dragoman.engine.history.trimming import TrimRequest
@@ -62,6 +63,7 @@ from dragoman.engine.steps import (
     Reading,
     Recall,
     RecallCut,
+    RecallSummary,
     Send,
     Step,
     Streaming,
@@ -108,6 +110,7 @@ class _Visit(msgspec.Struct, Generic[D]):
     refused: AttemptFailed[D] | None = None
     cared: bool = False
     bodies: tuple[bytes, ...] = ()
+    summary: UsedSummary | None = None
     history: TrimRequest | None = None
     shortened: bool = False
 
@@ -138,6 +141,7 @@ class Exchange(Generic[D]):
     _cared = False
     _earlier: Failure | None = None
     _fault: RequestError | None = None
+    _summary_keys: Mapping[str, int] = {}
 
     def __init__(
         self,
@@ -183,6 +187,11 @@ class Exchange(Generic[D]):
         facts = self._visit.target.facts
         return ToKeep(facts.provider, scope(facts), states)
 
+    @property
+    def summary(self) -> UsedSummary | None:
+        """The summary that was sent in place of the beginning."""
+        return self._visit.summary
+
     def cut_to_keep(self) -> CutToKeep | None:
         """The cut that was made for this request, for the turns that follow."""
         history, cut = self._visit.history, self.request.cut if self.request is not None else None
@@ -203,19 +212,34 @@ class Exchange(Generic[D]):
         self._visit = _Visit(destination, found, key, destination.key_count - 1)
         if keeps(found.facts, self.ask) and has_keys(self.ask.conversation):
             return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation, found.facts))
-        return self._recall_cut()
+        return self._recall_history()
 
     def recalled(self, kept: Mapping[str, Kept]) -> Step[D]:
         self._visit.kept = kept
+        return self._recall_history()
+
+    def _recall_history(self) -> Step[D]:
+        policy = self._visit.destination.compact
+        if policy is None or len(self.ask.source) <= policy.above_tokens:
+            return self._recall_cut()
+        self._summary_keys = compact_keys(self.ask.conversation, policy)
+        return RecallSummary(self._summary_keys)
+
+    def summary_recalled(self, found: tuple[str, PrefixSummary] | None) -> Step[D]:
+        """The summary that was kept, under its key."""
+        if found is not None:
+            self._visit.summary = UsedSummary(self._summary_keys[found[0]], found[1])
         return self._recall_cut()
 
     def _recall_cut(self) -> Step[D]:
-        destination = self._visit.destination
+        destination, summary = self._visit.destination, self._visit.summary
         policy = destination.history
         if policy is None or not may_need_cut(self.ask, policy):
             return self._prepare()
         self._visit.history = TrimRequest(policy)
-        return RecallCut(cut_keys(self.ask.conversation, destination.name, policy))
+        whole = self.ask.conversation
+        sent = whole if summary is None else compacted(whole, summary).conversation
+        return RecallCut(cut_keys(sent, destination.name, policy))
 
     def cut_recalled(self, cut: Cut | None) -> Step[D]:
         visit = self._visit
@@ -452,7 +476,9 @@ class Exchange(Generic[D]):
     def _compile(self, visit: _Visit[D]) -> Adapted:
         destination = visit.destination
         careful = visit.refused is not None
-        options = compile_options(destination, self._options, visit.kept, visit.media, careful, visit.history)
+        options = compile_options(
+            destination, self._options, visit.kept, visit.media, careful, visit.history, visit.summary
+        )
         request = compile_ask(self.ask, visit.target, options)
         if destination.options or destination.omit:
             return configured(request, destination.options, destination.omit)
@@ -515,7 +541,13 @@ class Exchange(Generic[D]):
             self.learnt = tuple([one for one in visit.learnt if one.lasting])
         if visit.refused is not None:
             options = compile_options(
-                visit.destination, self._options, visit.kept, visit.media, careful=True, history=visit.history
+                visit.destination,
+                self._options,
+                visit.kept,
+                visit.media,
+                careful=True,
+                history=visit.history,
+                summary=visit.summary,
             )
             proven = care.proven_by_care(self.ask, visit.target, options)
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
@@ -539,6 +571,8 @@ def compile_offline(exchange: Exchange[D]) -> Adapted:
                 step = exchange.chosen(candidates[0])
             case Recall():
                 step = exchange.recalled({})
+            case RecallSummary():
+                step = exchange.summary_recalled(None)
             case RecallCut():
                 step = exchange.cut_recalled(None)
             case FetchMedia():

@@ -44,6 +44,13 @@ class RecallCut(msgspec.Struct, frozen=True, gc=False):
     keys: Iterable[str]
 
 
+class RecallSummary(msgspec.Struct, frozen=True, gc=False):
+    """Look up the summary that was kept for this caller under the first of these keys that has one.
+    → `summary_recalled`."""
+
+    keys: Iterable[str]
+
+
 class FetchMedia(msgspec.Struct, frozen=True, gc=False):
     """Fetch these: the target does not take them by URL. What cannot be had is left out. → `fetched`."""
 
@@ -118,6 +125,18 @@ class CutToKeep(msgspec.Struct, frozen=True, gc=False):
     cut: Cut
 
 
-Step = Choose[D] | Recall | RecallCut | FetchMedia | Send[D] | AttemptFailed[D] | Wait | Answered | Streaming | GaveUp
+Step = (
+    Choose[D]
+    | Recall
+    | RecallSummary
+    | RecallCut
+    | FetchMedia
+    | Send[D]
+    | AttemptFailed[D]
+    | Wait
+    | Answered
+    | Streaming
+    | GaveUp
+)
 End = Answered | Streaming | GaveUp
 ENDS = (Answered, Streaming, GaveUp)

@@ -140,6 +140,7 @@ class Gateway:
         if self._services is not None:
             self._services.closing = True
             await self._services.checks.stop()
+            await self._services.summaries.stop()
             await self._services.close()
 
 

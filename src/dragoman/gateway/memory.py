@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
 from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.reasoning_restore import Kept
-from dragoman.engine.steps import CutToKeep, Recall, RecallCut, ToKeep
+from dragoman.engine.steps import CutToKeep, Recall, RecallCut, RecallSummary, ToKeep
 from dragoman.profiles.profile import Target, merge
 from dragoman.store import StateOwner, Store
 from dragoman.store.summaries import Summary, SummaryKind
@@ -60,10 +61,20 @@ class StoredMemory:
         """Keep state for this caller's next turn."""
         return self._vault.put(StateOwner(caller, state.provider, state.scope), state.states)
 
+    async def recall_summary(self, caller: str, wanted: RecallSummary) -> tuple[str, PrefixSummary] | None:
+        """The summary of the beginning of this caller's conversation, and its key."""
+        found = await self._summaries.find(caller, wanted.keys)
+        kept = None if found is None else _readable(found[1], PrefixSummary)
+        return None if found is None or kept is None else (found[0], kept)
+
+    async def keep_summary(self, caller: str, key: str, summary: PrefixSummary) -> None:
+        """Keep a summary, unless there is one already."""
+        await self._summaries.put(caller, key, Summary(SummaryKind.SUMMARY, msgspec.json.encode(summary)))
+
     async def recall_cut(self, caller: str, wanted: RecallCut) -> Cut | None:
         """The cut of an earlier turn of this caller's conversation."""
         found = await self._summaries.find(caller, wanted.keys)
-        return None if found is None else _readable_cut(found[1])
+        return None if found is None else _readable(found[1], Cut)
 
     async def keep_cut(self, caller: str, kept: CutToKeep) -> None:
         """Keep a cut for the turns that follow."""
@@ -100,9 +111,12 @@ class StoredMemory:
         return facts
 
 
-def _readable_cut(kept: Summary) -> Cut | None:
-    """A cut as this version writes it; what another version kept is as good as lost."""
+T = TypeVar("T")
+
+
+def _readable(kept: Summary, kind: type[T]) -> T | None:
+    """What was kept, as this version writes it; what another version kept is as good as lost."""
     try:
-        return msgspec.json.decode(kept.value, type=Cut)
+        return msgspec.json.decode(kept.value, type=kind)
     except msgspec.DecodeError:
         return None

@@ -6,7 +6,6 @@ sessions in the store, and the router model.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from random import random
 
@@ -14,12 +13,8 @@ import msgspec
 
 from dragoman.config import Config
 from dragoman.config.model_targets import find_candidates
-from dragoman.config.schema import RouterConfig
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.cuts import PrefixDigests
@@ -28,14 +23,12 @@ from dragoman.engine.history.units import UnitKind
 from dragoman.engine.routing.candidates import Candidate, Decision
 from dragoman.engine.routing.decide import LastUse, RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key, starts_anew
-from dragoman.engine.steps import Answered
 from dragoman.gateway.callers import Known, Refused, may_ask
-from dragoman.gateway.request_record import RequestRecord, record_request
 from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
+from dragoman.gateway.side_requests import ask_model
 from dragoman.store import SESSION, Pin, PinOwner
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.dispatch import Dispatch
 from dragoman.upstream.model_candidates import candidate, route_policy
 
 _LONGEST_REASON = 200
@@ -108,35 +101,9 @@ class _Choice:
         router = self._config.router
         assert router is not None
         body = question.body if router.temperature is None else {**question.body, "temperature": router.temperature}
-        ask = read({"model": router.model, **body}, source=DEFAULT_DIALECT)
-        route = _router_route(self._services, router)
-        if route is None:
-            return None
-        context = AnswerContext(model=router.model, id=f"{self._id}-{ROUTER}", created=int(time.time()))
-        exchange = Exchange(ask, route, context, redaction=self._services.redaction)
-        dispatch = Dispatch(self._services, exchange, self._known.name)
-        record = RequestRecord(
-            context.id,
-            DEFAULT_DIALECT,
-            self._known,
-            time.perf_counter(),
-            context,
-            router.model,
-            ask,
-            exchange,
-            dispatch,
-        )
-        try:
-            async with asyncio.timeout(router.timeout):
-                end = await dispatch.run()
-        except TimeoutError:
-            record.failure = Failure(FailureKind.TIMEOUT, f"no decision within {router.timeout:g} s", 504)
-            return None
-        finally:
-            record.failure = record.failure or exchange.failure
-            record.status = record.failure.status or 502 if record.failure is not None else 200
-            record_request(self._services, record)
-        return _words(end.body) if isinstance(end, Answered) else None
+        models = [router.model, *([router.fallback] if router.fallback else [])]
+        request_id = f"{self._id}-{ROUTER}"
+        return await ask_model(self._services, self._known, models, body, router.timeout, request_id)
 
 
 def _turn_digests(ask: Ask) -> tuple[str, str]:
@@ -167,20 +134,6 @@ def _joined(services: Services, names: tuple[str, ...]) -> TargetRoute[HttpDesti
     found = [route for name in names if (route := services.routes.find(name)) is not None]
     places = dict.fromkeys(place for route in found for place in route.destinations)
     return TargetRoute(tuple(places), found[0].reserved)
-
-
-def _router_route(services: Services, router: RouterConfig) -> TargetRoute[HttpDestination] | None:
-    names = [router.model, *([router.fallback] if router.fallback else [])]
-    found = [route for name in names if (route := services.routes.find(name)) is not None]
-    return TargetRoute(tuple(dict.fromkeys(route.first for route in found))) if found else None
-
-
-def _words(body: bytes) -> str | None:
-    try:
-        text = msgspec.json.decode(body)["choices"][0]["message"]["content"]
-    except (msgspec.DecodeError, KeyError, IndexError, TypeError):
-        return None
-    return text if isinstance(text, str) else ""
 
 
 def route_header(name: str, decision: Decision) -> str:

@@ -22,6 +22,7 @@ from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway import metrics
+from dragoman.gateway.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.coarse_timer import CoarseTimer
 from dragoman.gateway.health_checks import HealthChecker
 from dragoman.gateway.known_names import known_names, own_profiles
@@ -50,6 +51,9 @@ from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.transport import Tls, Transport, TransportLimits
 from dragoman.wire.error_bodies import provider_error
+
+_SUMMARIES_AT_ONCE = 4
+_SUMMARY_FAILURES, _SUMMARY_PAUSE = 3, 300.0
 
 
 class Services:
@@ -91,6 +95,8 @@ class Services:
         self.health = Health()
         self.figures = LiveFigures()
         self.checks = HealthChecker(self)
+        self.summaries = BackgroundTasks(_SUMMARIES_AT_ONCE)
+        self.summary_breaker = CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE)
         self.redaction = Redaction(self.redactor.text, self.redactor.known)
         self.memory = StoredMemory(self.store, self._note_lesson)
         self.media = MediaFetcher(self.config.media)

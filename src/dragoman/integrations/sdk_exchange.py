@@ -35,6 +35,7 @@ from dragoman.engine.steps import (
     GaveUp,
     Recall,
     RecallCut,
+    RecallSummary,
     Send,
     Step,
     Streaming,
@@ -111,6 +112,8 @@ class SdkExchange:
                     step = exchange.chosen(candidates[0], memory.corrected(candidates[0]))
                 case Recall():
                     step = exchange.recalled(memory.recall(step))
+                case RecallSummary():
+                    step = exchange.summary_recalled(None)
                 case RecallCut():
                     step = exchange.cut_recalled(None)
                 case FetchMedia():

@@ -16,6 +16,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.attempts import Policy
 from dragoman.engine.destination import Destination, TargetRoute
+from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, merge, patched
@@ -162,6 +163,7 @@ def destination(
         shows_model=treated.shows_model,
         reasoning=treated.shown_reasoning,
         history=_trim_policy(treated, target.facts),
+        compact=CompactPolicy(**msgspec.structs.asdict(treated.compact)) if treated.compact is not None else None,
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from dragoman.engine.attempts import KEY_BOUND
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lessons import Learnt
 from dragoman.engine.reasoning_restore import Kept
@@ -29,6 +30,7 @@ from dragoman.engine.steps import (
     Reading,
     Recall,
     RecallCut,
+    RecallSummary,
     Send,
     Step,
     Streaming,
@@ -58,6 +60,9 @@ class Memory(Protocol):
 
     async def keep(self, caller: str, state: ToKeep) -> None:
         """Keep it for this caller's next turn."""
+
+    async def recall_summary(self, caller: str, wanted: RecallSummary) -> tuple[str, PrefixSummary] | None:
+        """The summary of the beginning of this caller's conversation, and its key."""
 
     async def recall_cut(self, caller: str, wanted: RecallCut) -> Cut | None:
         """The cut of an earlier turn of this caller's conversation."""
@@ -171,6 +176,8 @@ class Dispatch:
                 return await self._choose(step)
             case Recall():
                 return exchange.recalled(await world.memory.recall(self._caller, step))
+            case RecallSummary():
+                return exchange.summary_recalled(await world.memory.recall_summary(self._caller, step))
             case RecallCut():
                 return exchange.cut_recalled(await world.memory.recall_cut(self._caller, step))
             case FetchMedia(urls):

@@ -23,6 +23,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.client_watch import ClientWatch
+from dragoman.gateway.compaction import begin_summary
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import Headers, Outbound, header
@@ -149,10 +150,12 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
     if isinstance(end, Answered):
         record.first_byte = time.perf_counter() - record.started
         record.answer = end.body
+        begin_summary(services, record.known, dispatch.exchange)
         await outbound.whole(200, end.body, _headers(record))
     elif isinstance(end, Streaming):
         record.first_byte = time.perf_counter() - record.started
         await _stream(services, outbound, record, dispatch, end)
+        begin_summary(services, record.known, dispatch.exchange)
     else:
         await _refuse(outbound, record, end.failure)
 

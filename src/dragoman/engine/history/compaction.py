@@ -1,0 +1,199 @@
+"""Old units become one summary, written by a small model.
+
+A summary stands for the first units of a conversation and is kept under their digest. While it is there, those units
+are not sent: the summary takes their place, as a system message before the recent history. The conversation that a
+summary belongs to only grows, so the summary is used for many turns, and the prefix that is sent stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
+from dragoman.engine.history.cuts import Measured, PrefixDigests
+from dragoman.engine.history.importance import ranked, words_of
+from dragoman.engine.history.sizes import BYTES_PER_TOKEN
+from dragoman.engine.history.trimming import measured
+from dragoman.engine.history.units import Unit, UnitKind
+from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
+from dragoman.rules.rule import Rule
+
+HEADING = "[Context Summary of {count} earlier messages]"
+_MOST_KEYS = 256
+_LEAST_MESSAGES, _LEAST_TOKENS = 2, 1_000
+"""A part is not made smaller than this after a failure."""
+
+PROMPT = (
+    "Summarise this part of a conversation between a user and an assistant. The assistant will go on without it. Keep "
+    "facts, names, numbers, decisions, open tasks, what tools found and what went wrong. Leave out greetings and "
+    "repetition. Write plain sentences.\n\n"
+)
+
+
+class CompactPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """When and how old units are summarised; sizes in tokens, times in seconds.
+
+    `model` writes the summaries. `above_tokens`: shorter histories are left alone. `keep_recent`: the last messages,
+    which are never summarised. A summary is made in parts of `chunk_size` messages and at most `max_chunk_tokens`; of a
+    message that does not fit, `clip_first` and `clip_last` lines stay. A part that fails is halved, `retries` times.
+    """
+
+    model: str
+    above_tokens: int = 12_000
+    keep_recent: int = 5
+    chunk_size: int = 20
+    max_chunk_tokens: int = 8_000
+    max_summary_tokens: int = 1_024
+    clip_first: int = 2
+    clip_last: int = 2
+    timeout: float = 120.0
+    retries: int = 2
+
+
+class PrefixSummary(msgspec.Struct, frozen=True):
+    """The text that stands for the first units of a conversation, and how many messages these are."""
+
+    text: str
+    messages: int
+
+
+class UsedSummary(msgspec.Struct, frozen=True):
+    """A summary that stands for the first units of one conversation."""
+
+    units: int
+    summary: PrefixSummary
+
+
+class CompactTask(msgspec.Struct, frozen=True):
+    """What is to be summarised. `earlier` is the summary that there is already. `key`: where the new one is kept."""
+
+    key: str
+    messages: tuple[Message, ...]
+    earlier: str
+    count: int
+
+
+def compact_keys(conversation: Conversation, policy: CompactPolicy) -> Mapping[str, int]:
+    """The keys of summaries that may stand for a prefix, and how many units each stands for; the longest first."""
+    seen = measured(conversation)
+    digests = PrefixDigests(seen)
+    last = len(seen.units) - 1
+    found = [(compact_key(digests.of(units), policy), units) for units in range(1, last + 1)]
+    return dict(reversed(found[-_MOST_KEYS:]))
+
+
+def compact_key(digest: str, policy: CompactPolicy) -> str:
+    return blake2b(msgspec.json.encode(("summary", digest, policy.model)), digest_size=16).hexdigest()
+
+
+def compacted(conversation: Conversation, used: UsedSummary) -> Rewrite:
+    """The conversation with a summary in place of its first units. Instructions among them stay."""
+    units, summary = used.units, used.summary
+    seen = measured(conversation)
+    gone = [unit for unit in seen.units[:units] if unit.kind is not UnitKind.SYSTEM]
+    if not gone:
+        return Rewrite(conversation)
+    opening = conversation.opening
+    stays = [unit for place, unit in enumerate(seen.units) if place >= units or unit.kind is UnitKind.SYSTEM]
+    kept = [message for unit in stays for message in _messages(seen, unit)]
+    summed_up = Message(Role.SYSTEM, (Text(quote(f"{HEADING.format(count=summary.messages)}\n{summary.text}")),))
+    before = tuple(message for unit in gone for message in _messages(seen, unit))
+    count = len(before)
+    note = Note(
+        f"put a summary in place of {count} earlier messages", before[0], adds=True, before=before, after=summed_up
+    )
+    return Rewrite(conversation.but(messages=(*kept[:opening], summed_up, *kept[opening:])), (note,))
+
+
+def _messages(seen: Measured, unit: Unit) -> Sequence[Message]:
+    return seen.messages[unit.start : unit.end]
+
+
+def task_for(conversation: Conversation, policy: CompactPolicy, used: UsedSummary | None) -> CompactTask | None:
+    """What is worth summarising now; None where the rest is short enough. `used` is the summary that there is."""
+    seen = measured(conversation)
+    since = used.units if used is not None else 0
+    size = sum(_unit_size(seen, unit) for unit in seen.units[since:] if unit.kind is not UnitKind.SYSTEM)
+    if size / BYTES_PER_TOKEN <= policy.above_tokens:
+        return None
+    end = _end_of_old(seen, policy.keep_recent)
+    old = [unit for unit in seen.units[since:end] if unit.kind is not UnitKind.SYSTEM]
+    if not old:
+        return None
+    messages = tuple(message for unit in old for message in _messages(seen, unit))
+    key = compact_key(PrefixDigests(seen).of(end), policy)
+    if used is None:
+        return CompactTask(key, messages, "", len(messages))
+    return CompactTask(key, messages, used.summary.text, len(messages) + used.summary.messages)
+
+
+def _unit_size(seen: Measured, unit: Unit) -> int:
+    return sum(seen.sizes[at].total for at in range(unit.start, unit.end))
+
+
+def _end_of_old(seen: Measured, keep_recent: int) -> int:
+    """How many units may be summarised: the last messages stay, and the user's last turn."""
+    users = [place for place, unit in enumerate(seen.units) if unit.kind is UnitKind.USER]
+    spared = len(seen.messages) - keep_recent
+    end = sum(unit.end <= spared for unit in seen.units)
+    return min(end, users[-1]) if users else end
+
+
+def parts_of(messages: Sequence[Message], policy: CompactPolicy, shrink: int = 0) -> Iterator[str]:
+    """The texts to summarise, one part each. After `shrink` failures the parts are halved so often."""
+    size = max(policy.chunk_size >> shrink, _LEAST_MESSAGES)
+    budget = max(policy.max_chunk_tokens >> shrink, _LEAST_TOKENS) * BYTES_PER_TOKEN
+    for start in range(0, len(messages), size):
+        yield _part(messages[start : start + size], budget, policy)
+
+
+def _part(messages: Sequence[Message], budget: int, policy: CompactPolicy) -> str:
+    """A part within its budget: what matters least is clipped first."""
+    lines = [f"{message.role}: {words_of(message)}" for message in messages]
+    total = sum(map(len, lines))
+    for at in reversed(ranked(messages)):
+        if total <= budget:
+            break
+        clipped = _clipped(lines[at], policy, budget // len(lines))
+        total -= len(lines[at]) - len(clipped)
+        lines[at] = clipped
+    return "\n\n".join(lines)[:budget]
+
+
+def _clipped(text: str, policy: CompactPolicy, longest: int) -> str:
+    lines = text.split("\n")
+    if len(lines) > policy.clip_first + policy.clip_last + 1:
+        last = lines[len(lines) - policy.clip_last :] if policy.clip_last else []
+        text = "\n".join([*lines[: policy.clip_first], "[...]", *last])
+    return text if len(text) <= longest else f"{text[:longest]} [...]"
+
+
+def question(part: str, earlier: str, policy: CompactPolicy) -> dict[str, Any]:
+    """The request to the summarising model, as a Chat request without its model."""
+    before = f"A summary of what came before:\n{earlier}\n\n" if earlier else ""
+    text = PROMPT + before + part
+    return {"messages": [{"role": "user", "content": text}], "max_tokens": policy.max_summary_tokens}
+
+
+def _never(facts: Facts) -> bool:
+    """No target needs it: it is the user's configuration that asks for it."""
+    return False
+
+
+def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
+    return Rewrite(conversation)
+
+
+history_summary = Rule(
+    "history-summary", _never, 0, Loss.CONTENT, (), _unchanged, "Old turns were replaced by a summary."
+)
+"""The name and the loss under which summaries are reported."""

@@ -1,0 +1,51 @@
+"""Summaries of long conversations, made beside the answers, for the turns that follow. No request waits for one."""
+
+from __future__ import annotations
+
+from dragoman.config.schema import LogLevel
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.history.compaction import CompactPolicy, CompactTask, PrefixSummary, parts_of, question, task_for
+from dragoman.gateway.callers import Known
+from dragoman.gateway.services import Services
+from dragoman.gateway.side_requests import ask_model
+from dragoman.upstream.destinations import HttpDestination
+
+
+def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDestination]) -> None:
+    """Begin a summary, if this conversation has become long enough for one."""
+    policy = exchange.destination.compact if exchange.destination is not None else None
+    if (
+        policy is None
+        or len(exchange.ask.source) <= policy.above_tokens
+        or services.summary_breaker.is_open(policy.model)
+    ):
+        return
+    task = task_for(exchange.ask.conversation, policy, exchange.summary)
+    if task is not None:
+        services.summaries.start(task.key, lambda: _summarise(services, known, policy, task))
+
+
+async def _summarise(services: Services, known: Known, policy: CompactPolicy, task: CompactTask) -> None:
+    for shrink in range(policy.retries + 1):
+        text = await _summary(services, known, policy, task, shrink)
+        if text:
+            services.summary_breaker.succeeded(policy.model)
+            await services.memory.keep_summary(known.name, task.key, PrefixSummary(text, task.count))
+            return
+    services.summary_breaker.failed(policy.model)
+    line = {"event": "summary", "model": policy.model, "warning": "no summary was made; the history stays whole"}
+    services.lines.add(LogLevel.WARNING, line)
+
+
+async def _summary(
+    services: Services, known: Known, policy: CompactPolicy, task: CompactTask, shrink: int
+) -> str | None:
+    """One summary of all parts, each with the summary of those before it."""
+    text: str | None = task.earlier
+    for part in parts_of(task.messages, policy, shrink):
+        body = question(part, text or "", policy)
+        request_id = f"{services.request_id()}-summary"
+        text = await ask_model(services, known, [policy.model], body, policy.timeout, request_id)
+        if not text:
+            return None
+    return text

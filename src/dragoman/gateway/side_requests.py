@@ -1,0 +1,65 @@
+"""Requests of the gateway's own to a model: for a decision, or for a summary. They are in the ledger like any other."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.adapt import read
+from dragoman.engine.destination import TargetRoute
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.steps import Answered
+from dragoman.gateway.callers import Known
+from dragoman.gateway.request_record import RequestRecord, record_request
+from dragoman.gateway.services import Services
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.dispatch import Dispatch
+
+
+async def ask_model(
+    services: Services, known: Known, models: Sequence[str], body: dict[str, Any], seconds: float, request_id: str
+) -> str | None:
+    """The text that the first of these models answers; None where all fail, or it takes too long.
+
+    `body` is a Chat request without its model. The tokens are the caller's.
+    """
+    route = _route(services, models)
+    if route is None:
+        return None
+    ask = read({"model": models[0], **body}, source=DEFAULT_DIALECT)
+    context = AnswerContext(model=models[0], id=request_id, created=int(time.time()))
+    exchange = Exchange(ask, route, context, redaction=services.redaction)
+    dispatch = Dispatch(services, exchange, known.name)
+    record = RequestRecord(request_id, DEFAULT_DIALECT, known, time.perf_counter(), context, models[0])
+    record.ask, record.exchange, record.dispatch = ask, exchange, dispatch
+    try:
+        async with asyncio.timeout(seconds):
+            end = await dispatch.run()
+    except TimeoutError:
+        record.failure = Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s", 504)
+        return None
+    finally:
+        record.failure = record.failure or exchange.failure
+        record.status = (record.failure.status or 502) if record.failure is not None else 200
+        record_request(services, record)
+    return _words(end.body) if isinstance(end, Answered) else None
+
+
+def _route(services: Services, models: Sequence[str]) -> TargetRoute[HttpDestination] | None:
+    found = [route for name in models if (route := services.routes.find(name)) is not None]
+    return TargetRoute(tuple(dict.fromkeys(route.first for route in found))) if found else None
+
+
+def _words(body: bytes) -> str | None:
+    try:
+        text = msgspec.json.decode(body)["choices"][0]["message"]["content"]
+    except (msgspec.DecodeError, KeyError, IndexError, TypeError):
+        return None
+    return text if isinstance(text, str) else ""
