@@ -90,25 +90,23 @@ class PrefixDigests:
     def of(self, units: int) -> str:
         end = self._measured.units[units - 1].end if units else 0
         for message in self._measured.messages[self._done : end]:
-            self._hash.update(b"\x00" + message.role.encode())
-            for word in _words(message.parts):
-                self._hash.update(b"\x01" + word)
+            self._hash.update(b"\x01".join([message.role.encode(), *_words(message.parts), b"\x00"]))
         self._done = max(self._done, end)
         return self._hash.hexdigest()
 
 
-def _words(parts: Iterable[Part]) -> Iterable[bytes]:
+def _words(parts: Iterable[Part]) -> list[bytes]:
+    words: list[bytes] = []
     for part in parts:
         if type(part) is Text:
-            yield part.literal
+            words.append(part.literal)
         elif type(part) is Call:
-            yield part.name.encode("utf-8", "replace")
-            yield part.arguments
+            words += (part.name.encode("utf-8", "replace"), part.arguments)
         elif type(part) is Result:
-            yield b"\x02"
-            yield from _words(part.parts)
+            words += (b"\x02", *_words(part.parts))
         elif type(part) is not Reasoning:  # what the client returns of its reasoning may differ from turn to turn
-            yield type(part).__name__.encode()
+            words.append(type(part).__name__.encode())
+    return words
 
 
 class _Walk:

@@ -12,8 +12,9 @@ from enum import StrEnum
 import msgspec
 
 from dragoman.conversation.conversation import SYSTEM_ROLES
-from dragoman.conversation.messages import TOOL, USER, Message
+from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
 from dragoman.conversation.pairs import pair
+from dragoman.conversation.parts import Call, Result
 
 
 class UnitKind(StrEnum):
@@ -55,10 +56,27 @@ def _kind(first: Message) -> UnitKind:
 
 def _reach(messages: Sequence[Message]) -> dict[int, int]:
     """For every message with calls, the last message that answers one of them."""
+    if _is_tidy(messages):
+        return {}
     last: dict[int, int] = {}
     for (turn, _), (answer, _) in pair(messages).answers.items():
         last[turn] = max(last.get(turn, 0), answer)
     return last
+
+
+def _is_tidy(messages: Sequence[Message]) -> bool:
+    """Do results stand directly behind the turn whose calls they answer? Then they need not be paired."""
+    calls: frozenset[str] | set[str] = _NONE
+    for message in messages:
+        if message.role is TOOL:
+            if not calls or not all(type(part) is Result and part.call_id in calls for part in message.parts):
+                return False
+        else:
+            calls = {part.id for part in message.parts if type(part) is Call} if message.role is ASSISTANT else _NONE
+    return True
+
+
+_NONE: frozenset[str] = frozenset()
 
 
 def _end(messages: Sequence[Message], start: int, reach: dict[int, int]) -> int:
