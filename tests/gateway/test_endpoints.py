@@ -401,7 +401,7 @@ def test_Q20_tokens_can_be_asked_for_and_the_client_does_not_see_it(
     assert not entry.estimated
     assert entry.output_tokens > 0
     [change] = json.loads(entry.changes)
-    assert (change["rule"], change["at"], change["adds"]) == ("stream-usage", "/stream_options", True)
+    assert (change["rule"], change["at"], change["adds"]) == ("usage-asked", "/stream_options", True)
 
 
 def test_Q20_who_asks_for_usage_gets_it_as_it_came(running: Running) -> None:
@@ -433,7 +433,7 @@ def test_who_leaves_a_stream_is_charged_for_what_was_said(
         home.fault(None)
     entry = running.entry(answered)
     assert (entry.status, entry.estimated) == (499, True)
-    assert entry.output_tokens >= 3
+    assert entry.output_tokens >= 2  # the first piece may be the role alone
     assert entry.input_tokens > 0
 
 

@@ -73,7 +73,7 @@ def test_every_line_is_in_order_and_every_family_is_told(running: Running) -> No
         family.name for family in FAMILIES
     ]
     assert samples['dragoman_requests_total{dialect="openai-chat",target="p/gpt-4o",status="200"}'] == 1
-    assert samples['dragoman_tokens_total{target="p/gpt-4o",direction="input"}'] == 3
+    assert samples['dragoman_tokens_total{target="p/gpt-4o",direction="input",estimated="false"}'] == 3
     assert samples['dragoman_request_duration_seconds_count{target="p/gpt-4o"}'] == 1
     assert samples['dragoman_time_to_first_byte_seconds_bucket{target="p/gpt-4o",le="+Inf"}'] == 1
     assert samples["dragoman_overhead_seconds_count"] == 1
@@ -111,7 +111,7 @@ def test_buckets_add_up_and_large_counters_are_exact() -> None:
     buckets = [value for name, value in samples.items() if name.startswith("dragoman_request_duration_seconds_bucket")]
     assert buckets == [2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4, 5]
     assert samples['dragoman_request_duration_seconds_sum{target="t"}'] == pytest.approx(1007.26)
-    assert samples['dragoman_tokens_total{target="t",direction="input"}'] == 123_456_789_012
+    assert samples['dragoman_tokens_total{target="t",direction="input",estimated="false"}'] == 123_456_789_012
 
 
 # --- several workers

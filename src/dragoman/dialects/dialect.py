@@ -24,6 +24,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.dialects.streamed_text import StreamedText
 
 # Paths
 
@@ -245,7 +246,8 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     `glance` gives the usage and the stop of a whole answer that is relayed as it is, or None where the answer must be
     parsed. `check_chunk` raises DecodeError unless a chunk of a stream is plain text with the usual keys. Log
     probabilities inside are a JSON array of tokens in the form of OpenAI Chat. `complete` adds the members that a whole
-    answer of another vendor lacks, and keeps every other byte.
+    answer of another vendor lacks, and keeps every other byte. `streamed_text` finds what the model says
+    in frames that are not parsed.
     """
 
     parse: ParseAnswer
@@ -257,6 +259,7 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     glance: Callable[[bytes], Glance | None] = no_glance
     check_chunk: Callable[[bytes], object] | None = None
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
+    streamed_text: StreamedText | None = None
 
 
 # Token counts and lists of models

@@ -10,7 +10,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.token_estimate import estimate
+from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError, RepairRefused
 
 _EXACT = frozenset({405, 408, 415, 422})
@@ -51,6 +51,6 @@ def with_numbers(failure: Failure, ask: Ask, context_window: int) -> Failure:
     limit = failure.limit or context_window
     if not limit:
         return failure
-    tokens = failure.tokens or max(estimate(ask.source), limit + 1)
+    tokens = failure.tokens or max(estimate_request(ask.conversation), limit + 1)
     message = f"{failure.message} [dragoman: the number of tokens is an estimate]"
     return msgspec.structs.replace(failure, message=message, tokens=tokens, limit=limit)

@@ -24,8 +24,8 @@ class CallerOptions(msgspec.Struct, frozen=True):
     """What the caller sets for one request.
 
     `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `rules`
-    are choices for rules, on top of the destination's. `reasoning`: who is shown thinking. `stream` and `stop_after`
-    are those of `adapt`.
+    are choices for rules, on top of the destination's. `reasoning`: who is shown thinking. `ask_usage`: a Chat stream
+    is asked for its usage. `stream` and `stop_after` are those of `adapt`.
     """
 
     max_loss: Loss | None = None
@@ -35,6 +35,7 @@ class CallerOptions(msgspec.Struct, frozen=True):
     stop_after: str = ""
     rules: Mapping[str, Any] = {}
     reasoning: ShownReasoning | None = None
+    ask_usage: bool = False
 
 
 NOTHING_SET = CallerOptions()
@@ -107,7 +108,7 @@ def compile_options(
         max_loss=_max_loss(destination, caller),
         synthetic=destination.synthetic,
         stream=caller.stream,
-        ask_usage=destination.ask_usage,
+        ask_usage=destination.ask_usage or caller.ask_usage,
         kept=kept,
         media=media,
         stop_after=caller.stop_after,

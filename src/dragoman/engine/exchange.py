@@ -71,6 +71,7 @@ from dragoman.engine.steps import (
     Wait,
 )
 from dragoman.engine.stream_redaction import Redaction
+from dragoman.engine.token_estimate import estimate_request
 from dragoman.engine.translation import Translation
 from dragoman.errors import RequestError
 from dragoman.profiles.profile import Layer, Target, patched
@@ -87,6 +88,16 @@ class TriedTarget(msgspec.Struct, frozen=True, gc=False):
     target: str
     failed: str
     status: int
+
+
+class Spent(msgspec.Struct, frozen=True, gc=False):
+    """Tokens that are booked. `estimated`: the provider has not reported all of them."""
+
+    usage: Usage = Usage()
+    estimated: bool = False
+
+
+NOTHING_SPENT = Spent()
 
 
 class _Visit(msgspec.Struct, Generic[D]):
@@ -167,6 +178,22 @@ class Exchange(Generic[D]):
     @property
     def usage(self) -> Usage | None:
         return self._translation.usage if self._translation is not None else None
+
+    def spent(self) -> Spent:
+        """What is booked for the request: what the provider counted, or an estimate of what went by."""
+        translation = self._translation
+        if translation is None or not (translation.started or translation.ended):
+            return NOTHING_SPENT
+        output, estimated = translation.output_tokens()
+        usage = translation.usage or Usage()
+        if usage.input and not estimated and output == usage.output:
+            return Spent(usage)
+        if not usage.input:
+            estimated = True
+            usage = msgspec.structs.replace(
+                usage, input=estimate_request(self.ask.conversation, self._visit.target.model)
+            )
+        return Spent(msgspec.structs.replace(usage, output=output), estimated)
 
     @property
     def cost(self) -> float | None:

@@ -2,7 +2,8 @@
 
 Nothing is parsed while it runs. The beginning and the end of the stream are held, a few kilobytes, and read when it is
 over: a provider reports its usage and its stop in the first or in the last events. Only the very first bytes are looked
-at as they come, for an error that stands in place of an answer.
+at as they come, for an error that stands in place of an answer. What is let go of is searched for the model's words,
+some kilobytes at a time: their tokens may have to be estimated.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import StreamParser
+from dragoman.dialects.streamed_text import StreamedText
+from dragoman.engine.answer_tally import AnswerTally
 
 _HEAD = 1024
 _TAIL = 3 * 1024
@@ -32,12 +35,16 @@ class RelayObserver:
 
     __slots__ = (
         "_bound",
+        "_counted",
         "_gap",
         "_head",
         "_looking",
         "_parser",
         "_size",
         "_tail",
+        "_tally",
+        "_words",
+        "closed",
         "cut_short",
         "ended",
         "failure",
@@ -47,8 +54,12 @@ class RelayObserver:
         "usage",
     )
 
-    def __init__(self, parser: Callable[[], StreamParser]) -> None:
+    def __init__(self, parser: Callable[[], StreamParser], tally: AnswerTally, words: StreamedText | None) -> None:
         self._parser = parser
+        self._tally = tally
+        self._words = words
+        self._counted = False
+        self.closed = False
         self._head = b""
         self._looking = True
         self._gap = False
@@ -74,6 +85,7 @@ class RelayObserver:
 
     def close(self) -> bool:
         """Read what is held. True where the stream came to its proper end."""
+        self.closed = True
         self._trim()
         rest = b"".join(self._tail)
         if self._gap:
@@ -85,6 +97,12 @@ class RelayObserver:
         self.marked_end = b"data: [DONE]" in (self._head + rest)[-64:]
         self.cut_short = bool(rest) and not rest.endswith((b"\n\n", b"\n\r\n", b"\r\r", b"]"))
         return self.ended and self.failure is None
+
+    def count_held(self) -> None:
+        """Count the words in what is still held, for an answer whose tokens were not reported."""
+        if not self._counted and self._words is not None:
+            self._tally.add_frames(self._head + b"".join(self._tail), self._words)
+        self._counted = True
 
     def _look(self) -> None:
         """The beginning: an error here comes before any answer, and the request may yet be tried elsewhere."""
@@ -101,11 +119,12 @@ class RelayObserver:
         if not self._head and not self._gap:
             self._head, held = _split_head(held)
         at = max(held.rfind(b"\n\n", 0, -_TAIL), held.rfind(b"\r\n\r\n", 0, -_TAIL))
+        if at < 0 and len(held) > _LIMIT:
+            at = len(held) - _TAIL
         if at >= 0:
+            if self._words is not None:
+                self._tally.add_frames(held[:at], self._words)
             held = held[at:].lstrip(b"\r\n")
-            self._gap = True
-        elif len(held) > _LIMIT:
-            held = held[-_TAIL:]
             self._gap = True
         self._tail, self._size = [held], len(held)
         self._bound = max(_HELD, 2 * self._size)

@@ -18,7 +18,7 @@ from dragoman.rules.rule import Rule
 
 UNREADABLE = "unreadable-text"
 """The entry for what had to be repaired before the request could be read."""
-USAGE = "stream-usage"
+USAGE = "usage-asked"
 """The entry for a stream that was asked for its usage on behalf of the ledger."""
 
 _LOSSES = tuple(map(str, Loss))

@@ -12,7 +12,7 @@ import msgspec
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
 from dragoman.engine.adapt import Adapted
-from dragoman.engine.token_estimate import estimate
+from dragoman.engine.token_estimate import estimate_request
 
 
 class CountRequest(msgspec.Struct, frozen=True):
@@ -41,4 +41,6 @@ def count_request(request: Adapted) -> CountRequest | None:
 
 def estimated_count(ask: Ask) -> bytes:
     """An estimate, as the client's dialect writes a count."""
-    return msgspec.json.encode({registry.token_count(ask.dialect).figure: estimate(ask.source)})
+    return msgspec.json.encode(
+        {registry.token_count(ask.dialect).figure: estimate_request(ask.conversation, ask.model or "")}
+    )

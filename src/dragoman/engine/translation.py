@@ -22,6 +22,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.parsing import vendor_id
 from dragoman.dialects.registry import dialect
+from dragoman.engine.answer_tally import AnswerTally
 from dragoman.engine.answer_tool import AnswerTool
 from dragoman.engine.argument_names import Renaming
 from dragoman.engine.reasoning_capture import ReasoningCapture
@@ -40,7 +41,8 @@ class Translation:
     `relays`: the bytes go through as they are. `started`: the client has been given something. `kept` is state that the
     client's dialect cannot carry, by the key under which the next turn finds it; it is gathered where `keep` is set.
     `completes`: a whole answer gets the members that the dialect's own vendor always sends. `origin` says who made that
-    state; by default only the upstream's dialect is known. `redaction` takes our own secrets out.
+    state; by default only the upstream's dialect is known. `redaction` takes our own secrets out. `ended`: the
+    answer came to its proper end.
     """
 
     __slots__ = (
@@ -59,9 +61,11 @@ class Translation:
         "_renaming",
         "_renderer",
         "_stop_word",
+        "_tally",
         "_think_tags",
         "_undo",
         "_upstream",
+        "ended",
         "failure",
         "kept",
         "relays",
@@ -103,6 +107,8 @@ class Translation:
         self._redaction = redaction
         self._frames: RelayFrames | None = None
         self._stop_word = ""
+        self._tally = AnswerTally(origin.model if origin is not None else "")
+        self.ended = False
         self.usage: Usage | None = None
         self.stop: Stop | None = None
         self.failure: Failure | None = None
@@ -150,8 +156,9 @@ class Translation:
         """A whole reply, or the body of an error where `failure` is set afterwards."""
         relays = self._relays_whole
         glance = self._upstream.answers.glance(body) if relays and self._capture is None else None
-        if glance is not None:
+        if glance is not None and glance[0] is not None:
             self.usage, self.stop = glance
+            self.ended = True
             return self._redacted(self._completed(body))
         events = self.read_whole(body)
         if relays and self.failure is None:
@@ -187,12 +194,25 @@ class Translation:
         self._finish_capture()
         return events
 
+    def output_tokens(self) -> tuple[int, bool]:
+        """The tokens of the answer so far, and whether they are estimated. A count in the middle of a stream may be
+        behind what the client has been given."""
+        if self._observer is not None and not self._observer.closed:
+            self._close_observer(self._observer)
+        reported = self.usage.output if self.usage is not None else 0
+        if self.ended and reported:
+            return reported, False
+        if self._observer is not None:
+            self._observer.count_held()
+        seen = self._tally.tokens()
+        return max(reported, seen), seen > 0
+
     def _observe(self) -> RelayObserver:
         """Made when a stream begins: most whole answers go through as they are."""
         redact = self._redaction.data if self._redaction is not None else None
         if self._upstream.framing is Framing.SSE:
             self._frames = RelayFrames(redact, self._upstream.chunk_leftovers, self._upstream.answers.check_chunk)
-        self._observer = RelayObserver(self._new_parser)
+        self._observer = RelayObserver(self._new_parser, self._tally, self._upstream.answers.streamed_text)
         return self._observer
 
     def _reader(self) -> StreamParser:
@@ -232,8 +252,10 @@ class Translation:
         if self._begun is not None:
             events = [self._prefixed(event) for event in events]
         if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:
+            self._tally.add(events[0])
             return events
         for index, event in enumerate(events):
+            self._tally.add(event)
             note = _NOTES.get(type(event))
             if note is not None:
                 events[index] = note(self, event)
@@ -277,6 +299,7 @@ class Translation:
         """An answer that broke down, or has not been made yet, is a failure, except to a client of the same dialect,
         which has a word for that."""
         if self._upstream is self._client or self.stop not in (None, Stop.ERROR):
+            self.ended = True
             return event
         why = "The provider took the request and has not answered it yet."
         if self.stop is not None:
@@ -295,8 +318,7 @@ class Translation:
 
     def _close_relay(self, observer: RelayObserver) -> bytes:
         """A relayed stream that broke off gets the error that its dialect has for this."""
-        proper = observer.close()
-        self.usage, self.stop = observer.usage, observer.stop
+        proper = self._close_observer(observer)
         self.failure = self.failure or observer.failure
         if proper:
             self._finish_capture()
@@ -304,6 +326,11 @@ class Translation:
             rest = self._frames.close() if self._frames is not None else b""
             return rest if proper or observer.marked_end else rest + self._client.stream_end
         return self._end_of_frame(observer) + self._writer().close()
+
+    def _close_observer(self, observer: RelayObserver) -> bool:
+        self.ended = observer.close()
+        self.usage, self.stop = observer.usage, observer.stop
+        return self.ended
 
     def _end_of_frame(self, observer: RelayObserver) -> bytes:
         """What ends a relayed frame that is half out, so that an event of ours can follow."""

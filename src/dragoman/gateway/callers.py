@@ -37,6 +37,11 @@ class Known(msgspec.Struct, frozen=True):
         return self.caller.name
 
     @property
+    def counts_tokens(self) -> bool:
+        """Whether the caller's tokens are limited, and must be known."""
+        return self.limits is not None and self.limits.tokens_per_minute is not None
+
+    @property
     def admin(self) -> bool:
         return self.caller.admin
 

@@ -53,7 +53,7 @@ def _histogram(name: str, help: str, bounds: tuple[float, ...], *labels: str) ->
 
 
 REQUESTS = _counter("requests", "Requests answered, by HTTP status.", "dialect", "target", "status")
-TOKENS = _counter("tokens", "Tokens used, as the provider counted them or as estimated.", "target", "direction")
+TOKENS = _counter("tokens", "Tokens used, as the provider counted them or as estimated.", "target", "direction", "estimated")
 CHANGES = _counter("changes", "Changes made to requests, by rule.", "rule")
 FAILURES = _counter("upstream_failures", "Sends to a provider that failed, by kind.", "target", "kind")
 LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
@@ -120,11 +120,11 @@ class Metrics:
     def request(self, dialect: str, target: str, status: int) -> None:
         self._count(REQUESTS, (dialect, self._known_target(target), str(status)))
 
-    def used(self, target: str, input_tokens: int, output_tokens: int) -> None:
+    def used(self, target: str, input_tokens: int, output_tokens: int, estimated: bool = False) -> None:
         target = self._known_target(target)
         for direction, count in (("input", input_tokens), ("output", output_tokens)):
             if count:
-                self._count(TOKENS, (target, direction), count)
+                self._count(TOKENS, (target, direction, str(estimated).lower()), count)
 
     def changed(self, rule: str) -> None:
         self._count(CHANGES, (rule,))

@@ -11,12 +11,10 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.exchange import Exchange
+from dragoman.engine.exchange import NOTHING_SPENT, Exchange, Spent
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.summary import summary
-from dragoman.engine.token_estimate import estimate
 from dragoman.gateway.callers import Known
 from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
@@ -25,7 +23,6 @@ from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 
 _encode = msgspec.json.Encoder().encode
-_NO_USAGE = Usage()
 COPIED = 1 << 20
 """Bytes of a streamed answer that the ledger keeps where it keeps bodies."""
 LONGEST_NAME = 200
@@ -38,8 +35,8 @@ class RequestRecord(msgspec.Struct):
     """One request, and what is written down of it in the end.
 
     `model` is the name that was asked for. `answer` is the body of a whole answer, `copy` the beginning of a streamed
-    one, where bodies are kept; `pieces` counts what a streamed answer was sent in. `routed`: what a route chose, and
-    why.
+    one, where bodies are kept. `spent` is what is booked, where that is known before the end. `reserved` are the tokens
+    that already count against the caller's limit. `routed`: what a route chose, and why.
     """
 
     id: str
@@ -56,7 +53,8 @@ class RequestRecord(msgspec.Struct):
     failure: Failure | None = None
     answer: bytes | None = None
     copy: list[bytes] | None = None
-    pieces: int = 0
+    spent: Spent | None = None
+    reserved: int | None = None
     routed: RoutedRequest | None = None
 
 
@@ -96,7 +94,8 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
     now = time.perf_counter()
     destination = exchange.destination if exchange is not None else None
     request = exchange.request if exchange is not None else None
-    usage, estimated = _usage(record)
+    spent = record.spent or (exchange.spent() if exchange is not None else NOTHING_SPENT)
+    usage = spent.usage
     bodies = services.config.store.keep_bodies
     return Entry(
         id=record.id,
@@ -118,7 +117,7 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
         output_tokens=usage.output,
         cached_tokens=usage.cached,
         reasoning_tokens=usage.reasoning,
-        estimated=estimated,
+        estimated=spent.estimated,
         ttfb=record.first_byte or None,
         duration=now - record.started,
         overhead_us=_overhead(record, now),
@@ -137,20 +136,6 @@ def _exchange_line(services: Services, record: RequestRecord, ask: Ask, entry: E
     return ExchangeLine(entry, ask.source, request.body if request is not None else None, answer)
 
 
-def _usage(record: RequestRecord) -> tuple[Usage, bool]:
-    """What the provider counted, or an estimate where it was not asked to, or could not finish.
-
-    A piece of a stream is a token at least: nobody escapes a limit by leaving before the count arrives.
-    """
-    exchange, ask = record.exchange, record.ask
-    counted = exchange.usage if exchange is not None else None
-    if not record.pieces or ask is None or (counted is not None and record.failure is None):
-        return counted or _NO_USAGE, False
-    counted = counted or _NO_USAGE
-    least = {"input": counted.input or estimate(ask.source), "output": max(counted.output, record.pieces)}
-    return msgspec.structs.replace(counted, **least), True
-
-
 def _answer(record: RequestRecord) -> bytes | None:
     """The answer's body; of a stream, its beginning."""
     return b"".join(record.copy) if record.copy else record.answer
@@ -163,17 +148,16 @@ def _overhead(record: RequestRecord, now: float) -> int:
 
 
 def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
-    """Tokens were estimated when the request was let in; now they are known."""
-    client, ask = record.known.client, record.ask
-    used = entry.input_tokens + entry.output_tokens
-    if client is not None and client.key.tokens_per_minute and used and ask is not None:
-        services.store.limits.settle(client.name, used - estimate(ask.source))
+    """Tokens were estimated when the request was let in. What counts in the end is what is booked."""
+    more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
+    if record.reserved is not None and more:
+        services.store.limits.settle(record.known.name, more)
 
 
 def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> None:
     metrics = services.metrics
     metrics.request(entry.client_dialect, entry.target, entry.status)
-    metrics.used(entry.target, entry.input_tokens, entry.output_tokens)
+    metrics.used(entry.target, entry.input_tokens, entry.output_tokens, entry.estimated)
     metrics.timed(entry.target, entry.duration, entry.ttfb, entry.overhead_us / 1e6)
     for change in changes:
         metrics.changed(change.rule)
@@ -195,6 +179,7 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     lessons: tuple[str, ...]
     input: int
     output: int
+    estimated: bool
     ttfb_ms: float | None
     ms: float
     overhead_us: int
@@ -218,6 +203,7 @@ def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: 
         entry.lessons,
         entry.input_tokens,
         entry.output_tokens,
+        entry.estimated,
         round(entry.ttfb * 1000, 1) if entry.ttfb else None,
         round(entry.duration * 1000, 1),
         entry.overhead_us,

@@ -67,6 +67,7 @@ def attributes(entry: Entry) -> dict[str, Any]:
         "gen_ai.response.model": entry.upstream_model,
         "gen_ai.usage.input_tokens": entry.input_tokens,
         "gen_ai.usage.output_tokens": entry.output_tokens,
+        "dragoman.usage.estimated": entry.estimated or None,
         "error.type": entry.error_kind,
         "http.response.status_code": entry.status,
         "dragoman.request_id": entry.id,

@@ -9,10 +9,8 @@ called `team-gpt-4o` are found too. The pattern with the most letters wins, and 
 from __future__ import annotations
 
 import datetime
-import re
 import tomllib
 from collections.abc import Mapping
-from fnmatch import translate
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -20,9 +18,7 @@ from typing import Any
 import msgspec
 
 from dragoman.profiles.facts import ACCEPTS, REFUSES, UNKNOWN, Need, Stance, ThinkingForm
-
-LONGEST_NAME = 200
-_ONE_OF = re.compile(r"\[[^\[\]]*\]")
+from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_pattern
 
 
 class ModelThinking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,12 +78,6 @@ class CatalogueUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: bool = False
 
 
-class _Pattern(msgspec.Struct, frozen=True):
-    letters: int
-    expression: re.Pattern[str]
-    model: ModelEntry
-
-
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[ModelEntry, ...]:
     """Every entry, in the order of the files."""
@@ -104,22 +94,16 @@ def read_models(text: str) -> list[ModelEntry]:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[_Pattern, ...]:
-    found = [_pattern(glob, model) for model in reversed(catalogue()) for glob in model.globs]
+def _patterns() -> tuple[ModelPattern[ModelEntry], ...]:
+    found = [model_pattern(glob, model) for model in reversed(catalogue()) for glob in model.globs]
     return tuple(sorted(found, key=lambda pattern: -pattern.letters))
-
-
-def _pattern(glob: str, model: ModelEntry) -> _Pattern:
-    expression = re.compile(r"(?:.*[^a-z0-9])?" + translate(glob))
-    letters = len(_ONE_OF.sub("x", glob).replace("*", ""))
-    return _Pattern(letters, expression, model)
 
 
 @lru_cache(maxsize=4096)
 def find_model(name: str) -> ModelEntry | None:
     """The entry that speaks of a model, the most precise one, or None."""
     lowered = name[:LONGEST_NAME].lower()
-    return next((pattern.model for pattern in _patterns() if pattern.expression.match(lowered)), None)
+    return next((pattern.value for pattern in _patterns() if pattern.expression.match(lowered)), None)
 
 
 def facts_from(model: ModelEntry, use: CatalogueUse) -> Mapping[str, Any]:

@@ -78,6 +78,7 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.anthropic.errors import parse_error, render_error
     from dragoman.dialects.anthropic.stream_parse import AnthropicStreamParser
     from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
+    from dragoman.dialects.anthropic.streamed_words import WORDS
 
     return AnswerCodec(
         parse_answer,
@@ -87,6 +88,7 @@ def _load_answers() -> AnswerCodec:
         parse_error,
         render_error,
         complete=complete_answer,
+        streamed_text=WORDS,
     )
 
 

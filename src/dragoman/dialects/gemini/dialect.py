@@ -68,8 +68,17 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.gemini.errors import parse_error, render_error
     from dragoman.dialects.gemini.stream_parse import GeminiStreamParser
     from dragoman.dialects.gemini.stream_render import GeminiStreamRenderer
+    from dragoman.dialects.gemini.streamed_words import WORDS
 
-    return AnswerCodec(parse_answer, render_answer, GeminiStreamParser, GeminiStreamRenderer, parse_error, render_error)
+    return AnswerCodec(
+        parse_answer,
+        render_answer,
+        GeminiStreamParser,
+        GeminiStreamRenderer,
+        parse_error,
+        render_error,
+        streamed_text=WORDS,
+    )
 
 
 _PARTS = {

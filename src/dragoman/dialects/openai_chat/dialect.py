@@ -56,6 +56,7 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_chat.plain_chunk import check_plain_chunk
     from dragoman.dialects.openai_chat.stream_parse import ChatStreamParser
     from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
+    from dragoman.dialects.openai_chat.streamed_words import WORDS
 
     return AnswerCodec(
         parse_answer,
@@ -67,6 +68,7 @@ def _load_answers() -> AnswerCodec:
         glance,
         check_plain_chunk,
         complete_answer,
+        WORDS,
     )
 
 

@@ -44,6 +44,7 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_responses.errors import parse_error, render_error
     from dragoman.dialects.openai_responses.stream_parse import ResponsesStreamParser
     from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
+    from dragoman.dialects.openai_responses.streamed_words import WORDS
 
     return AnswerCodec(
         parse_answer,
@@ -53,6 +54,7 @@ def _load_answers() -> AnswerCodec:
         parse_error,
         render_error,
         complete=complete_answer,
+        streamed_text=WORDS,
     )
 
 

@@ -15,14 +15,13 @@ from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import find_route
 from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.outbound import Outbound, header
+from dragoman.gateway.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 from dragoman.upstream.transport import Outgoing, TransportFailure
 
 LIMIT = 1 << 20
-ESTIMATED = (b"x-dragoman-estimate", b"true")
 
 
 def _counting_is_safe() -> bool:

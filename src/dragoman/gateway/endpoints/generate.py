@@ -18,7 +18,7 @@ from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.engine.summary import summary
-from dragoman.engine.token_estimate import estimate
+from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
@@ -26,7 +26,7 @@ from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.compaction import begin_summary
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
-from dragoman.gateway.outbound import Headers, Outbound, header
+from dragoman.gateway.outbound import ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.request_record import GONE, RequestRecord, record_request, with_copy
 from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
@@ -77,7 +77,9 @@ async def _generate(
     known = record.known
     route = None if find_candidates(services.config, name) is not None else find_route(services, known, name)
     if known.limits is not None:
-        await admit(services, known, known.limits, estimate(ask.source))
+        tokens = estimate_request(ask.conversation) if known.counts_tokens else 0
+        await admit(services, known, known.limits, tokens)
+        record.reserved = tokens if known.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
         await _dispatch(services, inbound, outbound, record, ask, route)
@@ -128,6 +130,8 @@ def _exchange(
         framing=record.context.framing,
     )
     options = caller_options(inbound.headers, loosen=record.known.admin)
+    if record.known.counts_tokens:
+        options = msgspec.structs.replace(options, ask_usage=True)
     return Exchange(ask, route, record.context, options, services.redaction)
 
 
@@ -151,6 +155,7 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
         record.first_byte = time.perf_counter() - record.started
         record.answer = end.body
         begin_summary(services, record.known, dispatch.exchange)
+        record.spent = dispatch.exchange.spent()
         await outbound.whole(200, end.body, _headers(record))
     elif isinstance(end, Streaming):
         record.first_byte = time.perf_counter() - record.started
@@ -174,7 +179,6 @@ async def _stream(
         raise ClientGone from None
     finally:
         await pieces.aclose()
-        record.pieces = outbound.pieces
         record.failure = record.failure or dispatch.exchange.failure
 
 
@@ -217,4 +221,6 @@ def _headers(record: RequestRecord) -> Headers:
         headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed.decision)))
     if exchange.changes:
         headers.append((b"x-dragoman-changes", summary(exchange.changes)))
+    if record.spent is not None and record.spent.estimated:
+        headers.append(ESTIMATED)
     return headers

@@ -11,7 +11,7 @@ from dragoman.config.schema import Config, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
-from dragoman.engine.token_estimate import estimate
+from dragoman.engine.token_estimate import estimate_text
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import unknown_model
@@ -162,7 +162,7 @@ def _parse_json(body: bytes) -> _Body:
     refuse_duplicates(source, found)
     raw = bytes(found.get(_MODEL, b'""'))
     model = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
-    return _Body(model, found, estimate(body))
+    return _Body(model, found, estimate_text(body))
 
 
 def _parse_parts(parts: list[FormPart]) -> _Body:

@@ -1,0 +1,11 @@
+"""Where the words of a Chat stream stand."""
+
+from __future__ import annotations
+
+from dragoman.dialects.streamed_text import StreamedText, string_members
+
+# A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.
+WORDS = StreamedText(
+    string_members("content", "refusal", "reasoning", "reasoning_content", "name", "arguments", "input"),
+    string_members("name"),
+)

@@ -1,0 +1,74 @@
+"""What an answer says, counted as it goes by, for the case that nobody reports its tokens."""
+
+from __future__ import annotations
+
+from dragoman.conversation.events import CallStarted, Delta, Event, Signed
+from dragoman.dialects.streamed_text import StreamedText
+from dragoman.engine.token_estimate import count_literal
+from dragoman.profiles.tokenizers import token_weights
+
+_KEY = b'\\":'
+"""What stands after the name of an argument in the text of a call."""
+_FOLDED = 1 << 14
+"""Bytes of text that are held before they are counted: words should not be cut too often."""
+
+
+class AnswerTally:
+    """Counts the texts, calls and opaque state of one answer. Until `tokens` is asked for, it mostly holds texts."""
+
+    __slots__ = ("_calls", "_count", "_held", "_keys", "_size", "_state", "_weights")
+
+    def __init__(self, model: str) -> None:
+        self._weights = token_weights(model)
+        self._held: list[bytes] = []
+        self._size = 0
+        self._count = 0.0
+        self._calls = 0
+        self._keys = 0
+        self._state = 0
+
+    def add(self, event: Event) -> None:
+        """Take one event. Most say nothing."""
+        if isinstance(event, Delta):
+            self._add_text(event.literal[1:-1])
+        elif isinstance(event, CallStarted):
+            self._calls += 1
+            self._add_text(event.name.encode() + b" ")
+        elif isinstance(event, Signed):
+            self._state += len(event.state.json)
+
+    def add_frames(self, frames: bytes, where: StreamedText) -> None:
+        """Take frames of a stream that is relayed."""
+        for text in where.text.findall(frames):
+            self._add_text(text)
+        for arguments in where.arguments.findall(frames) if where.arguments is not None else ():
+            self._add_text(arguments)
+        self._calls += len(where.calls.findall(frames))
+        if where.state is not None:
+            self._state += sum(map(len, where.state.findall(frames)))
+
+    def tokens(self) -> int:
+        """About how many tokens the answer has so far; 0 where it has said nothing."""
+        self._fold()
+        weights = self._weights
+        if not (self._count or self._calls or self._state):
+            return 0
+        count = self._count + weights.answer
+        if self._calls:
+            count += self._calls * (weights.call if self._calls == 1 else weights.parallel) + self._keys * weights.key
+        if weights.state:
+            count += max(0, self._state - weights.state_start) / weights.state
+        return max(1, round(count))
+
+    def _add_text(self, content: bytes) -> None:
+        self._held.append(content)
+        self._size += len(content)
+        if self._size > _FOLDED:
+            self._fold()
+
+    def _fold(self) -> None:
+        if self._held:
+            content = b"".join(self._held)
+            self._count += count_literal(content, self._weights)
+            self._keys += content.count(_KEY)
+            self._held, self._size = [], 0
