@@ -54,7 +54,7 @@ def test_quiet_has_no_report() -> None:
 def test_json_is_one_object() -> None:
     done = run("adapt", "--json", "--to", "gemini/gemini-2.5-flash", "--stream", stdin=LATE)
     found = json.loads(done.stdout)
-    assert list(found) == ["target", "path", "body", "changes"]
+    assert list(found) == ["target", "path", "body", "changes", "summary"]
     assert found["target"] == "gemini/gemini-2.5-flash"
     assert "streamGenerateContent" in found["path"]
     [change] = found["changes"]

@@ -24,6 +24,7 @@ from dragoman.cli.progress import with_progress
 from dragoman.cli.request_diff import print_diff
 from dragoman.cli.request_files import RequestItem, open_requests
 from dragoman.engine.adapt import Adapted
+from dragoman.engine.summary import fold, harmless_line
 from dragoman.errors import OptionError, RequestError, near_match
 from dragoman.rules import BY_NAME
 
@@ -116,7 +117,8 @@ def _print_result(item: RequestItem, adapted: Adapted, context: CompileContext, 
 def _json_result(item: RequestItem, adapted: Adapted, context: CompileContext) -> dict[str, Any]:
     line = {"line": item.line} if item.line else {}
     body = msgspec.Raw(adapted.body)
-    return {**line, "target": context.name, "path": adapted.path, "body": body, "changes": adapted.changes}
+    report = {"changes": adapted.changes, "summary": fold(adapted.changes)}
+    return {**line, "target": context.name, "path": adapted.path, "body": body, **report}
 
 
 def _one_line(body: bytes) -> bytes:
@@ -132,12 +134,17 @@ def _print_report(item: RequestItem, adapted: Adapted, context: CompileContext) 
     if not adapted.changes:
         print_note(f"{printable(context.name)}: nothing changed")
         return
-    rows = [(change.rule, change.at or "/", change.did, change.loses) for change in adapted.changes]
-    print_table(("rule", "at", "change", "loses"), rows, err=True)
+    folded = fold(adapted.changes)
+    rows = [(one.rule, one.where.removeprefix("at "), one.did, one.loses) for one in folded if not one.harmless]
+    if rows:
+        print_table(("rule", "where", "change", "loses"), rows, err=True)
+    if harmless := harmless_line(folded):
+        print_note(harmless.replace("`", ""))
 
 
 def _count_by_rule(adapted: Adapted) -> str:
+    """The rules in the order of their weight, with counts."""
     counts: dict[str, int] = {}
-    for change in adapted.changes:
-        counts[change.rule] = counts.get(change.rule, 0) + 1
+    for one in fold(adapted.changes):
+        counts[one.rule] = counts.get(one.rule, 0) + one.count
     return ", ".join(rule if count == 1 else f"{rule} ×{count}" for rule, count in counts.items())

@@ -128,11 +128,11 @@ def _report(out: Console, url: str, request_id: str) -> None:
     from rich.text import Text
 
     with urllib.request.urlopen(f"{url}/dragoman/requests/{request_id}") as answer:  # noqa: S310
-        changes = msgspec.json.decode(answer.read()).get("changes", [])
+        changes = msgspec.json.decode(answer.read()).get("summary", [])
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     for change in changes:
-        text = f"{change['did']} ({change['at'] or '/'}, loses {change['loses']})"
+        text = f"{change['did']} ({change['where']}, loses {change['loses']})"
         table.add_row(Text(f"    {change['rule']}", style="cyan"), Text(text, style="dim"))
     out.print(table)
 

@@ -13,6 +13,7 @@ from dragoman.cli.console import printable
 from dragoman.engine import explain as explaining
 from dragoman.engine.adapt import choose
 from dragoman.engine.explain import Explained, Reason
+from dragoman.engine.summary import weight
 from dragoman.profiles.facts import Stance
 
 
@@ -37,7 +38,7 @@ def explain(target: str, as_json: bool, rules: tuple[str, ...], profiles: Path |
 
 
 def _print_section(heading: str, found: Iterable[Explained]) -> None:
-    entries = list(found)
+    entries = sorted(found, key=lambda one: -weight(one.loses))
     if not entries:
         return
     click.echo(heading)

@@ -13,6 +13,7 @@ from dragoman import __version__
 from dragoman.cli.console import printable
 from dragoman.cli.request_files import RequestItem
 from dragoman.engine.lint import Finding, Severity, headline
+from dragoman.engine.summary import FoldedChange, fold
 from dragoman.rules import ORDER
 
 
@@ -49,8 +50,7 @@ class TextReport:
         self.errors += sum(placed.finding.severity is Severity.ERROR for placed in findings)
         for target, group in groupby(findings, key=lambda placed: placed.finding.target):
             click.echo(click.style(f"{printable(item.where)} → {printable(target or 'every target')}", bold=True))
-            for placed in group:
-                _print_finding(placed.finding)
+            _print_findings([placed.finding for placed in group])
         fine = [target for target in self._targets if target not in {placed.finding.target for placed in findings}]
         if fine and findings and len(self._targets) > 1:
             click.echo(f"{printable(item.where)}: accepted unchanged by {', '.join(fine)}")
@@ -64,12 +64,21 @@ class TextReport:
         click.echo(f"{_count(self.count, 'finding')} ({counts}) in {_count(self.requests, 'request')}", err=True)
 
 
-def _print_finding(finding: Finding) -> None:
-    colour = "red" if finding.severity is Severity.ERROR else "yellow"
-    head = click.style(str(finding.severity), fg=colour)
-    click.echo(f"  {head} {click.style(finding.rule, fg='cyan')} at {printable(finding.at or '/')}")
-    click.echo(f"    {printable(finding.says)}")
-    click.echo(f"    → {printable(finding.did)}" + (f" (loses {finding.loses})" if finding.loses != "nothing" else ""))
+def _print_findings(findings: Sequence[Finding]) -> None:
+    """Errors before warnings, the heaviest losses first, and repetitions folded."""
+    for severity in Severity:
+        some = [one for one in findings if one.severity is severity]
+        first = {(one.rule, one.at): one for one in reversed(some)}
+        for folded in fold(some):
+            _print_finding(folded, first[folded.rule, folded.places[0]])
+
+
+def _print_finding(folded: FoldedChange, first: Finding) -> None:
+    colour = "red" if first.severity is Severity.ERROR else "yellow"
+    head = click.style(str(first.severity), fg=colour)
+    click.echo(f"  {head} {click.style(folded.rule, fg='cyan')} {printable(folded.where)}")
+    click.echo(f"    {printable(first.says)}")
+    click.echo(f"    → {printable(folded.did)}" + ("" if folded.harmless else f" (loses {folded.loses})"))
 
 
 def _count(count: int, noun: str) -> str:

@@ -74,3 +74,7 @@ def is_secret_name(name: str) -> bool:
     """Whether a field or header of this name is a secret. `X-Api-Key`, `apiKey` and `api_key` are one name."""
     snake = _WORD_BREAK.sub("_", name).lower().replace("-", "_")
     return snake in SECRET_NAMES or snake.endswith(("_api_key", "_secret", "_password"))
+
+
+EMULATOR_KEY = Secret("no-key-is-needed")
+"""The key of a provider that an emulator stands in for."""

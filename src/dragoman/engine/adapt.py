@@ -73,6 +73,12 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
             self.__dict__["_json"] = msgspec.json.decode(self.body)
         return self.__dict__["_json"]
 
+    def summary(self) -> str:
+        """The report for people: the heaviest losses first, repetitions folded. `changes` has every entry."""
+        from dragoman.engine.summary import render_summary
+
+        return render_summary(self.changes)
+
     def answer(
         self,
         body: bytes,

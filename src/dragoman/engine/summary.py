@@ -1,16 +1,139 @@
-"""What was changed, in one line for a header or a log."""
+"""The report as one reads it: the heaviest losses first, repetitions folded, harmless spelling last.
+
+`fold` is the one place that decides this. The header, the log, the commands, the gateway's report and
+`Adapted.summary()` all show what it returns. The whole report, entry by entry, stays in `changes`.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from dragoman.conversation.changes import Change
+import msgspec
+
+from dragoman.conversation.changes import Loss
 
 LONGEST = 1024
+"""Bytes of the header."""
+SHOWN_PLACES = 8
+_SHOWN_ACTS = 5
+_HARMLESS = str(Loss.NOTHING)
+_WEIGHTS = {str(loss): int(loss) for loss in Loss}
+_TOOL = re.compile(r"/(?:tools|functions)/\d+(?:/|$)")
+_TURN = re.compile(r"/(?:messages|contents|input)/\d+(?:/|$)")
+_NAMED = re.compile(r"[^\s:]{1,200}: ")
+"""A tool's name, and maybe the path inside its schema, before what was done to it."""
+
+_Act = tuple[str, str, str]
+"""A rule, what was lost, and what it did."""
 
 
-def summary(changes: tuple[Change, ...]) -> bytes:
-    """`late-system;n=2, call-id-form;n=1`, at most a kilobyte."""
-    counted = Counter(change.rule for change in changes)
-    words = ", ".join(f"{rule};n={count}" for rule, count in counted.items())
+class Entry(Protocol):
+    """What a change and a finding have in common."""
+
+    @property
+    def rule(self) -> str: ...
+
+    @property
+    def at(self) -> str: ...
+
+    @property
+    def did(self) -> str: ...
+
+    @property
+    def loses(self) -> str: ...
+
+
+class FoldedChange(msgspec.Struct, frozen=True):
+    """Changes of one rule that did the same. `where` says it in words, `places` are the first pointers."""
+
+    rule: str
+    did: str
+    loses: str
+    count: int
+    where: str
+    places: tuple[str, ...]
+
+    @property
+    def harmless(self) -> bool:
+        """Nothing was lost: the same was said in another spelling."""
+        return self.loses == _HARMLESS
+
+    def __str__(self) -> str:
+        loss = "" if self.harmless else f" (loses {self.loses})"
+        return f"`{self.rule}` {self.where}: {self.did}{loss}"
+
+
+def weight(loses: str) -> int:
+    """How heavy a loss is."""
+    return _WEIGHTS.get(loses, 0)
+
+
+def fold(changes: Iterable[Entry]) -> tuple[FoldedChange, ...]:
+    """Changes of one rule that did the same as one, the heaviest losses first."""
+    groups: dict[_Act, list[Entry]] = {}
+    for change in changes:
+        did = _NAMED.sub("", change.did, count=1) if _TOOL.match(change.at) else change.did
+        groups.setdefault((change.rule, change.loses, did), []).append(change)
+    folded = [_folded(act, group) for act, group in _joined(groups).items()]
+    return tuple(sorted(folded, key=lambda one: -weight(one.loses)))
+
+
+def _joined(groups: dict[_Act, list[Entry]]) -> dict[_Act, list[Entry]]:
+    """Where a rule did many different things, the rarest of them become one."""
+    acts: dict[tuple[str, str], list[str]] = {}
+    for rule, loses, did in sorted(groups, key=lambda act: -len(groups[act])):
+        acts.setdefault((rule, loses), []).append(did)
+    joined: dict[_Act, list[Entry]] = {}
+    for (rule, loses, did), group in groups.items():
+        rest = acts[rule, loses][_SHOWN_ACTS:]
+        named = f"{rest[0]}, and {len(rest) - 1} more of the kind" if did in rest and len(rest) > 1 else did
+        joined.setdefault((rule, loses, named), []).extend(group)
+    return joined
+
+
+def _folded(act: _Act, group: Sequence[Entry]) -> FoldedChange:
+    rule, loses, did = act
+    places = tuple(dict.fromkeys(change.at for change in group))
+    return FoldedChange(rule, did, loses, len(group), _where(places), places[:SHOWN_PLACES])
+
+
+def _where(places: Sequence[str]) -> str:
+    if len(places) == 1:
+        return f"at {places[0]}" if places[0] else "in the request"
+    roots = {"/".join(place.split("/")[:3]) for place in places}
+    if len(roots) > 1 and all(map(_TOOL.match, roots)):
+        return f"in {len(roots)} tools"
+    if len(roots) > 1 and all(map(_TURN.match, roots)):
+        return f"in {len(roots)} messages"
+    return f"in {len(places)} places"
+
+
+def summary(changes: Sequence[Entry]) -> bytes:
+    """The header: a list of RFC 8941, `late-system;n=2, call-id-form;n=1`, the heaviest first, at most a kilobyte."""
+    counts: dict[str, int] = {}
+    for change in sorted(changes, key=lambda one: -weight(one.loses)):
+        counts[change.rule] = counts.get(change.rule, 0) + 1
+    words = ", ".join(f"{rule};n={count}" for rule, count in counts.items())
     return words.encode() if len(words) <= LONGEST else words[:LONGEST].rpartition(", ")[0].encode()
+
+
+def render_summary(changes: Sequence[Entry]) -> str:
+    """The report as text: a line for each loss, then one line for what loses nothing."""
+    if not changes:
+        return "nothing changed"
+    folded = fold(changes)
+    lines = [str(one) for one in folded if not one.harmless]
+    harmless = harmless_line(folded)
+    return "\n".join([*lines, harmless] if harmless else lines)
+
+
+def harmless_line(folded: Iterable[FoldedChange]) -> str:
+    """What loses nothing, in one line: by rule, with counts. Empty where there is none."""
+    counts: dict[str, int] = {}
+    for one in folded:
+        if one.harmless:
+            counts[one.rule] = counts.get(one.rule, 0) + one.count
+    named = ", ".join(f"`{rule}`" if count == 1 else f"`{rule}` ×{count}" for rule, count in counts.items())
+    return f"spelling only, nothing lost: {named}" if named else ""

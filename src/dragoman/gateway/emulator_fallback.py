@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dragoman.config import Config, Loaded, Model, Provider, Secret
+from dragoman.config import Config, Loaded, Model, Provider
 from dragoman.config.schema import StoreKind
+from dragoman.config.secret import EMULATOR_KEY
 from dragoman.profiles.profile import Profiles
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 }
 """The emulators by the names of their profiles, and short model names. `PROVIDER/MODEL` accepts any model."""
 
-NO_KEY = Secret("no-key-is-needed")
 NOTICE = "no provider configured: using the strict emulators"
 
 
@@ -85,7 +85,9 @@ class EmulatorFallback:
         """
         if not needs_emulators(loaded.config):
             return loaded
-        providers = {name: Provider(profile=name, base_url=url, api_key=NO_KEY) for name, url in self._urls.items()}
+        providers = {
+            name: Provider(profile=name, base_url=url, api_key=EMULATOR_KEY) for name, url in self._urls.items()
+        }
         store = loaded.config.store
         config = msgspec.structs.replace(
             loaded.config,

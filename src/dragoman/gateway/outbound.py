@@ -14,6 +14,7 @@ from dragoman.gateway.inbound import Send
 Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
+EMULATED = (b"x-dragoman-emulated", b"true")
 ESTIMATED = (b"x-dragoman-estimate", b"true")
 SSE = b"text/event-stream; charset=utf-8"
 _RESERVED = frozenset({"content-type", "content-length"})

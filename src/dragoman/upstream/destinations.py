@@ -10,6 +10,7 @@ import msgspec
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
 from dragoman.config.model_targets import TargetSettings
 from dragoman.config.schema import Auth, Growth, Jitter, Provider, ReasoningMode, Synthetic, UsageCounting
+from dragoman.config.secret import EMULATOR_KEY
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
@@ -31,7 +32,9 @@ _AUTH = {
 
 
 class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=True):
-    """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds."""
+    """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds.
+
+    `emulated`: an emulator of ours stands in for the provider."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -42,6 +45,7 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     pause: float
     connections: int
     ca_file: str | None = None
+    emulated: bool = False
 
     def url(self, path: str) -> str:
         return self.base_url + path
@@ -168,6 +172,7 @@ def destination(
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,
         ca_file=provider.ca_file,
+        emulated=provider.api_key == EMULATOR_KEY,
     )
 
 

@@ -26,7 +26,7 @@ from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.compaction import begin_summary
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
-from dragoman.gateway.outbound import ESTIMATED, Headers, Outbound, header
+from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.request_record import GONE, RequestRecord, record_request, with_copy
 from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
@@ -221,6 +221,8 @@ def _headers(record: RequestRecord) -> Headers:
         headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed.decision)))
     if exchange.changes:
         headers.append((b"x-dragoman-changes", summary(exchange.changes)))
+    if exchange.destination.emulated:
+        headers.append(EMULATED)
     if record.spent is not None and record.spent.estimated:
         headers.append(ESTIMATED)
     return headers

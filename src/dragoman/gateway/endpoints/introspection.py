@@ -13,6 +13,7 @@ from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import Send
+from dragoman.engine.summary import fold
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import find_route
@@ -23,6 +24,18 @@ from dragoman.gateway.services import Services
 from dragoman.upstream.dispatch import Dispatch
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
+
+
+class _RecordedChange(msgspec.Struct):
+    """What a summary needs of a change in the ledger."""
+
+    rule: str
+    at: str
+    did: str
+    loses: str
+
+
+_decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode
 
 
 async def hello(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
@@ -59,7 +72,8 @@ async def report(services: Services, inbound: Inbound, outbound: Outbound, known
     if entry is None:
         message = f'there is no request "{request_id}" of yours'
         raise Refused(Failure(FailureKind.NOT_FOUND, message, 404, "unknown_request"))
-    await outbound.whole(200, entry.report())
+    summary = msgspec.json.encode(fold(_decode_changes(entry.changes)))
+    await outbound.whole(200, b'{"summary":' + summary + b"," + entry.report()[1:])
 
 
 async def lessons(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
@@ -120,6 +134,7 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
         "headers": step.request.headers,
         "body": msgspec.Raw(step.request.body),
         "changes": step.request.changes,
+        "summary": fold(step.request.changes),
         "wants": step.request.wants,
     }
     await outbound.whole(200, msgspec.json.encode(shown))
