@@ -29,7 +29,7 @@ _Act = tuple[str, str, str]
 """A rule, what was lost, and what it did."""
 
 
-class Entry(Protocol):
+class ReportedChange(Protocol):
     """What a change and a finding have in common."""
 
     @property
@@ -70,9 +70,9 @@ def weight(loses: str) -> int:
     return _WEIGHTS.get(loses, 0)
 
 
-def fold(changes: Iterable[Entry]) -> tuple[FoldedChange, ...]:
+def fold(changes: Iterable[ReportedChange]) -> tuple[FoldedChange, ...]:
     """Changes of one rule that did the same as one, the heaviest losses first."""
-    groups: dict[_Act, list[Entry]] = {}
+    groups: dict[_Act, list[ReportedChange]] = {}
     for change in changes:
         did = _NAMED.sub("", change.did, count=1) if _TOOL.match(change.at) else change.did
         groups.setdefault((change.rule, change.loses, did), []).append(change)
@@ -80,12 +80,12 @@ def fold(changes: Iterable[Entry]) -> tuple[FoldedChange, ...]:
     return tuple(sorted(folded, key=lambda one: -weight(one.loses)))
 
 
-def _joined(groups: dict[_Act, list[Entry]]) -> dict[_Act, list[Entry]]:
+def _joined(groups: dict[_Act, list[ReportedChange]]) -> dict[_Act, list[ReportedChange]]:
     """Where a rule did many different things, the rarest of them become one."""
     acts: dict[tuple[str, str], list[str]] = {}
     for rule, loses, did in sorted(groups, key=lambda act: -len(groups[act])):
         acts.setdefault((rule, loses), []).append(did)
-    joined: dict[_Act, list[Entry]] = {}
+    joined: dict[_Act, list[ReportedChange]] = {}
     for (rule, loses, did), group in groups.items():
         rest = acts[rule, loses][_SHOWN_ACTS:]
         named = f"{rest[0]}, and {len(rest) - 1} more of the kind" if did in rest and len(rest) > 1 else did
@@ -93,7 +93,7 @@ def _joined(groups: dict[_Act, list[Entry]]) -> dict[_Act, list[Entry]]:
     return joined
 
 
-def _folded(act: _Act, group: Sequence[Entry]) -> FoldedChange:
+def _folded(act: _Act, group: Sequence[ReportedChange]) -> FoldedChange:
     rule, loses, did = act
     places = tuple(dict.fromkeys(change.at for change in group))
     return FoldedChange(rule, did, loses, len(group), _where(places), places[:SHOWN_PLACES])
@@ -110,7 +110,7 @@ def _where(places: Sequence[str]) -> str:
     return f"in {len(places)} places"
 
 
-def summary(changes: Sequence[Entry]) -> bytes:
+def summary(changes: Sequence[ReportedChange]) -> bytes:
     """The header: a list of RFC 8941, `late-system;n=2, call-id-form;n=1`, the heaviest first, at most a kilobyte."""
     counts: dict[str, int] = {}
     for change in sorted(changes, key=lambda one: -weight(one.loses)):
@@ -119,7 +119,7 @@ def summary(changes: Sequence[Entry]) -> bytes:
     return words.encode() if len(words) <= LONGEST else words[:LONGEST].rpartition(", ")[0].encode()
 
 
-def render_summary(changes: Sequence[Entry]) -> str:
+def render_summary(changes: Sequence[ReportedChange]) -> str:
     """The report as text: a line for each loss, then one line for what loses nothing."""
     if not changes:
         return "nothing changed"
