@@ -56,6 +56,11 @@ def said(content: Any, **more: Any) -> Wire:
     return {"role": "assistant", "content": content, **more}
 
 
+def _billed(number: int) -> Wire:
+    lines = [{"type": "text", "text": f"x-anthropic-billing-header: cc_version={n}"} for n in range(number)]
+    return {"model": "m", "max_tokens": 9, "system": lines, "messages": [USER]}
+
+
 def instructed(number: int) -> Wire:
     return {"role": "system", "content": f"Rule {number}"}
 
@@ -240,6 +245,7 @@ CROWDS: tuple[Crowd, ...] = (
         one_turn(lambda n: call(f"c{n}", "f", "?"), lambda n: result(f"c{n}")),
     ),
     Crowd("refused-hint", "in one message", _CHAT, _OPENAI, parts(lambda n: text("a", **CACHED))),
+    Crowd("vendor-header", "in one system text", "anthropic", _OPENAI, _billed),
     Crowd("refused-hint", "among results", "anthropic", _GEMINI_3, interleaved),
     Crowd("refused-hint", "in its own dialect", "anthropic", _CLAUDE, interleaved),
     Crowd(

@@ -66,7 +66,10 @@ def _set_thinking(**setting: Any) -> DoubtCase:
     return DoubtCase(_chat(HI, reasoning_effort="low", **setting), f'"{name}":')
 
 
+_BILLED = "x-anthropic-billing-header: cc_version=2.1"
+
 CHAT: dict[str, DoubtCase] = {
+    "vendor_header": DoubtCase(_chat({"role": "system", "content": _BILLED}, HI), "billing-header"),
     "several_texts": DoubtCase(
         _chat({"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": "here"}]}),
         r'"content":\[',
@@ -418,6 +421,9 @@ def _shown(mime: str) -> DoubtCase:
 
 
 GEMINI: dict[str, DoubtCase] = {
+    "vendor_header": DoubtCase(
+        _gemini(_turn("Hi"), systemInstruction={"parts": [{"text": _BILLED}]}), "billing-header"
+    ),
     "empty_system": DoubtCase(
         _gemini(_turn("Hi"), systemInstruction={"parts": [{"text": ""}]}),
         r'"systemInstruction":\{"parts":\[\{"text":""',
@@ -511,6 +517,7 @@ def _look(part: Wire) -> Wire:
 
 
 RESPONSES: dict[str, DoubtCase] = {
+    "vendor_header": DoubtCase(_responses({"role": "system", "content": _BILLED}, HI), "billing-header"),
     "system_only": DoubtCase(_responses({"role": "system", "content": "Be brief."}), r'^(?!.*"role":"user")'),
     "empty_system": DoubtCase(_responses({"role": "system", "content": ""}, HI), r'"role":"system","content":""'),
     "blank_text": DoubtCase(_responses(HI, OK, {"role": "user", "content": " "}), r'"content":" "'),

@@ -71,6 +71,7 @@ from dragoman.rules.trailing_space import trailing_space
 from dragoman.rules.undeclared_tools import undeclared_tools
 from dragoman.rules.unknown_role import unknown_role
 from dragoman.rules.user_after_tool import user_after_tool
+from dragoman.rules.vendor_header import vendor_header
 from dragoman.rules.volatile_ids import volatile_ids
 
 GROUPS: dict[str, tuple[Rule, ...]] = {
@@ -84,6 +85,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         custom_tool,
         bad_arguments,
         refused_hint,
+        vendor_header,
         model_prefix,
         volatile_ids,
         refused_prefill,
