@@ -22,7 +22,35 @@ if TYPE_CHECKING:
     from dragoman.emulators.answer_script import StepSource
     from dragoman.emulators.background_server import RunningEmulator
 
-__all__ = ["emulator"]
+__all__ = ["emulator", "when"]
+
+
+def when(
+    answer: StepSource,
+    *,
+    tool: str | None = None,
+    results: int | None = None,
+    turn: int | None = None,
+    matches: str | None = None,
+    model: str | None = None,
+    repeat: bool = False,
+) -> StepSource:
+    """A step that waits for a request which fulfils all conditions; with `repeat` it answers every such request.
+
+        provider.script(when("A title", matches="title", repeat=True), when("It rains.", results=1))
+
+    `tool` is declared, the conversation holds so many `results`, the model is asked for its n-th `turn`, the system
+    text or the last user text `matches` a pattern, the `model` fits a glob.
+    """
+    from dataclasses import replace
+
+    from dragoman.emulators.answer_script import ScriptPlace, parse_step
+
+    place = ScriptPlace("when()", 1)
+    wanted = {"tool": tool, "results": results, "turn": turn, "matches": matches, "model": model}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    condition = parse_step({"when": given or None}, place).when
+    return replace(parse_step(answer, place), when=condition, repeat=repeat)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ _BLOCKS = re.findall(r"```(\w+)\n(.*?)```", _GUIDE.read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    "source", [text for kind, text in _BLOCKS if kind == "python"], ids=["openai", "claude", "gemini"]
+    "source", [text for kind, text in _BLOCKS if kind == "python"], ids=["openai", "claude", "gemini", "agent"]
 )
 def test_the_examples_of_the_guide(source: str, dragoman_emulators: Any) -> None:
     space: dict[str, Any] = {}
@@ -27,5 +27,6 @@ def test_the_examples_of_the_guide(source: str, dragoman_emulators: Any) -> None
 
 
 def test_the_script_of_the_guide_can_be_read() -> None:
-    (script,) = [text for kind, text in _BLOCKS if kind == "yaml"]
-    assert Script(yaml.safe_load(script)).left == 5
+    plain, conditional = [text for kind, text in _BLOCKS if kind == "yaml"]
+    assert Script(yaml.safe_load(plain)).left == 5
+    assert Script(yaml.safe_load(conditional)).left == 2

@@ -8,24 +8,33 @@
     - reasoning: It rains.
       text: Take an umbrella.
 
-Each accepted request uses the next step. After the last step the echo answers.
+Each accepted request uses the next step. After the last step the echo answers. A step with a condition waits for a
+request that fulfils it, and lets others pass (`step_conditions.py`); with `repeat` it answers every such request:
+
+    - when: {matches: title}
+      repeat: true
+      text: A walk in the rain
+    - when: {tool: weather}
+      calls: [{name: weather, arguments: {city: Paris}}]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.faults import BadFaultError, Fault, known_names, parse_fault
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.step_conditions import CONDITIONS, BadConditionError, StepCondition, parse_condition
 
-_KEYS = ("text", "reasoning", "calls", "refusal", "stop", "json", "interleave", "cached", "fault")
+_TURN_KEYS = ("text", "reasoning", "calls", "refusal", "stop", "json", "interleave", "cached")
+_KEYS = (*_TURN_KEYS, "fault", "when", "repeat")
 _STOPS = ("end", "length", "filter")
 _CALL_KEYS = ("name", "arguments", "id")
-StepSource = ModelTurn | str | Mapping[str, Any] | Fault | Callable[[ReceivedRequest], ModelTurn]
+ALWAYS = StepCondition()
 
 
 class BadScriptError(ValueError):
@@ -34,10 +43,12 @@ class BadScriptError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One answer, with or without a fault."""
+    """One answer, with or without a fault, maybe only `when` a request is like that, maybe for every such request."""
 
     turn: ModelTurn | Callable[[ReceivedRequest], ModelTurn] | None = None  # None: the echo
     fault: Fault | None = None
+    when: StepCondition = ALWAYS
+    repeat: bool = False
 
     def turn_for(self, request: ReceivedRequest) -> ModelTurn:
         if self.turn is None:
@@ -45,23 +56,47 @@ class ScriptStep:
         return self.turn if isinstance(self.turn, ModelTurn) else self.turn(request)
 
 
+StepSource = ModelTurn | str | Mapping[str, Any] | Fault | Callable[[ReceivedRequest], ModelTurn] | ScriptStep
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptPlace:
+    """Where a step stands: a file, the number of the step, and the lines of its keys where they are known."""
+
+    file: str
+    number: int
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def at(self, key: str = "") -> str:
+        """The place of a key, in words."""
+        line = self.lines.get(key) or self.lines.get("")
+        return f"{self.file}: turn {self.number}" if line is None else f"{self.file}:{line}: turn {self.number}"
+
+
 class Script:
-    """The steps, and the position of the next one."""
+    """The steps that are left, in order."""
 
     def __init__(self, sources: Iterable[StepSource] = (), where: str = "script") -> None:
-        self._steps = [parse_step(source, f"{where}: turn {number}") for number, source in enumerate(sources, 1)]
-        self._next = 0
+        self._steps = [parse_step(source, ScriptPlace(where, number)) for number, source in enumerate(sources, 1)]
 
-    def next(self) -> ScriptStep:
-        """The next step; the echo after the last one."""
-        if self._next >= len(self._steps):
-            return ScriptStep()
-        self._next += 1
-        return self._steps[self._next - 1]
+    @classmethod
+    def of(cls, steps: Iterable[ScriptStep]) -> Script:
+        script = cls()
+        script._steps = list(steps)
+        return script
+
+    def next(self, request: ReceivedRequest) -> ScriptStep:
+        """The first step left that this request fulfils; the echo where there is none. A step is used once, unless it
+        repeats."""
+        for index, step in enumerate(self._steps):
+            if step.when is ALWAYS or step.when.holds(request):
+                return step if step.repeat else self._steps.pop(index)
+        return ScriptStep()
 
     @property
     def left(self) -> int:
-        return len(self._steps) - self._next
+        """The steps that still wait for their request."""
+        return sum(not step.repeat for step in self._steps)
 
 
 def load(path: str | Path) -> Script:
@@ -69,18 +104,38 @@ def load(path: str | Path) -> Script:
     import yaml
 
     try:
-        steps = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        steps = yaml.safe_load(text)
     except OSError as error:
         raise BadScriptError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadScriptError(f"{path}: is not YAML: {error}") from error
     if not isinstance(steps, list):
         raise BadScriptError(f"{path}: must be a list of turns, such as `- text: Hello`")
-    return Script(steps, str(path))
+    lines = _lines_of_steps(yaml.compose(text, Loader=yaml.SafeLoader))
+    places = (ScriptPlace(str(path), number, found) for number, found in enumerate(lines, 1))
+    return Script.of(parse_step(step, place) for step, place in zip(steps, places, strict=True))
 
 
-def parse_step(source: StepSource, where: str) -> ScriptStep:
+def _lines_of_steps(root: Any) -> list[dict[str, int]]:
+    """For each step of a file, the lines of its keys, those inside `when` too; under "" its first line."""
+    return [_lines_of_keys(node) for node in root.value]
+
+
+def _lines_of_keys(node: Any) -> dict[str, int]:
+    lines = {"": node.start_mark.line + 1}
+    pairs = node.value if isinstance(node.value, list) else []
+    for key, value in (pair for pair in pairs if isinstance(pair, tuple)):
+        lines[str(key.value)] = key.start_mark.line + 1
+        inner = value.value if key.value == "when" and isinstance(value.value, list) else []
+        lines |= {f"when.{name.value}": name.start_mark.line + 1 for name, _ in inner}
+    return lines
+
+
+def parse_step(source: StepSource, where: ScriptPlace) -> ScriptStep:
     """One step of a script."""
+    if isinstance(source, ScriptStep):
+        return source
     if isinstance(source, ModelTurn):
         return ScriptStep(source)
     if isinstance(source, Fault):
@@ -91,47 +146,70 @@ def parse_step(source: StepSource, where: str) -> ScriptStep:
         return _parse_mapping(source, where)
     if callable(source):
         return ScriptStep(source)
-    raise BadScriptError(f"{where}: must be a mapping or a text, not {type(source).__name__}")
+    raise BadScriptError(f"{where.at()}: must be a mapping or a text, not {type(source).__name__}")
 
 
-def _parse_mapping(source: Mapping[str, Any], where: str) -> ScriptStep:
+def _parse_mapping(source: Mapping[str, Any], where: ScriptPlace) -> ScriptStep:
     _check_keys(source, _KEYS, where)
     stop = source.get("stop")
     if stop is not None and stop not in _STOPS:
-        raise BadScriptError(f'{where}: stop is "{stop}"; known: {", ".join(_STOPS)}')
+        raise BadScriptError(f'{where.at("stop")}: stop is "{stop}"; {known_names(str(stop), _STOPS)}')
     for key in ("text", "reasoning", "refusal"):
         if source.get(key) is not None and not isinstance(source[key], str):
-            raise BadScriptError(f"{where}: {key} must be a text")
-    rest = {key: source[key] for key in source if key not in ("calls", "fault")}
+            raise BadScriptError(f"{where.at(key)}: {key} must be a text")
+    if not isinstance(source.get("repeat", False), bool):
+        raise BadScriptError(f"{where.at('repeat')}: repeat must be true or false")
+    rest = {key: source[key] for key in source if key in _TURN_KEYS and key != "calls"}
     turn = ModelTurn(calls=_parse_calls(source.get("calls"), where), **rest)
-    return ScriptStep(turn if source.keys() - {"fault"} else None, _parse_fault(source.get("fault"), where))
+    return ScriptStep(
+        turn if not source.keys().isdisjoint(_TURN_KEYS) else None,
+        _parse_fault(source.get("fault"), where),
+        _parse_when(source.get("when"), where),
+        source.get("repeat", False),
+    )
 
 
-def _parse_calls(source: Any, where: str) -> tuple[ModelCall, ...]:
+def _parse_when(source: Any, where: ScriptPlace) -> StepCondition:
+    if source is None:
+        return ALWAYS
+    if not isinstance(source, Mapping) or not source:
+        raise BadScriptError(f"{where.at('when')}: when must be a mapping, such as `when: {{tool: weather}}`")
+    _check_keys(source, CONDITIONS, where, inside="when.")
+    try:
+        return parse_condition(source)
+    except BadConditionError as error:
+        raise BadScriptError(f"{where.at(f'when.{error.key}')}: when: {error}") from None
+
+
+def _parse_calls(source: Any, where: ScriptPlace) -> tuple[ModelCall, ...]:
     if source is None:
         return ()
     if not isinstance(source, list):
-        raise BadScriptError(f"{where}: calls must be a list, such as `- name: weather`")
-    return tuple(_parse_call(item, f"{where}: call {number}") for number, item in enumerate(source, 1))
+        raise BadScriptError(f"{where.at('calls')}: calls must be a list, such as `- name: weather`")
+    return tuple(_parse_call(item, where, number) for number, item in enumerate(source, 1))
 
 
-def _parse_call(source: Any, where: str) -> ModelCall:
+def _parse_call(source: Any, where: ScriptPlace, number: int) -> ModelCall:
+    place = f"{where.at('calls')}: call {number}"
     if not isinstance(source, Mapping) or not isinstance(source.get("name"), str):
-        raise BadScriptError(f"{where}: must be a mapping with a name")
-    _check_keys(source, _CALL_KEYS, where)
+        raise BadScriptError(f"{place}: must be a mapping with a name")
+    for key in source:
+        if key not in _CALL_KEYS:
+            raise BadScriptError(f'{place}: no key "{key}"; {known_names(str(key), _CALL_KEYS)}')
     return ModelCall(source["name"], source.get("arguments", {}), source.get("id"))
 
 
-def _parse_fault(source: Any, where: str) -> Fault | None:
+def _parse_fault(source: Any, where: ScriptPlace) -> Fault | None:
     if source is None:
         return None
     try:
         return parse_fault(str(source))
     except BadFaultError as error:
-        raise BadScriptError(f"{where}: {error}") from error
+        raise BadScriptError(f"{where.at('fault')}: {error}") from error
 
 
-def _check_keys(source: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+def _check_keys(source: Mapping[str, Any], known: tuple[str, ...], where: ScriptPlace, inside: str = "") -> None:
     for key in source:
         if key not in known:
-            raise BadScriptError(f'{where}: no key "{key}"; {known_names(str(key), known)}')
+            place = f"{where.at(f'{inside}{key}')}: {inside.rstrip('.')}{': ' if inside else ''}"
+            raise BadScriptError(f'{place}no key "{key}"; {known_names(str(key), known)}')

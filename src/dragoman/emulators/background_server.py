@@ -83,6 +83,11 @@ class RunningEmulator:
         """Answer with these steps next. They replace the steps that are left."""
         self._core.script = Script(steps)
 
+    @property
+    def steps_left(self) -> int:
+        """The steps of the script that still wait for their request. Those that repeat do not count."""
+        return self._core.script.left
+
     def fault(self, fault: str | Fault | None) -> None:
         """Cause this fault from now on (`"429;times=2"`). None ends it."""
         self._core.standing_fault = parse_fault(fault) if isinstance(fault, str) else fault

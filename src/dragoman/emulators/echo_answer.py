@@ -25,13 +25,13 @@ def echo(request: ReceivedRequest) -> ModelTurn:
     schema = _schema(body)
     if schema is not None:
         return ModelTurn(json=sample(schema))
-    turns = _turns(body)
+    turns = request_turns(body)
     last = next((text for role, text in reversed(turns) if role == "user" and text), "")
     roles = " ".join(role for role, _ in turns)
-    return ModelTurn(text=f'received: {roles}; tools: {len(_tools(body))}; last user: "{last[:_SHOWN]}"')
+    return ModelTurn(text=f'received: {roles}; tools: {len(declared_tools(body))}; last user: "{last[:_SHOWN]}"')
 
 
-def _turns(body: dict[str, Any]) -> list[tuple[str, str]]:
+def request_turns(body: dict[str, Any]) -> list[tuple[str, str]]:
     """The role and text of every turn, in order."""
     opening = [body.get(key) for key in ("system", "systemInstruction", "system_instruction", "instructions")]
     systems = [("system", _text(one)) for one in opening if one]
@@ -58,7 +58,7 @@ def _text(value: Any) -> str:
     return _text(found)
 
 
-def _tools(body: dict[str, Any]) -> list[tuple[str, Any]]:
+def declared_tools(body: dict[str, Any]) -> list[tuple[str, Any]]:
     """The name and schema of every declared tool, in any wrapper."""
     declared = body.get("tools")
     found = []
@@ -81,7 +81,7 @@ def _unwrapped(tool: Any) -> list[dict[str, Any]]:
 
 def _forced(body: dict[str, Any]) -> tuple[str, Any] | None:
     """The tool that the request forces, or None."""
-    tools = _tools(body)
+    tools = declared_tools(body)
     choice = body.get("tool_choice")
     config = body.get("toolConfig") or body.get("tool_config")
     calling = config.get("functionCallingConfig") if isinstance(config, dict) else None

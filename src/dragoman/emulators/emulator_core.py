@@ -128,7 +128,7 @@ class EmulatorCore:
                 return self._whole(request, self.provider.list_models(), fault)
             case Operation.COUNT:
                 return self._whole(request, self.provider.count_tokens(request), fault)
-        step = self.script.next()
+        step = self.script.next(request)
         fault = fault or step.fault
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
