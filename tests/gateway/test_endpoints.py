@@ -242,9 +242,13 @@ def test_Q26_C46_changes_are_told_in_a_header_and_in_full(running: Running) -> N
     answered = running.post("/v1/chat/completions", {"model": "gem", "messages": late, "logit_bias": {"1": 1}})
     told = answered.headers["x-dragoman-changes"]
     assert re.fullmatch(r"[a-z-]+;n=\d+(, [a-z-]+;n=\d+)*", told)
+    assert told.startswith("late-system;n=3")  # the heaviest first
+    assert "x-dragoman-emulated" not in answered.headers
     assert "late-system;n=3" in told
     report = running.get(f"/dragoman/requests/{answered.headers['x-dragoman-request-id']}").json()
     assert len([change for change in report["changes"] if change["rule"] == "late-system"]) == 3
+    assert (report["summary"][0]["rule"], report["summary"][0]["count"]) == ("late-system", 3)
+    assert report["summary"][0]["where"] == "in 3 messages"
     assert {"rule", "at", "did", "loses"} <= set(report["changes"][0])
     assert (report["asked"], report["target"], report["status"]) == ("gem", "gemini/gemini-2.5-flash", 200)
     assert report["input_tokens"] > 0

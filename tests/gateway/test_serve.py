@@ -62,6 +62,7 @@ def test_every_stand_in_answers_every_dialect(alone: Served, provider: str) -> N
             answer = ask(alone.url, dialect, name)
             assert answer.status_code == 200, (dialect, answer.text)
             assert answer.headers["x-dragoman-model"] == f"{provider}/{short}"
+            assert answer.headers["x-dragoman-emulated"] == "true"
 
 
 def test_every_short_name_works_and_is_listed(alone: Served) -> None:

@@ -514,6 +514,7 @@ ONCE = frozenset(
         "trailing-assistant",
         "trailing-space",
         "undeclared-tools",
+        "user-alias",
     }
 )
 """Rules that repair one place of a request, or as many as it has settings."""

@@ -71,6 +71,7 @@ from dragoman.rules.trailing_space import trailing_space
 from dragoman.rules.undeclared_tools import undeclared_tools
 from dragoman.rules.unknown_role import unknown_role
 from dragoman.rules.user_after_tool import user_after_tool
+from dragoman.rules.user_alias import user_alias
 from dragoman.rules.vendor_header import vendor_header
 from dragoman.rules.volatile_ids import volatile_ids
 
@@ -126,6 +127,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         tool_choice_form,
         reasoning_asked,  # after the two that may turn thinking off
         foreign_field,
+        user_alias,
         refused_setting,
         setting_range,
         required_setting,

@@ -1,0 +1,47 @@
+"""The user's name in a field that only the client's dialect has.
+
+OpenAI's `safety_identifier` says who the user is, as `user` does in Chat and Responses and `metadata.user_id` in
+Anthropic Messages. In a translation it takes the place of the user's name where the request gives no other.
+
+Loses nothing.
+
+For `anthropic/claude-sonnet-4-5`, from `openai-chat`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "safety_identifier": "user-7"}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "metadata": {"user_id": "user-7"}}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import unquote
+from dragoman.conversation.parts import Extras
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rule import rule
+
+ALIAS = "safety_identifier"
+
+
+@rule(
+    "user-alias",
+    when=lambda facts: facts.setting("user").support is not Stance.REFUSES,
+    looks_for=Trait.TOP_EXTRAS,
+    loses=Loss.NOTHING,
+    top_level=True,
+)
+def user_alias(conversation: Conversation, context: Context) -> Rewrite:
+    extras, settings = conversation.extras, conversation.settings
+    if extras is None or extras.dialect == context.facts.dialect or settings.user is not None:
+        return Rewrite(conversation)
+    value = extras.fields.get(ALIAS, b"")
+    if value[:1] != b'"':
+        return Rewrite(conversation)
+    rest = {name: field for name, field in extras.fields.items() if name != ALIAS}
+    changed = conversation.but(
+        settings=settings.but(user=unquote(value)), extras=Extras(extras.dialect, rest) if rest else None
+    )
+    return Rewrite(changed, (Note("wrote it as the user's name", key=ALIAS, before=value, after=unquote(value)),))
