@@ -40,6 +40,7 @@ FLATTENING = {"flat-tools", "orphan-result", "repeated-result"}
 ONLY_EXAMPLES = {
     *("item-id-form", "many-thoughts", "media-form", "off-schema", "refused-prefill", "remote-media", "volatile-ids"),
     "tool-choice-form",
+    *("user-alias", "vendor-header"),
 }
 """Rules whose defect the generated conversations do not have."""
 
