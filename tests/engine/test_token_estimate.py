@@ -17,6 +17,7 @@ from dragoman.conversation.replies import Usage
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer_tally import AnswerTally
 from dragoman.engine.token_estimate import count_literal, count_text, estimate_request
+from dragoman.engine.translation import Translation
 from dragoman.profiles.tokenizers import token_weights
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
@@ -96,6 +97,16 @@ def test_a_relayed_stream_is_counted_like_a_parsed_one(name: str) -> None:
     differences.sort()
     assert len(differences) >= 20
     assert differences[len(differences) * 9 // 10] <= 0.2
+
+
+def test_a_long_relayed_stream_is_counted_by_samples() -> None:
+    text = 'data: {"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}\n\n'
+    relayed = Translation("openai-chat", "openai-chat")
+    for number in range(6000):
+        relayed.feed((text % f" w{'ord' * (number % 3)},").encode())
+    tokens, estimated = relayed.output_tokens()
+    assert estimated
+    assert tokens == pytest.approx(12_000, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,27 @@ import msgspec
 _STRING = rb'\s*+:\s*+"((?:[^"\\]++|\\.)*+)"'
 
 
-def string_members(*names: str) -> re.Pattern[bytes]:
-    """Finds the contents of the strings that these members have, anywhere in a frame."""
-    return re.compile(rb'"(?:%b)"%b' % ("|".join(names).encode(), _STRING), re.DOTALL)
+class StringMember(msgspec.Struct, frozen=True):
+    """Finds the contents of the strings that a member has, anywhere in a frame. Most frames do not have the member at
+    all, which a plain search for its name tells in no time."""
+
+    name: bytes
+    pattern: re.Pattern[bytes]
+
+    def find(self, frames: bytes) -> list[bytes]:
+        return self.pattern.findall(frames) if self.name in frames else []
+
+
+def string_members(*names: str) -> tuple[StringMember, ...]:
+    quoted = [b'"' + name.encode() + b'"' for name in names]
+    return tuple(StringMember(name, re.compile(name + _STRING, re.DOTALL)) for name in quoted)
 
 
 class StreamedText(msgspec.Struct, frozen=True):
     """Patterns for the frames of a dialect: the texts that the model wrote, the calls that it made, each once, opaque
     state, where a stream has it once, and arguments, where they are no text."""
 
-    text: re.Pattern[bytes]
+    text: tuple[StringMember, ...]
     calls: re.Pattern[bytes]
-    state: re.Pattern[bytes] | None = None
+    state: tuple[StringMember, ...] = ()
     arguments: re.Pattern[bytes] | None = None

@@ -16,7 +16,7 @@ _FOLDED = 1 << 14
 class AnswerTally:
     """Counts the texts, calls and opaque state of one answer. Until `tokens` is asked for, it mostly holds texts."""
 
-    __slots__ = ("_calls", "_count", "_held", "_keys", "_size", "_state", "_weights")
+    __slots__ = ("_calls", "_count", "_held", "_keys", "_searched", "_size", "_skipped", "_state", "_weights")
 
     def __init__(self, model: str) -> None:
         self._weights = token_weights(model)
@@ -26,6 +26,7 @@ class AnswerTally:
         self._calls = 0
         self._keys = 0
         self._state = 0
+        self._searched = self._skipped = 0
 
     def add(self, event: Event) -> None:
         """Take one event. Most say nothing."""
@@ -39,13 +40,19 @@ class AnswerTally:
 
     def add_frames(self, frames: bytes, where: StreamedText) -> None:
         """Take frames of a stream that is relayed."""
-        for text in where.text.findall(frames):
-            self._add_text(text)
+        self._searched += len(frames)
+        for member in where.text:
+            for text in member.find(frames):
+                self._add_text(text)
         for arguments in where.arguments.findall(frames) if where.arguments is not None else ():
             self._add_text(arguments)
         self._calls += len(where.calls.findall(frames))
-        if where.state is not None:
-            self._state += sum(map(len, where.state.findall(frames)))
+        for member in where.state:
+            self._state += sum(map(len, member.find(frames)))
+
+    def skip_frames(self, size: int) -> None:
+        """Take so many bytes of frames to be like those that were searched."""
+        self._skipped += size
 
     def tokens(self) -> int:
         """About how many tokens the answer has so far; 0 where it has said nothing."""
@@ -53,12 +60,14 @@ class AnswerTally:
         weights = self._weights
         if not (self._count or self._calls or self._state):
             return 0
-        count = self._count + weights.answer
+        count = self._count
         if self._calls:
             count += self._calls * (weights.call if self._calls == 1 else weights.parallel) + self._keys * weights.key
         if weights.state:
             count += max(0, self._state - weights.state_start) / weights.state
-        return max(1, round(count))
+        if self._skipped:
+            count *= 1 + self._skipped / self._searched
+        return max(1, round(count + weights.answer))
 
     def _add_text(self, content: bytes) -> None:
         self._held.append(content)

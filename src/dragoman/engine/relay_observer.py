@@ -3,7 +3,7 @@
 Nothing is parsed while it runs. The beginning and the end of the stream are held, a few kilobytes, and read when it is
 over: a provider reports its usage and its stop in the first or in the last events. Only the very first bytes are looked
 at as they come, for an error that stands in place of an answer. What is let go of is searched for the model's words,
-some kilobytes at a time: their tokens may have to be estimated.
+some kilobytes at a time and of a long stream in samples: their tokens may have to be estimated.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _HEAD = 1024
 _TAIL = 3 * 1024
 _HELD = 8 * 1024
 _LIMIT = 32 * 1024 * 1024
+_FULLY, _ONE_IN = 2, 8
+"""Blocks at the beginning of a stream that are searched for words, and how many of those after them."""
 _OPENING = 4096
 """A beginning this long goes out even if it holds no whole event: it is a picture, not an error."""
 
@@ -34,6 +36,7 @@ class RelayObserver:
     """
 
     __slots__ = (
+        "_blocks",
         "_bound",
         "_counted",
         "_gap",
@@ -58,6 +61,7 @@ class RelayObserver:
         self._parser = parser
         self._tally = tally
         self._words = words
+        self._blocks = 0
         self._counted = False
         self.closed = False
         self._head = b""
@@ -122,12 +126,21 @@ class RelayObserver:
         if at < 0 and len(held) > _LIMIT:
             at = len(held) - _TAIL
         if at >= 0:
-            if self._words is not None:
-                self._tally.add_frames(held[:at], self._words)
+            self._count_dropped(held[:at])
             held = held[at:].lstrip(b"\r\n")
             self._gap = True
         self._tail, self._size = [held], len(held)
         self._bound = max(_HELD, 2 * self._size)
+
+    def _count_dropped(self, frames: bytes) -> None:
+        """Count the words in what is let go of; of a long stream, in one block of eight. The rest is like it."""
+        if self._words is None:
+            return
+        self._blocks += 1
+        if self._blocks <= _FULLY or self._blocks % _ONE_IN == 0:
+            self._tally.add_frames(frames, self._words)
+        else:
+            self._tally.skip_frames(len(frames))
 
     def _note(self, events: list[Event]) -> None:
         for event in events:
