@@ -53,7 +53,9 @@ def _histogram(name: str, help: str, bounds: tuple[float, ...], *labels: str) ->
 
 
 REQUESTS = _counter("requests", "Requests answered, by HTTP status.", "dialect", "target", "status")
-TOKENS = _counter("tokens", "Tokens used, as the provider counted them or as estimated.", "target", "direction", "estimated")
+TOKENS = _counter(
+    "tokens", "Tokens used, as the provider counted them or as estimated.", "target", "direction", "estimated"
+)
 CHANGES = _counter("changes", "Changes made to requests, by rule.", "rule")
 FAILURES = _counter("upstream_failures", "Sends to a provider that failed, by kind.", "target", "kind")
 LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
