@@ -4,6 +4,7 @@
     ├── RequestError            the request cannot be used as it is
     │   ├── MalformedRequest    not JSON, or a value of the wrong type
     │   ├── DuplicateKey        a top-level key is there twice, and two parsers could disagree about it
+    │   ├── LimitExceeded       it holds more than the limits allow
     │   ├── Unrepresentable     the target's dialect cannot express it
     │   └── RepairRefused       it needs a repair that the caller does not allow
     ├── TargetError             unknown profile, dialect or target
@@ -30,6 +31,7 @@ __all__ = [
     "ConfigError",
     "DragomanError",
     "DuplicateKey",
+    "LimitExceeded",
     "MalformedRequest",
     "NoHealthyModel",
     "OptionError",
@@ -72,6 +74,12 @@ class MalformedRequest(RequestError):
 
 class DuplicateKey(RequestError):
     """A top-level key is there twice. A policy might use the first and the provider the last."""
+
+
+class LimitExceeded(RequestError):
+    """The request holds more messages, parts, tools or values than the limits allow."""
+
+    status = 413
 
 
 class Unrepresentable(RequestError):

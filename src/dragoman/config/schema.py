@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, field
 
 from dragoman.config.secret import Secret
 from dragoman.engine.destination import AnswerMembers, AnswerModel, ShownReasoning
+from dragoman.engine.request_limits import RequestLimits
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.profiles.facts import Doubt
 
@@ -501,7 +502,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="The port to listen on; 0 takes a free one.")] = 8642
     workers: Annotated[int, Meta(ge=1, le=256, description="The number of processes that share the port.")] = 1
-    max_body: Annotated[int, Meta(ge=1024, description="The largest request body in bytes.")] = 33_554_432
+    max_body: Annotated[int, Meta(ge=1024, description="The largest request body in bytes.")] = 20_971_520
     max_headers: Annotated[int, Meta(ge=1024, description="The largest request head in bytes.")] = 65_536
     max_concurrent: Annotated[
         int, Meta(ge=1, description="Requests at the same time per worker. Further ones get 429 with `Retry-After`.")
@@ -689,6 +690,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = field(default_factory=dict)
     history: Annotated[HistoryConfig, Meta(description="What is done about long conversations.")] = HistoryConfig()
     server: Annotated[ServerConfig, Meta(description="How the gateway listens.")] = ServerConfig()
+    limits: Annotated[RequestLimits, Meta(description="How much one request, and one answer, may hold.")] = (
+        RequestLimits()
+    )
     store: Annotated[StoreConfig, Meta(description="What outlives a request.")] = StoreConfig()
     log: Annotated[Log, Meta(description="What the gateway logs.")] = Log()
     media: Annotated[MediaConfig, Meta(description="Fetching media by URL.")] = MediaConfig()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from threading import RLock
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
@@ -53,13 +54,14 @@ class CacheEntry(NamedTuple):
 class CachePool:
     """The bytes that several caches share."""
 
-    __slots__ = ("_young", "budget", "caches", "old")
+    __slots__ = ("_young", "budget", "caches", "lock", "old")
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
         self.caches: list[BoundedCache[Any]] = []
         self._young = 0
         self.old = 0
+        self.lock = RLock()  # large requests are compiled in a thread of their own
 
     @property
     def held(self) -> int:
@@ -118,15 +120,17 @@ class BoundedCache(Generic[Key]):
         return found
 
     def put(self, key: Key, entry: CacheEntry) -> None:
-        if self._pool.takes(entry.size):
-            self.young[key] = entry
+        with self._pool.lock:
+            if self._pool.takes(entry.size):
+                self.young[key] = entry
 
     def grow(self, key: Key, size: int) -> None:
         """Count more bytes for an entry that was just used."""
-        entry = self.young.pop(key, None)
-        if entry is not None:
-            self._pool.gives(entry.size)
-            self.put(key, entry._replace(size=entry.size + size))
+        with self._pool.lock:
+            entry = self.young.pop(key, None)
+            if entry is not None:
+                self._pool.gives(entry.size)
+                self.put(key, entry._replace(size=entry.size + size))
 
     def age(self) -> None:
         """The young entries become the old ones, and those are forgotten."""
@@ -137,11 +141,12 @@ class BoundedCache(Generic[Key]):
         yield from self._old.values()
 
     def _from_old(self, key: Key) -> CacheEntry | None:
-        found = self._old.pop(key, None)
-        if found is not None:
-            self._pool.old -= found.size
-            self.put(key, found)
-        return found
+        with self._pool.lock:
+            found = self._old.pop(key, None)
+            if found is not None:
+                self._pool.old -= found.size
+                self.put(key, found)
+            return found
 
 
 def remembered(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:

@@ -27,6 +27,7 @@ from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, histor
 from dragoman.engine.plan import Plan, client_of, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
+from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -146,17 +147,19 @@ def adapt(
     doubt: str = _FAITHFUL,
     history: TrimPolicy | None = None,
     cuts: Sequence[Cut] = (),
+    limits: RequestLimits = DEFAULT_LIMITS,
 ) -> Adapted:
     """Compile a request for a target.
 
     `request` is bytes, text or a dict; `source` its dialect, or `auto`; `target` is `PROFILE/MODEL` and its model wins
     over the request's. `rules` chooses what rules do, `max_loss` is the heaviest loss that is allowed, `doubt` says
     whether what may be refused is left alone (`faithful`) or repaired (`careful`). Gemini's body has neither model nor
-    stream: give `stream` to ask for one. `history` trims a long conversation; `cuts` are those of earlier turns.
+    stream: give `stream` to ask for one. `history` trims a long conversation; `cuts` are those of earlier turns. `limits`
+    says how much the request may hold.
     """
-    ask = read(request, source=source, headers=headers, stream=stream)
+    ask = read(request, source=source, headers=headers, stream=stream, limits=limits)
     found = choose(target, profiles, rules)
-    limits = Options(
+    options = Options(
         Loss.CONTENT if max_loss is None else loss_of(max_loss),
         synthetic,
         stream,
@@ -166,7 +169,7 @@ def adapt(
         doubt=_FAITHFUL if doubt is _FAITHFUL else doubt_of(doubt),
         history=None if history is None else TrimRequest(history, tuple(cuts)),
     )
-    return compile_ask(ask, found, limits)
+    return compile_ask(ask, found, options)
 
 
 def read(
@@ -175,13 +178,14 @@ def read(
     source: str = "auto",
     headers: Mapping[str, str] | None = None,
     stream: bool | None = None,
+    limits: RequestLimits = DEFAULT_LIMITS,
 ) -> Ask:
-    """A request as an Ask. Raises MalformedRequest, DuplicateKey or TargetError."""
+    """A request as an Ask. Raises LimitExceeded, MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
+    check_body(body, limits)
     name = registry.recognise(split_members(readable(body)[0])) if source == "auto" else source
-    dialect = registry.dialect(name)
-    ask = dialect.requests.parse(body, headers=headers)
-    if stream is not None and dialect.model_in_path:
+    ask = parse_ask(name, body, headers, limits)
+    if stream is not None and registry.dialect(name).model_in_path:
         ask = msgspec.structs.replace(ask, stream=stream)
     return ask
 

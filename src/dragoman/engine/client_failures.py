@@ -17,7 +17,7 @@ _EXACT = frozenset({405, 408, 415, 422})
 """Statuses of our own that say more than the dialect's 400 does."""
 
 
-_KINDS = {503: FailureKind.OVERLOADED}
+_KINDS = {413: FailureKind.TOO_LARGE, 503: FailureKind.OVERLOADED}
 
 
 class RenderedFailure(msgspec.Struct, frozen=True):

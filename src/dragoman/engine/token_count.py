@@ -12,6 +12,7 @@ import msgspec
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
 from dragoman.engine.adapt import Adapted
+from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.token_estimate import estimate_request
 
 
@@ -23,9 +24,16 @@ class CountRequest(msgspec.Struct, frozen=True):
     body: bytes
 
 
-def parse_count_request(dialect: str, body: bytes, headers: Mapping[str, str], model: str | None = None) -> Ask:
+def parse_count_request(
+    dialect: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    model: str | None = None,
+    limits: RequestLimits = DEFAULT_LIMITS,
+) -> Ask:
     """The request that a client wants counted. Raises RequestError."""
-    ask = registry.dialect(dialect).requests.parse(registry.token_count(dialect).parse_question(body), headers=headers)
+    check_body(body, limits)
+    ask = parse_ask(dialect, registry.token_count(dialect).parse_question(body), headers, limits)
     return ask if model is None else msgspec.structs.replace(ask, model=model)
 
 

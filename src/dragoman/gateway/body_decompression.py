@@ -17,9 +17,12 @@ class TooLargeDecompressed(Exception):
     """The decompressed body exceeds the limit."""
 
 
-def decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """The decompressed body. Raises BadEncoding or TooLargeDecompressed."""
+def decompress(body: bytes, encoding: str, limit: int, encodings: int) -> bytes:
+    """The decompressed body, of at most `encodings` layers. Raises BadEncoding or TooLargeDecompressed."""
     names = [name.strip().lower() for name in encoding.split(",")]
+    if len(names) > encodings:
+        most = f"the limit is {encodings} (limits.encodings)"
+        raise BadEncoding(f"the Content-Encoding has {len(names)} names; {most}")
     for name in reversed(names):
         if name in ("", "identity"):
             continue

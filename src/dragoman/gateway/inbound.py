@@ -99,7 +99,7 @@ class Inbound:
                 return token.strip()
         return headers.get("x-api-key") or headers.get("x-goog-api-key") or self.query.get("key", "")
 
-    async def body(self, limit: int) -> bytes:
+    async def body(self, limit: int, encodings: int = 2) -> bytes:
         """The whole body, decompressed. Raises BodyTooLarge, BodyTooSlow, BodyEncodingRefused or ClientGone."""
         declared = self.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
@@ -114,7 +114,7 @@ class Inbound:
         finally:
             deadline.stop()
         encoding = self.headers.get("content-encoding")
-        return body if encoding is None else _decompress(body, encoding, limit)
+        return body if encoding is None else await asyncio.to_thread(_decompress, body, encoding, limit, encodings)
 
     async def _read(self, limit: int, deadline: Deadline) -> bytes:
         pieces: list[bytes] = []
@@ -133,12 +133,12 @@ class Inbound:
             deadline.allow(GRACE_SECONDS + size / MIN_BYTES_PER_SECOND)
 
 
-def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """Decompress a body. Imported on demand, because few clients compress."""
+def _decompress(body: bytes, encoding: str, limit: int, encodings: int) -> bytes:
+    """Decompress a body, in a thread: zlib lets others run. Imported on demand, because few clients compress."""
     from dragoman.gateway.body_decompression import BadEncoding, TooLargeDecompressed, decompress
 
     try:
-        return decompress(body, encoding, limit)
+        return decompress(body, encoding, limit, encodings)
     except TooLargeDecompressed as error:
         raise BodyTooLarge(str(error)) from None
     except BadEncoding as error:

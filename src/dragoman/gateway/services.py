@@ -49,6 +49,7 @@ from dragoman.store import (
 )
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
+from dragoman.upstream.heavy_work import HeavyWork
 from dragoman.upstream.transport import Tls, Transport, TransportLimits
 from dragoman.wire.error_bodies import provider_error
 
@@ -100,6 +101,7 @@ class Services:
         self.redaction = Redaction(self.redactor.text, self.redactor.known)
         self.memory = StoredMemory(self.store, self._note_lesson)
         self.media = MediaFetcher(self.config.media)
+        self.heavy = HeavyWork()
         self._retired: list[MediaFetcher] = []
         self.transports: dict[tuple[str | None, int], Transport] = {}
         self.started = time.time()
@@ -188,6 +190,7 @@ class Services:
         self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(loaded.warnings)})
 
     async def close(self) -> None:
+        self.heavy.close()
         for transport in self.transports.values():
             await transport.close()
         for media in (self.media, *self._retired):
@@ -243,6 +246,14 @@ class Services:
                 metrics.WORKERS.name: 1,
             }
         )
+
+    @property
+    def answer_limit(self) -> int:
+        return self.config.limits.answer
+
+    @property
+    def value_limit(self) -> int:
+        return self.config.limits.values
 
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""

@@ -27,6 +27,7 @@ from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.request_limits import parse_ask
 from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
@@ -195,7 +196,7 @@ class SdkBridge:
         try:
             if route.job is Job.COUNT_TOKENS:
                 return self._count(parse_count_request(route.dialect, body, headers, route.model), id, headers)
-            ask = registry.dialect(route.dialect).requests.parse(body, headers=headers)
+            ask = parse_ask(route.dialect, body, headers)
             if route.model is not None:
                 ask = msgspec.structs.replace(ask, model=route.model, stream=bool(route.stream))
             return self._exchange(ask, _context(ask, id, route.framing), headers)

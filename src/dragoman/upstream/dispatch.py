@@ -7,11 +7,12 @@ tried again; after it, a failure is the last event of the stream.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from random import random
 from time import perf_counter
 from typing import Protocol
 
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.attempts import KEY_BOUND
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.compaction import PrefixSummary
@@ -40,10 +41,12 @@ from dragoman.engine.steps import (
 from dragoman.profiles.profile import Target
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
+from dragoman.upstream.heavy_work import SMALL, HeavyWork, is_heavy
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
+from dragoman.wire.json_size import count_values
 
-ANSWER_LIMIT = 256 * 1024 * 1024
+TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 
 
 class Memory(Protocol):
@@ -90,6 +93,17 @@ class World(Protocol):
 
     @property
     def media(self) -> MediaSource: ...
+
+    @property
+    def heavy(self) -> HeavyWork: ...
+
+    @property
+    def answer_limit(self) -> int:
+        """The most bytes of an answer."""
+
+    @property
+    def value_limit(self) -> int:
+        """The most JSON values of an answer."""
 
     def transport(self, destination: HttpDestination) -> Transport:
         """The connections for a destination."""
@@ -175,17 +189,22 @@ class Dispatch:
             case Choose():
                 return await self._choose(step)
             case Recall():
-                return exchange.recalled(await world.memory.recall(self._caller, step))
+                kept = await world.memory.recall(self._caller, step)
+                return await self._compile(lambda: exchange.recalled(kept))
             case RecallSummary():
-                return exchange.summary_recalled(await world.memory.recall_summary(self._caller, step))
+                summary = await world.memory.recall_summary(self._caller, step)
+                return await self._compile(lambda: exchange.summary_recalled(summary))
             case RecallCut():
-                return exchange.cut_recalled(await world.memory.recall_cut(self._caller, step))
+                cut = await world.memory.recall_cut(self._caller, step)
+                return await self._compile(lambda: exchange.cut_recalled(cut))
             case FetchMedia(urls):
-                return exchange.fetched(await world.media.fetch(urls))
+                media = await world.media.fetch(urls)
+                return await self._compile(lambda: exchange.fetched(media))
             case AttemptFailed():
                 await self._close()  # before anything else is opened
                 self._note(step)
-                return exchange.resume(random())  # noqa: S311 - waits are spread by it, nothing is hidden
+                chance = random()  # noqa: S311 - waits are spread by it, nothing is hidden
+                return await self._compile(lambda: exchange.resume(chance))
             case Wait(seconds):
                 await asyncio.sleep(seconds)
                 return exchange.waited()
@@ -197,7 +216,14 @@ class Dispatch:
         self._release()
         picked = self._picked = candidates[0] if len(candidates) == 1 else self._healthiest(candidates)
         key = world.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
-        return self.exchange.chosen(picked, world.memory.corrected(picked, self._caller), key)
+        target = world.memory.corrected(picked, self._caller)
+        if len(self.exchange.ask.source) < SMALL:
+            return self.exchange.chosen(picked, target, key)
+        return await self._compile(lambda: self.exchange.chosen(picked, target, key))
+
+    async def _compile(self, work: Callable[[], Step[HttpDestination]]) -> Step[HttpDestination]:
+        """What compiles the request: beside the event loop if it is a large one."""
+        return await self._world.heavy.run(work) if is_heavy(self.exchange.ask.source) else work()
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
         """The first that is not left alone; the first of all where each is."""
@@ -221,7 +247,8 @@ class Dispatch:
         exchange = self.exchange
         reading = exchange.head(incoming.status, incoming.headers)
         if reading is Reading.WHOLE:
-            return exchange.body(await incoming.read(ANSWER_LIMIT))
+            answer = await incoming.read(self._world.answer_limit)
+            return exchange.body(answer) if not is_heavy(answer) else await self._read_heavy(answer)
         if reading is Reading.ERROR:
             return exchange.body(await error_body(incoming))
         async for chunk in incoming:
@@ -229,6 +256,13 @@ class Dispatch:
             if step is not None:
                 return step
         return exchange.ended()
+
+    async def _read_heavy(self, answer: bytes) -> Step[HttpDestination]:
+        """A large answer, beside the event loop."""
+        limit = self._world.value_limit
+        if len(answer) > limit and count_values(answer, limit) > limit:
+            return self.exchange.broken(Failure(FailureKind.SERVER, TOO_MANY_VALUES, 502))
+        return await self._world.heavy.run(lambda: self.exchange.body(answer))
 
     def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
         health, destination, failure, now = self._world.health, failed.destination, failed.failure, perf_counter()

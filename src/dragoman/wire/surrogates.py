@@ -10,20 +10,22 @@ import re
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from dragoman.wire.json_reader import replace_lone_surrogates
+from dragoman.wire.json_reader import hidden_backslashes, replace_lone_surrogates, shown_backslashes
 
 Key = TypeVar("Key")
 
 REPLACEMENT = b'"\\ufffd"'
 
-_ESCAPE = re.compile(rb"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+_ESCAPE = re.compile(rb"\\u(?=[dD][89a-fA-F][0-9a-fA-F]{2})")
 _MARKED = re.compile(rb"\\u0001([dD][89a-fA-F][0-9a-fA-F]{2})")
 _LAST_HIGH = re.compile(rb'(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})"\Z')
 
 
 def mark_surrogates(frame: bytes) -> bytes:
     """The frame with a control character in each surrogate escape, so that a decoder accepts it."""
-    return _ESCAPE.sub(lambda found: b"\\u0001" + found[1] if found[1] else found[0], frame)
+    if b"\0" in frame:  # which is no JSON
+        return frame
+    return shown_backslashes(_ESCAPE.sub(rb"\\u0001", hidden_backslashes(frame)))
 
 
 class SurrogateJoiner(Generic[Key]):

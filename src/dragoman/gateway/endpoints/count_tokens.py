@@ -5,6 +5,8 @@ Where the target speaks the client's dialect, its provider counts. Otherwise we 
 
 from __future__ import annotations
 
+from functools import partial
+
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
@@ -13,7 +15,7 @@ from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.endpoints.generate import find_route
+from dragoman.gateway.endpoints.generate import beside, find_route
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.services import Services
@@ -33,8 +35,9 @@ async def count(
     services: Services, inbound: Inbound, outbound: Outbound, known: Known, dialect: str, model: str | None = None
 ) -> None:
     with Slot(services, known):
-        body = await inbound.body(services.config.server.max_body)
-        ask = parse_count_request(dialect, body, inbound.headers, model)
+        limits = services.config.limits
+        body = await inbound.body(services.config.server.max_body, limits.encodings)
+        ask = await beside(services, body, partial(parse_count_request, dialect, body, inbound.headers, model, limits))
         name = ask.model or services.config.default_model or ""
         first = find_route(services, known, name).first
         if known.limits is not None:
@@ -55,7 +58,7 @@ async def _counted(
 ) -> bytes | None:
     """The provider's own figure, or None where it gives none. Raises where the request itself could not be sent."""
     if first.target.dialect != exchange.ask.dialect:
-        compile_offline(exchange)
+        await beside(services, exchange.ask.source, partial(compile_offline, exchange))
         return None
     step = await Dispatch(services, exchange, known.name).prepare()
     if not isinstance(step, Send):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
 from dragoman.config.model_targets import find_candidates, known_as
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.request_limits import RequestLimits, parse_ask
 from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate_request
@@ -32,6 +34,9 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
+from dragoman.upstream.heavy_work import SMALL, is_heavy
+
+Result = TypeVar("Result")
 
 
 async def generate(
@@ -71,8 +76,10 @@ async def _generate(
     model: str | None,
     stream: bool | None,
 ) -> None:
-    body = await inbound.body(services.config.server.max_body)
-    record.ask = ask = _parse(record.dialect, body, inbound.headers, model, stream)
+    limits = services.config.limits
+    body = await inbound.body(services.config.server.max_body, limits.encodings)
+    parse = partial(_parse, record.dialect, body, inbound.headers, model, stream, limits)
+    record.ask = ask = parse() if len(body) < SMALL else await beside(services, body, parse)
     record.model = name = ask.model or services.config.default_model or ""
     known = record.known
     route = None if find_candidates(services.config, name) is not None else find_route(services, known, name)
@@ -192,8 +199,20 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     await outbound.end(exchange.cut(GOING_AWAY))
 
 
-def _parse(dialect: str, body: bytes, headers: Mapping[str, str], model: str | None, stream: bool | None) -> Ask:
-    ask = registry.dialect(dialect).requests.parse(body, headers=headers)
+async def beside(services: Services, body: bytes, work: Callable[[], Result]) -> Result:
+    """Work on a body: beside the event loop if it is much."""
+    return await services.heavy.run(work) if is_heavy(body) else work()
+
+
+def _parse(
+    dialect: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    model: str | None,
+    stream: bool | None,
+    limits: RequestLimits,
+) -> Ask:
+    ask = parse_ask(dialect, body, headers, limits)
     if model is None and stream is None:
         return ask
     return msgspec.structs.replace(ask, model=model or ask.model, stream=bool(stream))

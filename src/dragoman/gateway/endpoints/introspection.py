@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,11 +13,12 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.request_limits import check_body
 from dragoman.engine.steps import Send
 from dragoman.engine.summary import fold
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.endpoints.generate import find_route
+from dragoman.gateway.endpoints.generate import beside, find_route
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.metrics import render_metrics
 from dragoman.gateway.outbound import Outbound
@@ -116,12 +118,19 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
 
     It counts as a request of the caller: it may fetch media, and compiles as much as a request that is sent.
     """
+    limits = services.config.limits
     with Slot(services, known):
-        wanted = _dry_run(await inbound.body(services.config.server.max_body))
+        body = await inbound.body(services.config.server.max_body, limits.encodings)
+        check_body(body, limits)
+        wanted = _dry_run(body)
         route = find_route(services, known, wanted.to)
         if known.limits is not None:
             await admit(services, known, known.limits, 0)
-        ask = read(bytes(wanted.request), source=wanted.source, headers=inbound.headers, stream=wanted.stream)
+        request = bytes(wanted.request)
+        parse = partial(
+            read, request, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits
+        )
+        ask = await beside(services, request, parse)
         context = AnswerContext(model=wanted.to, id=outbound.id)
         exchange = Exchange(ask, route, context, wanted.options(), services.redaction)
         with noticing(inbound):

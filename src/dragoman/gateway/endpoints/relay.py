@@ -67,7 +67,8 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
     """The same request to the provider behind the model, under its own name for it."""
     started = time.perf_counter()
     with Slot(services, known):
-        body = _parse(inbound.headers, await inbound.body(services.config.server.max_body))
+        received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
+        body = _parse(inbound.headers, received)
         name = body.model or _default_model(services.config, path)
         may_ask(known, name)
         route = services.routes.find(name)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Self
 
 from dragoman.upstream.transport.decoding import Inflater
 from dragoman.upstream.transport.failures import Phase, TooLarge
 from dragoman.upstream.transport.in_flight import InFlight
+
+_PIECES_PER_TURN = 4
+"""Pieces that are decompressed before others have their turn: a quarter of a mebibyte."""
 
 
 class Incoming(InFlight):
@@ -18,6 +22,7 @@ class Incoming(InFlight):
     """
 
     _inflater: Inflater | None = None
+    _inflated = 0
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in lower case."""
@@ -75,6 +80,9 @@ class Incoming(InFlight):
     async def _next_decompressed(self, encoding: str) -> bytes:
         if self._inflater is None:
             self._inflater = Inflater(self.origin, encoding)
+        self._inflated += 1
+        if self._inflated % _PIECES_PER_TURN == 0:
+            await asyncio.sleep(0)  # a kilobyte may become a gigabyte, and nothing else would have its turn
         while not (piece := self._inflater.piece()):
             raw = await self._next_chunks()
             if not raw:
