@@ -154,8 +154,8 @@ def adapt(
     `request` is bytes, text or a dict; `source` its dialect, or `auto`; `target` is `PROFILE/MODEL` and its model wins
     over the request's. `rules` chooses what rules do, `max_loss` is the heaviest loss that is allowed, `doubt` says
     whether what may be refused is left alone (`faithful`) or repaired (`careful`). Gemini's body has neither model nor
-    stream: give `stream` to ask for one. `history` trims a long conversation; `cuts` are those of earlier turns. `limits`
-    says how much the request may hold.
+    stream: give `stream` to ask for one. `history` trims a long conversation; `cuts` are those of earlier turns.
+    `limits` says how much the request may hold.
     """
     ask = read(request, source=source, headers=headers, stream=stream, limits=limits)
     found = choose(target, profiles, rules)
