@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test demo check format lint types docs mutants laws answers fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-stream soak guard
+        bench bench-quick bench-adapt bench-stream soak hostile guard
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ bench: .venv-bench/ready ## Measure the gateway, nginx, LiteLLM and Portkey; wri
 
 bench-quick: .venv-bench/ready ## Measure only what has a target, in two minutes
 	$(BENCH)/python bench/gateway.py --quick
+
+hostile: $(VENV)/ready ## Send every hostile input of the table to a gateway; nobody else may notice
+	$(BIN)/python bench/hostile.py
 
 soak: .venv-bench/ready ## Run 100,000 requests and 5,000 streams with faults
 	$(BENCH)/python bench/soak.py

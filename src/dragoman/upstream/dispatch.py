@@ -12,6 +12,8 @@ from random import random
 from time import perf_counter
 from typing import Protocol
 
+import msgspec
+
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.attempts import KEY_BOUND
 from dragoman.engine.exchange import Exchange
@@ -46,6 +48,7 @@ from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
 from dragoman.wire.json_size import count_values
 
+_MANY_CHANGES = 100
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 
 
@@ -223,7 +226,15 @@ class Dispatch:
 
     async def _compile(self, work: Callable[[], Step[HttpDestination]]) -> Step[HttpDestination]:
         """What compiles the request: beside the event loop if it is a large one."""
-        return await self._world.heavy.run(work) if is_heavy(self.exchange.ask.source) else work()
+        if not is_heavy(self.exchange.ask.source):
+            return work()
+        return await self._world.heavy.run(lambda: self._with_report(work()))
+
+    def _with_report(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
+        """The digests of the report are computed here too. Thousands of them would hold up whoever writes it down."""
+        if len(self.exchange.changes) > _MANY_CHANGES:
+            msgspec.json.encode(self.exchange.changes)
+        return step
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
         """The first that is not left alone; the first of all where each is."""

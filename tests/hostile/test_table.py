@@ -1,0 +1,199 @@
+"""The table of hostile inputs in small: everybody gets an answer, the gateway itself never fails, and no input costs
+more than in proportion to its size.
+
+Nothing here looks at a clock: work is counted in calls. `make hostile` sends the large ones and measures.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.gateway.running import Running
+from tests.hostile.bodies import DIALECTS, PATHS, STREAM_PATHS, body, dump, user
+from tests.hostile.provider import HostileProvider
+from tests.hostile.table import (
+    ANSWERS,
+    CONFIGS,
+    ERRORS,
+    RAW,
+    REQUESTS,
+    STREAMS,
+    Answer,
+    Config,
+    Raw,
+    Request,
+    all_names,
+    post,
+)
+
+from dragoman import adapt
+from dragoman.config import parse
+from dragoman.config.known_names import KnownNames
+from dragoman.config.variables import Environment
+from dragoman.conversation.bounded_cache import POOL
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.translation import Translation
+from dragoman.errors import ConfigError, DragomanError
+from dragoman.wire.error_bodies import parse_failure
+
+SMALL = 60
+PROFILES = {"chat": "openai-compatible", "responses": "openai-responses", "anthropic": "anthropic", "gemini": "gemini"}
+PROVIDERS = dict(zip(DIALECTS, ("chat", "responses", "anthropic", "gemini"), strict=True))
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[HostileProvider]:
+    with HostileProvider() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(provider: HostileProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running(provider.config(), tmp_path_factory.mktemp("hostile")).start()
+    yield running
+    running.stop()
+
+
+def ask(gateway: Running, sent: bytes) -> int:
+    """The status of the answer; 0 where the connection was closed without one."""
+    with socket.create_connection(("127.0.0.1", int(gateway.url.rpartition(":")[2])), 30) as line:
+        writer = threading.Thread(target=_send, args=(line, sent), daemon=True)
+        writer.start()
+        heard = b""
+        with suppress(ConnectionError):
+            while piece := line.recv(65_536):
+                heard += piece
+    return int(heard[9:12]) if heard else 0
+
+
+def _send(line: socket.socket, sent: bytes) -> None:
+    with suppress(OSError):
+        line.sendall(sent)
+
+
+def crashes(gateway: Running) -> list[str]:
+    gateway.services.lines.flush()
+    return [line for line in gateway.log.getvalue().splitlines() if '"crash"' in line]
+
+
+def test_the_table_has_inputs_of_every_kind() -> None:
+    names = all_names()
+    assert len(names) >= 200
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
+def test_a_hostile_request_is_answered(gateway: Running, line: Request) -> None:
+    for dialect in line.dialects:
+        content = line.make(dialect, min(line.count, SMALL)).replace(b"MODEL", b"anthropic/hello")
+        status = ask(gateway, post(PATHS[dialect].format(model="anthropic/hello"), content))
+        assert status in line.good | ({200} if line.count > SMALL else set()), dialect
+    assert crashes(gateway) == []
+
+
+@pytest.mark.parametrize("line", RAW, ids=lambda line: line.name)
+def test_a_hostile_http_request_is_answered(gateway: Running, line: Raw) -> None:
+    status = ask(gateway, line.make(min(line.count, SMALL)))
+    assert status in line.good
+    assert crashes(gateway) == []
+
+
+@pytest.mark.parametrize("line", [*ANSWERS, *STREAMS, *ERRORS], ids=lambda line: f"{line.name}, {line.dialect}")
+def test_a_hostile_provider_harms_only_its_own_request(
+    gateway: Running, provider: HostileProvider, line: Answer
+) -> None:
+    model = provider.serve(line, min(line.count, SMALL))
+    for dialect in (line.dialect, "anthropic" if line.dialect != "anthropic" else "openai-chat"):
+        content = dump(body(dialect, [user(dialect)], None, **({"stream": True} if line.stream else {})))
+        path = (STREAM_PATHS if line.stream else PATHS)[dialect].format(model=model)
+        assert ask(gateway, post(path, content.replace(b"MODEL", model.encode()))) in line.good
+    assert crashes(gateway) == []
+
+
+@pytest.mark.parametrize("line", CONFIGS, ids=lambda line: line.name)
+def test_a_hostile_configuration_is_loaded_or_refused(line: Config) -> None:
+    with suppress(ConfigError):
+        parse(line.make(min(line.count, 500)), known=KnownNames(), variables=Environment({}, {}))
+
+
+# Work in proportion.
+
+FEW, MANY = 40, 400
+MOST = 16
+"""How many times more work ten times the input may be: a square is a hundred."""
+CONSTANT = 20_000
+"""Calls that may be made once."""
+
+
+def work(run: Callable[[], Any]) -> int:
+    """How many functions are called."""
+    count = 0
+
+    def tick(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    POOL.clear()
+    sys.setprofile(tick)
+    try:
+        with suppress(DragomanError):
+            run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def in_proportion(run: Callable[[int], Any]) -> tuple[int, int] | None:
+    few, many = work(partial(run, FEW)), work(partial(run, MANY))
+    return None if many <= MOST * few + CONSTANT else (few, many)
+
+
+@pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
+def test_a_hostile_request_is_compiled_in_proportion(line: Request) -> None:
+    for dialect in line.dialects:
+        for target in ("anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview", "mistral/mistral-large"):
+            made = {count: line.make(dialect, count) for count in (FEW, MANY)}
+            grown = in_proportion(lambda n, made=made, to=target: adapt(made[n], source=dialect, target=to))  # type: ignore[misc]  # noqa: B023
+            assert grown is None, (dialect, target, grown)
+
+
+def content_of(answer: bytes) -> bytes:
+    return answer.partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("line", [*ANSWERS, *STREAMS], ids=lambda line: f"{line.name}, {line.dialect}")
+def test_a_hostile_answer_is_translated_in_proportion(line: Answer) -> None:
+    made = {count: content_of(line.make(count)) for count in (FEW, MANY)}
+
+    def translate(count: int, client: str) -> None:
+        translation = Translation(line.dialect, client, context=AnswerContext(model="m", id="x"))
+        if line.stream:
+            translation.feed(made[count])
+            translation.close()
+        else:
+            translation.whole(made[count])
+
+    for client in DIALECTS:
+        grown = in_proportion(partial(translate, client=client))
+        assert grown is None, (client, grown)
+
+
+@pytest.mark.parametrize("line", ERRORS, ids=lambda line: line.name)
+def test_a_hostile_error_is_parsed_in_proportion(line: Answer) -> None:
+    made = {count: content_of(line.make(count)) for count in (FEW, MANY)}
+    assert in_proportion(lambda n: parse_failure(400, {}, made[n])) is None
+
+
+def test_work_that_is_not_in_proportion_is_noticed() -> None:
+    def square(count: int) -> None:
+        for _ in range(count * count):
+            len(())
+
+    assert in_proportion(square) is not None
