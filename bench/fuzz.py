@@ -9,22 +9,39 @@ from __future__ import annotations
 
 import argparse
 import copy
+import gzip
 import json
 import random
+import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import contextlib
+
+from tests.hostile.table import ERRORS
+
 from dragoman.config import Environment, KnownNames, parse
+from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import adapt
+from dragoman.engine.lessons import is_recognised, learn
 from dragoman.engine.translation import Translation
-from dragoman.errors import DragomanError, RequestError
+from dragoman.errors import DragomanError, MalformedRequest, RequestError
+from dragoman.gateway.body_decompression import BadEncoding, TooLargeDecompressed, decompress
+from dragoman.profiles.profile import Profiles
 from dragoman.rules.schema import FORMS, compile_schema
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.multipart import BadForm, form_boundary, parse_form, render_form
+from dragoman.wire.structured_fields import parse_dictionary
+
+FACTS = Profiles().target("openai/gpt-5.6").facts
+EMPTY = Conversation(())
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 TARGETS = (
@@ -269,6 +286,32 @@ class Fuzzer:
         again = parse_form(render_form(parts)[1], form_boundary(render_form(parts)[0]) or "") if parts else []
         assert [part.content for part in again] == [part.content for part in parts]
 
+    def error_body(self) -> None:
+        """The errors of the table of hostile inputs, damaged."""
+        line = self.random.choice(ERRORS)
+        _, _, body = line.make(self.random.choice([1, 3, 40])).partition(b"\r\n\r\n")
+        body = self.scrambled(body or b" ")
+        self.last = (line.name, body)
+        failure = parse_failure(self.random.choice([200, 400, 429, 500]), self.headers(), body)
+        learn(failure, FACTS, EMPTY)
+        is_recognised(failure)
+
+    def headers(self) -> dict[str, str]:
+        names = ["retry-after", "retry-after-ms", "date", "x-amzn-errortype", "x-dragoman-rules", "anthropic-beta"]
+        return {name: self.scrambled(b"1, a=b").decode("latin-1") for name in self.random.sample(names, 3)}
+
+    def header(self) -> None:
+        text = self.scrambled(b'late-system=user, many-systems="a\\"b", x=?0').decode("latin-1")
+        encoding = self.scrambled(b"gzip, deflate").decode("latin-1")
+        self.last = (text, encoding)
+        adapt(REQUESTS["anthropic"], source="anthropic", target="anthropic/claude-opus-4-8", headers=self.headers())
+        with contextlib.suppress(BadEncoding, TooLargeDecompressed):
+            decompress(self.scrambled(gzip.compress(b"{}")), encoding, 1 << 16, 2)
+        try:
+            parse_dictionary(text)
+        except ValueError as fault:
+            raise MalformedRequest(str(fault)) from None
+
     def schema(self) -> None:
         schema = json.dumps(self.damaged(SCHEMA)).encode()
         form = self.random.choice(sorted(FORMS))
@@ -291,7 +334,9 @@ PARSERS: tuple[Callable[[Fuzzer], None], ...] = (
     Fuzzer.stream,
     Fuzzer.reply,
     Fuzzer.failure,
+    Fuzzer.error_body,
     Fuzzer.form,
+    Fuzzer.header,
     Fuzzer.schema,
     Fuzzer.config,
 )

@@ -201,6 +201,8 @@ def run(only: str, seconds: float) -> int:
     with tempfile.TemporaryDirectory(prefix="dragoman-hostile-") as name, HostileProvider() as provider:
         gateway = Gateway(Path(name), provider)
         try:
+            for dialect in PATHS:
+                ask(gateway.port, _request(lambda d, n: dump(body(d, [user(d)] * n)), dialect, 3)(provider))
             start, peak = gateway.memory(), 0.0
             for case in cases():
                 if only not in case.name or time.monotonic() > ends:
@@ -212,7 +214,8 @@ def run(only: str, seconds: float) -> int:
                 worst.append((seen.health, case.name))
                 wrong += [f"{case.name}: {fault}" for fault in faults]
                 if faults or only:
-                    shown = f"{seen.status} in {seen.seconds:.2f} s, health {seen.health * 1000:.0f} ms, {seen.memory:.0f} MB"
+                    health = f"health {seen.health * 1000:.0f} ms"
+                    shown = f"{seen.status} in {seen.seconds:.2f} s, {health}, {seen.memory:.0f} MB"
                     print(f"{case.name}: {shown} {'; '.join(faults)}", flush=True)
             time.sleep(2)
             end = gateway.memory()

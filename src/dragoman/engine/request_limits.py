@@ -25,7 +25,7 @@ class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     values: Annotated[
         Count, Meta(description="Values of the JSON body: every object, list, text and number. Beyond it: 413.")
-    ] = 200_000
+    ] = 100_000
     messages: Annotated[Count, Meta(description="Messages of the conversation. Beyond it: 413.")] = 10_000
     parts: Annotated[Count, Meta(description="Parts of all messages together. Beyond it: 413.")] = 50_000
     calls: Annotated[Count, Meta(description="Tool calls of all messages together. Beyond it: 413.")] = 10_000

@@ -31,6 +31,7 @@ from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import NewestConfig
 from dragoman.gateway.services import Services
 from dragoman.gateway.store_alerts import StoreAlerts
+from dragoman.profiles.models import find_model
 from dragoman.profiles.profile import Profiles
 from dragoman.store import file_refusal, memory_refusal, store_file
 
@@ -238,6 +239,8 @@ class Server(uvicorn.Server):
         if self._announce is not None:
             self._announce()
         _tune_gc()
+        # The patterns of the catalogue take half a second to compile: not while the first client waits.
+        asyncio.get_running_loop().run_in_executor(None, find_model, "")
 
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_PER_SECOND == 0:

@@ -48,7 +48,6 @@ from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
 from dragoman.wire.json_size import count_values
 
-_MANY_CHANGES = 100
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 
 
@@ -231,9 +230,8 @@ class Dispatch:
         return await self._world.heavy.run(lambda: self._with_report(work()))
 
     def _with_report(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
-        """The digests of the report are computed here too. Thousands of them would hold up whoever writes it down."""
-        if len(self.exchange.changes) > _MANY_CHANGES:
-            msgspec.json.encode(self.exchange.changes)
+        """The digests of the report are computed here too: they would hold up everybody where it is written down."""
+        msgspec.json.encode(self.exchange.changes)
         return step
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:

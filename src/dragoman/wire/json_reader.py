@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -117,10 +117,31 @@ _HIDDEN = b"\0\0"
 def replace_lone_surrogates(text: bytes) -> bytes:
     r"""The JSON text with U+FFFD for every `\ud800`-like escape without a partner.
 
-    In a few passes of the regular expression engine: millions of escapes are not looked at one by one in Python.
+    In a few passes of the regular expression engine: millions of escapes are not looked at one by one in Python. One
+    stretch after another, since the engine holds the interpreter.
     """
     if b"\0" in text:  # which is no JSON
         return text
+    return b"".join(map(_without_lone, _stretches(text)))
+
+
+_ESCAPES = re.compile(rb"(?:[^\\]++|\\u[0-9a-fA-F]{4}|\\.){1,16384}+", re.DOTALL)
+_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+
+
+def _stretches(text: bytes) -> Iterator[bytes]:
+    """The text in pieces that end neither inside an escape nor inside a pair."""
+    at = 0
+    while (found := _ESCAPES.match(text, at)) is not None:
+        end = found.end()
+        if end >= 6 and _PAIR.match(text, end - 6):
+            end += 6
+        yield text[at:end]
+        at = end
+    yield text[at:]
+
+
+def _without_lone(text: bytes) -> bytes:
     hidden = hidden_backslashes(text)
     return shown_backslashes(_LONE_LOW.sub(rb"\\ufffd", _LONE_HIGH.sub(rb"\\ufffd", hidden)))
 
