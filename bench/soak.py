@@ -7,6 +7,10 @@ the middle of an answer, to a provider of which one answer in twenty is a fault:
 JSON, streams that end early or carry an error. Memory and open files are noted all along and drawn into
 `bench/results/soak.png`. It fails where memory grows after the first third, where files or requests stay open, or where
 the gateway fails itself. However slow the machine, it ends after forty minutes.
+
+After the first third the calm is over: one request in twenty is a line of the table of hostile inputs
+(`tests/hostile/table.py`), sent by hostile clients or answered by a hostile provider. The p99 of all others may be
+twice that of the calm third.
 """
 
 from __future__ import annotations
@@ -23,16 +27,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import machine
 import mock
 import questions
 import stage
 import uvloop
-from contestants import Cell, Dragoman, Ports, free_port
+from contestants import KEY, Cell, Dragoman, Ports, free_port
+from tests.hostile.bodies import PATHS, STREAM_PATHS, body, dump, user
+from tests.hostile.provider import HostileProvider
+from tests.hostile.table import ANSWERS, ERRORS, RAW, REQUESTS, STREAMS, Answer, post
 
 RESULTS = Path(__file__).resolve().parent / "results"
 LIMIT_SECONDS = 2400
 WORKERS = 24
+HOSTILE_SHARE = 0.05
+CALM_SHARE = 1 / 3
+WORSE = 2.0
+"""How many times the p99 of the calm third the others may take beside hostile traffic."""
 GROWTH = 1.10
 """Memory of the last third over that of the second: above it something is kept."""
 
@@ -89,19 +102,43 @@ class Soaked(Dragoman):
     """Ours, with little patience for a provider that fails on purpose."""
 
     name = "soaked"
+    hostile: HostileProvider
 
     def config(self) -> str:
         told = json.loads(super().config())
+        told["providers"] |= self.hostile.config()["providers"]
         for provider in told["providers"].values():
             provider |= {"retries": {"attempts": 2, "base": 0.01}, "cooldown": {"failures": 1_000_000}}
         told["log"] = {"provider_errors": {"path": None}}
         return json.dumps(told)
 
 
+def hostile_requests(provider: HostileProvider) -> list[bytes]:
+    """Every line of the table, in one of three sizes."""
+    made = []
+    for line in REQUESTS:
+        for dialect in line.dialects:
+            content = line.make(dialect, _size(line.count)).replace(b"MODEL", b"anthropic/hello", 1)
+            made.append(post(PATHS[dialect].format(model="anthropic/hello"), content))
+    made += [line.make(_size(line.count)) for line in RAW]
+    made += [_asked(line, provider.serve(line, _size(line.count))) for line in (*ANSWERS, *STREAMS, *ERRORS)]
+    return [request.replace(b"Bearer any", b"Bearer " + KEY.encode(), 1) for request in made]
+
+
+def _size(count: int) -> int:
+    return min(count, random.choice((10, 300, 3_000)))
+
+
+def _asked(line: Answer, model: str) -> bytes:
+    content = dump(body(line.dialect, [user(line.dialect)], None, **({"stream": True} if line.stream else {})))
+    path = (STREAM_PATHS if line.stream else PATHS)[line.dialect].format(model=model)
+    return post(path, content.replace(b"MODEL", model.encode()))
+
+
 class Clients:
     """So many clients, each asking one question after the other in any dialect, and sometimes leaving early."""
 
-    def __init__(self, one: Soaked, requests: int, streams: int) -> None:
+    def __init__(self, one: Soaked, requests: int, streams: int, hostile: list[bytes]) -> None:
         self._port = one.port
         pairs = [
             (client, upstream) for client in questions.PATHS for upstream in ("openai-chat", "anthropic", "gemini")
@@ -109,6 +146,10 @@ class Clients:
         self._whole = [one.request(Cell(*pair, size)) for pair in pairs for size in ("short", "tools")]
         self._streamed = [one.request(Cell(*pair, "short", "burst")) for pair in pairs]
         self._left = [requests, streams]
+        self._hostile = hostile
+        self._calm_until = int((requests + streams) * CALM_SHARE)
+        self.calm: list[float] = []
+        self.beside: list[float] = []
         self.done = 0
         self.statuses: dict[str, int] = {}
 
@@ -128,13 +169,27 @@ class Clients:
         while (request := self._turn()) is not None:
             if connection is None:
                 connection = await asyncio.open_connection("127.0.0.1", self._port)
+            if self.done > self._calm_until and random.random() < HOSTILE_SHARE:
+                await self._attack(random.choice(self._hostile))
+            began = time.perf_counter()
             kept = await self._ask(*connection, request, leave=random.random() < 0.02)
+            (self.calm if self.done <= self._calm_until else self.beside).append(time.perf_counter() - began)
             self.done += 1
             if not kept:
                 connection[1].close()
                 connection = None
         if connection is not None:
             connection[1].close()
+
+    async def _attack(self, sent: bytes) -> None:
+        """A line of the table, on a connection of its own; whatever the answer is, it is not waited for for long."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        with suppress(ConnectionError, TimeoutError):
+            writer.write(sent)
+            while await asyncio.wait_for(reader.read(65_536), 30):
+                pass
+        writer.close()
+        self._count("hostile")
 
     async def _ask(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes, leave: bool
@@ -213,6 +268,10 @@ def verdict(samples: list[Sample], rest: Sample, log: str) -> list[str]:
     return wrong
 
 
+def p99(latencies: list[float]) -> float:
+    return sorted(latencies)[int(len(latencies) * 0.99)] if latencies else 0.0
+
+
 def plot(samples: list[Sample], file: Path) -> None:
     try:
         import matplotlib
@@ -257,10 +316,11 @@ def run(requests: int, streams: int) -> int:
     port = free_port()
     provider = subprocess.Popen([sys.executable, __file__, "--provider", str(port)])
     try:
-        with stage.folder() as folder:
+        with stage.folder() as folder, HostileProvider() as hostile:
             one = Soaked(folder, Ports(port, port))
+            one.hostile = hostile
             with stage.running([one]):
-                clients = Clients(one, requests, streams)
+                clients = Clients(one, requests, streams, hostile_requests(hostile))
                 rest = Sample(0, 0, machine.memory_mb(one.pid), machine.open_files(one.pid))
                 samples = uvloop.run(soaked(one, clients))
                 ended = stopped_cleanly(one)
@@ -270,12 +330,16 @@ def run(requests: int, streams: int) -> int:
         provider.wait(10)
     if clients.done < requests + streams:
         wrong.append(f"only {clients.done} of {requests + streams} were asked in {LIMIT_SECONDS} s")
+    calm, beside = p99(clients.calm), p99(clients.beside)
+    if beside > WORSE * calm:
+        wrong.append(f"others notice hostile traffic: p99 {beside * 1000:.1f} ms, {calm * 1000:.1f} ms in the calm")
     if not ended:
         wrong.append("it did not end within five seconds of being told: something was still under way")
     RESULTS.mkdir(exist_ok=True)
     plot(samples, RESULTS / "soak.png")
     end = samples[-1]
     print(f"{clients.done:,} answers in {end.second:.0f} s: {clients.statuses}")
+    print(f"p99 {calm * 1000:.1f} ms in the calm, {beside * 1000:.1f} ms beside hostile traffic")
     print(f"memory {rest.memory:.0f} MB at first, {end.memory:.0f} MB at the end; files {rest.files} and {end.files}")
     print("\n".join(wrong) or "memory flat, files flat, nothing left")
     return 1 if wrong else 0

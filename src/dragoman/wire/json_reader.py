@@ -45,10 +45,19 @@ def readable(body: bytes) -> tuple[bytes, tuple[str, ...]]:
         body = body[3:]
     if not body.isascii():
         _check_utf8(body)
-    if not _names_surrogate(body) or not any(suspect.search(body) for suspect in _SUSPECTS):
+    if not _names_surrogate(body) or not any(_occurs(suspect, body) for suspect in _SUSPECTS):
         return body, ()
     repaired = replace_lone_surrogates(body)
     return (body, ()) if repaired == body else (repaired, ("replaced half of a surrogate pair by U+FFFD",))
+
+
+_SEARCHED = 1024 * 1024
+
+
+def _occurs(suspect: re.Pattern[bytes], body: bytes) -> bool:
+    """Searched in windows, since a search holds the interpreter. One that ends inside a pair is a false alarm."""
+    starts = range(0, len(body), _SEARCHED)
+    return any(suspect.search(body, start, start + _SEARCHED + 12) is not None for start in starts)
 
 
 _STRETCH = 16 * 1024
