@@ -10,6 +10,7 @@ from tests.corpus import sampled
 from tests.recorded_answers import Recording, cut, recordings
 
 from dragoman.conversation.canonical import canonical
+from dragoman.conversation.changes import NOTHING_TO_UNDO
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import (
     CallDelta,
@@ -35,6 +36,7 @@ from dragoman.dialects.gemini.answer_render import render_answer
 from dragoman.dialects.gemini.errors import parse_error, render_error
 from dragoman.dialects.gemini.stream_parse import GeminiStreamParser
 from dragoman.dialects.gemini.stream_render import GeminiStreamRenderer
+from dragoman.engine.translation import Translation
 
 ANSWERING = AnswerContext(model="shown", id="resp_1")
 ARRAY = AnswerContext(model="shown", id="resp_1", framing=Framing.JSON_ARRAY)
@@ -382,3 +384,23 @@ def test_counts_and_probabilities_of_the_wrong_kind_harm_nothing(odd: Any) -> No
     tokens = orjson.dumps([{"token": "Hi", "logprob": -1, "top_logprobs": odd if isinstance(odd, list) else [odd]}])
     renderer = GeminiStreamRenderer(ANSWERING)
     assert b"chosenCandidates" in renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"', tokens), Ended()])
+
+
+def test_K22_a_text_that_is_signed_in_its_first_piece_stays_one_text() -> None:
+    """Gemini 2.5 signs the first piece of a streamed text. Clients take the last message or block for the answer."""
+    pieces = [{"text": "Ra", "thoughtSignature": "c2lnbmF0dXJlLW9mLXRleHQ="}, {"text": "in"}, {"text": " here."}]
+    chunks: list[Any] = [{"candidates": [{"content": {"role": "model", "parts": [piece]}}]} for piece in pieces]
+    chunks[-1]["candidates"][0]["finishReason"] = "STOP"
+    wire = b"".join(b"data: " + orjson.dumps(chunk) + b"\r\n\r\n" for chunk in chunks)
+    for client in ("openai-responses", "anthropic", "openai-chat"):
+        translation = Translation("gemini", client, NOTHING_TO_UNDO, AnswerContext(model="m"))
+        shown = translation.feed(wire) + translation.close()
+        assert shown.count(b'"response.content_part.added"') <= 2  # the event's name and its type
+        assert shown.count(b'"content_block":{"type":"text"') <= 1
+    parser = GeminiStreamParser()
+    events = parser.feed(wire) + parser.close()
+    signed = [at for at, event in enumerate(events) if isinstance(event, Signed)]
+    texts = [at for at, event in enumerate(events) if isinstance(event, TextDelta)]
+    assert len(signed) == 1
+    assert signed[0] > texts[-1]
+    assert {events[at].part for at in (*texts, *signed)} == {events[signed[0]].part}

@@ -105,10 +105,15 @@ def client_problems(case: Case, heard: Heard) -> list[str]:
     found = [] if heard.text == case.answer else [f"the text is {heard.text!r}"]
     if sorted(heard.calls, key=repr) != sorted(wanted_calls(case), key=repr):
         found.append(f"the tools were given {heard.calls}")
-    shown = [thought(case.tag, number) for number in (1, 2, 3)] if case.upstream.thinks else []
+    shown = [thought(case.tag, number) for number in (1, 2, 3)] if case.upstream.thinks and not is_hidden(case) else []
     if heard.thoughts not in (None, shown):
         found.append(f"the thoughts are {heard.thoughts}")
     return found
+
+
+def is_hidden(case: Case) -> bool:
+    """Claude 4.7 and later tell no thoughts unless `display` asks for them, and none of these clients asks."""
+    return case.upstream.silent and (case.client == "claude-code" or case.client.endswith("-anthropic"))
 
 
 def wanted_calls(case: Case) -> list[Any]:

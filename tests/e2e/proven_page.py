@@ -9,9 +9,10 @@ from importlib.metadata import version
 
 from tests.e2e.agents import AGENTS
 from tests.e2e.installed import HERE
-from tests.e2e.matrix import FORGOTTEN, LEARNT
+from tests.e2e.matrix import FORGOTTEN, LEARNT, is_hidden
+from tests.e2e.plot import Case
 from tests.e2e.sdk_clients import CLIENTS
-from tests.e2e.upstreams import UPSTREAMS
+from tests.e2e.upstreams import BY_NAME, UPSTREAMS
 
 PAGE = HERE.parents[1] / "docs" / "proven-clients.md"
 Outcomes = dict[tuple[str, str], list[str]]
@@ -64,6 +65,7 @@ def _lines(outcomes: Outcomes) -> Iterator[str]:
     for (client, upstream), name in LEARNT.items():
         there = f"{_title(client)} with {_upstream(upstream)}"
         yield f"- c: {there}: the first request is refused for `{name}`, and the gateway sends it again without."
+    yield "- d: This model shows no thoughts in its own dialect unless `display` asks for them; the signatures go back."
     yield from _failures(outcomes)
     yield from ("", "## Versions", "", "| package | version |", "|---|---|")
     yield from (
@@ -78,6 +80,8 @@ def _cell(client: str, upstream: str, outcomes: Outcomes) -> str:
         return "**no**"
     if (client, upstream) in LEARNT:
         return "yes (c)"
+    if is_hidden(Case(client, BY_NAME[upstream])):
+        return "yes (d)"
     return "yes (b)" if (client, upstream) in FORGOTTEN else "yes"
 
 

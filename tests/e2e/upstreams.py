@@ -38,8 +38,8 @@ class Upstream:
     thinks_on: Callable[[Body], bool] | None = None
     proofs: Callable[[Body], list[str]] | None = None
     """The reasoning that stands with the turns that called tools: its text where there is one, else "sealed"."""
-    shows: bool = True
-    """Whether the model tells its thoughts to those who ask."""
+    silent: bool = False
+    """Whether the model hides its thoughts from clients of its own dialect that do not ask for a summary."""
 
     @property
     def thinks(self) -> bool:
@@ -123,7 +123,8 @@ def _anthropic_ran(body: Body) -> list[Ran]:
 def _anthropic_proofs(body: Body) -> list[str]:
     turns = [one["content"] for one in body["messages"] if isinstance(one["content"], list)]
     calling = [blocks for blocks in turns if any(block["type"] == "tool_use" for block in blocks)]
-    return ["".join(block["thinking"] for block in blocks if block.get("signature")) for blocks in calling]
+    signed = [[block for block in blocks if block.get("signature")] for blocks in calling]
+    return ["".join(block["thinking"] for block in blocks) or ("sealed" if blocks else "") for blocks in signed]
 
 
 def _anthropic_thinks(body: Body) -> bool:
@@ -206,7 +207,7 @@ _claude = (ANTHROPIC, _anthropic_thinks, _anthropic_proofs)
 _gemini = (GEMINI, _gemini_thinks, _gemini_proofs)
 UPSTREAMS: tuple[Upstream, ...] = (
     Upstream("claude", "Claude 4.5", "anthropic", "claude-sonnet-4-5", *_claude),
-    Upstream("opus", "Claude 4.8", "anthropic", "claude-opus-4-8", *_claude),
+    Upstream("opus", "Claude 4.8", "anthropic", "claude-opus-4-8", *_claude, silent=True),
     Upstream("gemini3", "Gemini 3", "gemini", "gemini-3.1-pro-preview", *_gemini),
     Upstream("gemini25", "Gemini 2.5", "gemini", "gemini-2.5-flash", *_gemini),
     Upstream(

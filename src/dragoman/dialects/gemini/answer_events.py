@@ -115,6 +115,7 @@ class _OpenCandidate:
         "finish_reason",
         "growing",
         "growing_part",
+        "held",
         "index",
         "kind",
         "metadata",
@@ -134,6 +135,7 @@ class _OpenCandidate:
         self.calls = 0
         self.growing: PartialArguments | None = None
         self.growing_part = -1
+        self.held: list[bytes] = []
         self.finish_reason = ""
         self.metadata: dict[str, Json] = {}
 
@@ -194,6 +196,8 @@ class GeminiAnswerParser:
         choices = [self._choices[index] for index in sorted(self._choices)]
         for choice in choices:
             self._end_call(choice, out)
+            if choice.held:
+                self._release(choice, out)
         usage = parse_usage(self._usage_pieces)
         complete = self._blocked or whole or (choices and all(choice.finish_reason for choice in choices))
         if complete:
@@ -250,6 +254,8 @@ class GeminiAnswerParser:
         raws: list[Raw] | None = None
         logprobs = _logprobs(bytes(candidate.logprobs_result))
         for number, part in enumerate(candidate.content.parts):  # type: ignore[union-attr,arg-type]
+            if choice.held and (part.text is ABSENT or part.thought or part.function_call is not None):
+                self._release(choice, out)
             if part.function_call is not None:
                 self._call(choice, part.function_call, bytes(part.thought_signature), out)
             elif part.text is not ABSENT:
@@ -277,9 +283,19 @@ class GeminiAnswerParser:
             out.append(ReasoningDelta(choice.index, choice.part, literal))
         elif kind == _TEXT and (literal != EMPTY or opened or logprobs is not None):
             out.append(TextDelta(choice.index, choice.part, literal, logprobs))
-        if signed:
+        if signed and kind == _TEXT:
+            choice.held.append(bytes(part.thought_signature))
+        elif signed:
             self._sign(choice, choice.part, bytes(part.thought_signature), out)
             choice.kind = _NEITHER
+
+    def _release(self, choice: _OpenCandidate, out: list[Event]) -> None:
+        """The signatures of a text that is over. Gemini 2.5 signs the first piece of a stream: told there, it would cut
+        the text in two, and clients that take the last message for the answer would lose its beginning."""
+        for literal in choice.held:
+            self._sign(choice, choice.part, literal, out)
+        choice.held = []
+        choice.kind = _NEITHER
 
     def _sign(self, choice: _OpenCandidate, part: int, literal: bytes, out: list[Event]) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
