@@ -59,6 +59,12 @@ PLACES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "/tool_choice",
         "choice-form",
     ),
+    "no stream": (
+        {"messages": [HELLO], "stream": False, "stream_options": {"include_usage": True}},
+        {"messages": [HELLO], "stream": False},
+        "/stream_options",
+        "no-stream",
+    ),
     "setting": ({"messages": [HELLO], "top_p": "0.5"}, {"messages": [HELLO], "top_p": 0.5}, "/top_p", "setting-form"),
 }
 
@@ -106,6 +112,25 @@ def test_local_servers_get_no_parts_of_other_dialects(target: str) -> None:
     assert "input_text" not in str(done.json)
     assert ("off-schema", at, "nothing", False) in done.changes
     assert sent(whole, target).json["messages"] == done.json["messages"]
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "vllm/m", "mistral/mistral-large-latest", "groq/llama-3.1-8b"])
+def test_options_of_a_stream_go_only_with_a_stream(target: str) -> None:
+    for more in ({}, {"stream": False}, {"stream": None}):
+        done = sent({"messages": [HELLO], "stream_options": {"include_usage": True}, **more}, target)
+        assert "stream_options" not in done.json
+        assert [change[:3] for change in done.changes if "stream" in change[1]] == [
+            ("off-schema", "/stream_options", "nothing")
+        ]
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "vllm/m", "groq/llama-3.1-8b"])
+def test_options_of_a_stream_stay_with_it(target: str) -> None:
+    body = {"messages": [HELLO], "stream": True, "stream_options": {"include_usage": True}}
+    done = sent(body, target)
+    assert done.json["stream_options"] == {"include_usage": True}
+    assert done.changes == []
+    assert sent({"messages": [HELLO], "stream_options": None}, target).changes == []
 
 
 def test_K19_care_repairs_it_there_too() -> None:

@@ -39,6 +39,7 @@ class Miss(StrEnum):
     NO_LIMIT = "no-limit"
     NULL = "null-value"
     TYPE = "member-type"
+    NO_STREAM = "no-stream"
 
 
 SENTENCES: dict[Miss, str] = {
@@ -61,6 +62,7 @@ SENTENCES: dict[Miss, str] = {
     Miss.SETTING_NAME: "wrote a setting under the name that its dialect has",
     Miss.TYPE: "left out a member of another type than it has",
     Miss.NULL: "left out a null in place of a value",
+    Miss.NO_STREAM: "left out the options of a stream, since none is asked for",
     Miss.NO_LIMIT: "left out a limit of -1, which means no limit",
 }
 """What the repair does, in the words of the report."""

@@ -279,7 +279,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
     refused = _USAGE if same and facts.stream_usage is Stance.REFUSES and "stream_options" in ask.members else ()
     writing = RenderOptions(target.model, stream, asks_usage, refused, translated=not same)
-    if refused:
+    if refused and all(change.at != "/stream_options" for change in changes):
         changes.append(usage_not_asked())
     if same and writing.usage:
         changes.append(usage_asked())

@@ -234,9 +234,11 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
 def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
     """The options of a stream, where they do not fit or there is no stream: then they are left out."""
     raw = bytes(source.get("stream_options", b"null"))
-    if raw == b"null" or (fits(decode_stream_options, raw) and bytes(source.get("stream", b"")) == b"true"):
+    streams = bytes(source.get("stream", b"")) == b"true"
+    if raw == b"null" or (streams and fits(decode_stream_options, raw)):
         return ()
-    return (NearMiss(Miss.TYPE, "/stream_options", members=("stream_options",), lost=raw),)
+    kind = Miss.TYPE if streams else Miss.NO_STREAM
+    return (NearMiss(kind, "/stream_options", members=("stream_options",), lost=raw),)
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
