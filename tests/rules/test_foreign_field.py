@@ -105,3 +105,33 @@ def test_K18_recorded_requests_of_any_vendor_have_no_foreign_fields(target: str)
             continue
         strange |= adapted.json.keys() - KNOWN[target]
     assert strange == set()
+
+
+OWN: dict[str, dict[str, Any]] = {
+    "moonshot/kimi-k2-thinking": {"thinking": {"type": "enabled"}, "safety_identifier": "s"},
+    "qwen/qwen-plus": {"enable_search": True, "top_k": 3, "vl_high_resolution_images": True},
+    "perplexity/sonar": {"search_domain_filter": ["a.org"], "search_recency_filter": "day", "top_k": 3},
+    "minimax/MiniMax-M2": {"reasoning_split": True},
+    "cohere/command-a-03-2025": {"seed": 4},
+}
+"""What each vendor documents as its own request."""
+
+
+@pytest.mark.parametrize("target", OWN)
+def test_K18_a_vendors_own_fields_stay_and_others_go(target: str) -> None:
+    done = sent({"messages": [HI], **OWN[target]}, target)
+    assert done.changes == []
+    careful = sent({"messages": [HI], **OWN[target]}, target, doubt="careful")
+    assert careful.json == done.json
+    foreign = {"provider": {"order": ["a"]}, "safe_prompt": True, "min_p": 0.1, "chat_template_kwargs": {}}
+    mixed = sent({"messages": [HI], **OWN[target], **foreign, "newest": 1}, target)
+    assert mixed.json == {**done.json, "newest": 1}
+    assert {change[1] for change in mixed.changes} == {f"/{name}" for name in foreign}
+
+
+@pytest.mark.parametrize("target", ["moonshot/kimi-k2.5", "xai/grok-4", "cohere/m", "cerebras/m", "minimax/m"])
+def test_top_k_goes_only_where_it_is_known(target: str) -> None:
+    done = sent({"messages": [HI], "top_k": 40}, target)
+    assert "top_k" not in done.json
+    assert [change[:3] for change in done.changes] == [("refused-setting", "/top_k", "metadata")]
+    assert sent({"messages": [HI], "top_k": 40}, "together/m").json["top_k"] == 40

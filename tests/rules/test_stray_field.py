@@ -124,3 +124,22 @@ def test_a_null_member_of_a_part_is_left_to_null_field() -> None:
     assert done.json["messages"][0]["content"] == [words, {"type": "text", "text": "See?"}]
     assert done.changes == [("null-field", "/messages/0/content/1", "nothing", False)]
     assert sent({"messages": [said]}, "together/some-model").json["messages"] == [said]
+
+
+@pytest.mark.parametrize("target", ["fireworks/m", "xai/grok-4", "perplexity/sonar", "cohere/command-a-03-2025"])
+def test_K18_a_message_field_of_another_vendor_stays_home(target: str) -> None:
+    said = {"role": "assistant", "content": "Hello", "tool_plan": "greet", "newest": 1}
+    body: dict[str, Any] = {"messages": [HI, said, HI]}
+    done = sent(body, target)
+    assert done.json["messages"][1] == {"role": "assistant", "content": "Hello", "newest": 1}
+    assert done.changes == [("stray-field", "/messages/1", "metadata", False)]
+    hints = {"annotations": [{"a": 1}], "cache_control": {"type": "ephemeral"}}
+    body["messages"][1] = {"role": "assistant", "content": "Hello", **hints}
+    assert sent(body, target).json["messages"][1] == {"role": "assistant", "content": "Hello"}
+
+
+def test_K18_a_vendors_own_message_field_stays() -> None:
+    part = {"type": "image_url", "image_url": {"url": "https://a.org/a.png"}, "min_pixels": 100}
+    body = {"messages": [{"role": "user", "content": [part]}]}
+    assert sent(body, "qwen/qwen-vl-plus").json["messages"] == body["messages"]
+    assert "min_pixels" not in str(sent(body, "fireworks/m").json)

@@ -236,6 +236,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     vendor_settings: Annotated[
         tuple[str, ...], Meta(description="top-level fields that single vendors of the dialect added to it")
     ] = ()
+    vendor_fields: Annotated[
+        tuple[str, ...],
+        Meta(description="fields of messages, parts, calls and tools that single vendors of the dialect added to it"),
+    ] = ()
     foreign_settings: Annotated[Stance, Meta(description="fields that other vendors added to the dialect")] = ACCEPTS
     null_settings: Annotated[Stance, Meta(description="null for an optional top-level key")] = ACCEPTS
 

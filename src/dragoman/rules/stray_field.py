@@ -3,6 +3,8 @@
 Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers are taken out
 for every target. Any other unknown field goes to a target of the same dialect that ignores it, and is taken out for a
 target that refuses it. It never goes to another dialect. The fact `message_fields` lists fields that a target takes.
+A field that another vendor added to the dialect (fact `vendor_fields`) stays home as well where the target refuses the
+fields of others, even if it is not known what it does with a field that nobody has.
 
 Loses metadata.
 
@@ -23,7 +25,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.null_field import have_fields, refuses_fields
 from dragoman.rules.rewriting import but, kept
@@ -104,11 +106,15 @@ def _kept(
     fields = {
         name: value
         for name, value in extras.fields.items()
-        if name in allowed or not (refuses or (leftovers and name in LEFTOVERS))
+        if name in allowed or not (refuses or (leftovers and name in LEFTOVERS) or _is_foreign(name, facts))
     }
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None
+
+
+def _is_foreign(name: str, facts: Facts) -> bool:
+    return facts.foreign_settings is Stance.REFUSES and name in facts.vendor_fields
 
 
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:
