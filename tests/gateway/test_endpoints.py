@@ -123,10 +123,10 @@ def test_other_paths_say_so(running: Running, method: str, where: str, status: i
         ("GET", "/dragoman/requests/req_0", {}, {"code": "unknown_request"}),
         ("GET", "/v1/models/no-such", {}, {"code": "model_not_found"}),
         ("PUT", "/v1/responses", {}, {"type": "invalid_request_error", "code": "method_not_allowed"}),
-        ("POST", "/v1/messages/batches", {"anthropic-version": "2023-06-01"}, {"type": "not_found_error"}),
+        ("POST", "/v1/messages/nothing", {"anthropic-version": "2023-06-01"}, {"type": "not_found_error"}),
         ("GET", "/v1/messages", {}, {"type": "invalid_request_error"}),
         ("POST", "/v1beta/models/gem:noSuchMethod", {}, {"status": "NOT_FOUND", "code": 404}),
-        ("POST", "/v1beta/cachedContents", {"x-goog-api-key": "k"}, {"status": "NOT_FOUND", "code": 404}),
+        ("POST", "/v1beta/nothing", {"x-goog-api-key": "k"}, {"status": "NOT_FOUND", "code": 404}),
     ],
 )
 def test_nothing_is_found_in_the_clients_own_words(

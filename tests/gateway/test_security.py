@@ -263,13 +263,13 @@ def sse(*chunks: Any) -> bytes:
 def test_E17_a_key_repeated_in_the_middle_of_a_stream_is_taken_out(
     running: Running, behind: Upstream, dialect: str
 ) -> None:
-    """Relayed to a Chat client, translated for the others."""
+    """Relayed to a Chat client, translated for the others. To Gemini clients the newest part waits for the next one."""
     said = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     text = said | {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Begun"}, "finish_reason": None}]}
     failed = {"error": {"message": f"key {SECRET} was revoked while it ran", "type": "server_error", "code": 500}}
     told_late = sse(failed)
     at = told_late.index(SECRET.encode()) + 5  # cut within the key
-    behind.answer = lambda seen: (200, (sse(text), told_late[:at], told_late[at:]))
+    behind.answer = lambda seen: (200, (sse(text), sse(text), told_late[:at], told_late[at:]))
     with running.http.stream(
         "POST",
         running.url + STREAMED.get(dialect, path(dialect, "cheap")),

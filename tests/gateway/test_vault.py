@@ -203,6 +203,19 @@ def test_X13_a_chat_client_on_claude_brings_its_thinking_back(stage: Stage) -> N
     assert [block["type"] for block in sent["messages"][1]["content"]] == ["thinking", "tool_use"]
 
 
+@pytest.mark.parametrize("tags", ["<think>\n{}\n</think>", "<thinking>{}</thinking>"])
+def test_K22_thinking_that_comes_back_as_a_text_between_tags_is_known_again(stage: Stage, tags: str) -> None:
+    agent = Responses(stage)
+    stage.emulators["anthropic"].script(CALL, "It rains.")
+    agent.ask("anthropic", f"Is it raining? {tags}")
+    items = [item for item in agent.turns[-1] if item["type"] != "reasoning"]
+    agent.turns[-1] = [{"type": "message", "role": "assistant", "content": tags.format(CALL["reasoning"])}, *items]
+    agent.answer("anthropic")
+    sent = stage.sent("anthropic")
+    assert sent["thinking"]["type"] == "enabled"
+    assert [block["type"] for block in sent["messages"][1]["content"]] == ["thinking", "tool_use"]
+
+
 @pytest.mark.parametrize("model", ["deepseek", "moonshot"])
 def test_B16_X13_reasoning_content_comes_back_for_a_chat_client_that_drops_it(stage: Stage, model: str) -> None:
     agent = Chat(stage)

@@ -114,11 +114,26 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
 
 
 def _is_copy(part: Part, words: str) -> bool:
-    """Whether these are kept words that came back without the proof, or with one that means nothing."""
+    """Whether these are kept words that came back without the proof, or with one that means nothing; or as a text
+    between tags, which is how some agents write thinking down."""
+    if isinstance(part, Text):
+        return part.signature is None and _between_tags(part.text, words)
     if not isinstance(part, Reasoning) or part.text is None:
         return False
     unproven = part.state is None or part.state.kind == reasoning_states.UNSIGNED or part.state.json == EMPTY
     return unproven and part.text.text.strip() in words
+
+
+_TAGS = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
+
+
+def _between_tags(text: str, words: str) -> bool:
+    """Whether a text is nothing but kept words between tags."""
+    text = text.strip()
+    return any(
+        text.startswith(start) and text.endswith(end) and text[len(start) : -len(end)].strip() in words
+        for start, end in _TAGS
+    )
 
 
 def _completed(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
