@@ -115,6 +115,7 @@ STATUSES: Mapping[int, Kind] = {
     408: Kind.TIMEOUT,
     413: Kind.TOO_LARGE,
     429: Kind.RATE_LIMIT,
+    501: Kind.NOT_SERVED,
     503: Kind.OVERLOADED,
     504: Kind.TIMEOUT,
     529: Kind.OVERLOADED,
