@@ -20,6 +20,7 @@ from dragoman.profiles.facts import Doubt
 
 RuleChoice = str | dict[str, str]
 Positive = Annotated[int, Meta(ge=1)]
+Amount = Annotated[float, Meta(ge=0)]
 
 
 class MaxLoss(StrEnum):
@@ -317,6 +318,12 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     input: Annotated[float, Meta(ge=0, description="Tokens of the request.")]
     output: Annotated[float, Meta(ge=0, description="Tokens of the answer, thinking included.")]
+    cached: Annotated[
+        Amount | None, Meta(description="Tokens of the request read from the provider's cache; as `input`.")
+    ] = None
+    written: Annotated[
+        Amount | None, Meta(description="Tokens of the request written to the provider's cache; as `input`.")
+    ] = None
 
 
 class ModelRoute(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

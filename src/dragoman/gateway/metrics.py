@@ -56,6 +56,7 @@ REQUESTS = _counter("requests", "Requests answered, by HTTP status.", "dialect",
 TOKENS = _counter(
     "tokens", "Tokens used, as the provider counted them or as estimated.", "target", "direction", "estimated"
 )
+COST = _counter("cost", "What requests cost, as reported or by the prices, in their currency.", "target", "estimated")
 CHANGES = _counter("changes", "Changes made to requests, by rule.", "rule")
 FAILURES = _counter("upstream_failures", "Sends to a provider that failed, by kind.", "target", "kind")
 LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
@@ -75,8 +76,8 @@ LESSONS = _gauge("lessons", "Lessons that are in force.", shared=True)
 WORKERS = _gauge("workers", "Processes that serve.")
 
 FAMILIES = (
-    *(REQUESTS, TOKENS, CHANGES, FAILURES, LEARNT, DURATION, FIRST_BYTE, OVERHEAD, ACTIVE, CONNECTIONS, IDLE, QUEUED),
-    *(WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS, WORKERS),
+    *(REQUESTS, TOKENS, COST, CHANGES, FAILURES, LEARNT, DURATION, FIRST_BYTE, OVERHEAD, ACTIVE, CONNECTIONS, IDLE),
+    *(QUEUED, WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS, WORKERS),
 )
 """Every metric of `/metrics`, in its order there."""
 
@@ -115,7 +116,7 @@ class Metrics:
     def __init__(self) -> None:
         self.active = 0
         self.before = MetricsSnapshot()
-        self._counts: dict[str, dict[Labels, int]] = {}
+        self._counts: dict[str, dict[Labels, float]] = {}
         self._histograms: dict[str, dict[Labels, Histogram]] = {}
         self._targets: set[str] = set()
 
@@ -127,6 +128,9 @@ class Metrics:
         for direction, count in (("input", input_tokens), ("output", output_tokens)):
             if count:
                 self._count(TOKENS, (target, direction, str(estimated).lower()), count)
+
+    def charged(self, target: str, cost: float, estimated: bool) -> None:
+        self._count(COST, (self._known_target(target), str(estimated).lower()), cost)
 
     def changed(self, rule: str) -> None:
         self._count(CHANGES, (rule,))
@@ -154,7 +158,7 @@ class Metrics:
         histograms = {name: list(found.items()) for name, found in self._histograms.items()}
         return summed([self.before, MetricsSnapshot(values, histograms)])
 
-    def _count(self, family: MetricFamily, labels: Labels, count: int = 1) -> None:
+    def _count(self, family: MetricFamily, labels: Labels, count: float = 1) -> None:
         counts = self._counts.setdefault(family.name, {})
         counts[labels] = counts.get(labels, 0) + count
 

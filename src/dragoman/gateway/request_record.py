@@ -16,6 +16,7 @@ from dragoman.engine.exchange import NOTHING_SPENT, Exchange, Spent
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.summary import summary
 from dragoman.gateway.callers import Known
+from dragoman.gateway.request_cost import Cost, request_cost
 from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, ExchangeLine
@@ -35,8 +36,8 @@ class RequestRecord(msgspec.Struct):
     """One request, and what is written down of it in the end.
 
     `model` is the name that was asked for. `answer` is the body of a whole answer, `copy` the beginning of a streamed
-    one, where bodies are kept. `spent` is what is booked, where that is known before the end. `reserved` are the tokens
-    that already count against the caller's limit. `routed`: what a route chose, and why.
+    one, where bodies are kept. `spent` and `cost` are booked, where they are known before the end. `reserved` are the
+    tokens that already count against the caller's limit. `routed`: what a route chose, and why.
     """
 
     id: str
@@ -54,6 +55,7 @@ class RequestRecord(msgspec.Struct):
     answer: bytes | None = None
     copy: list[bytes] | None = None
     spent: Spent | None = None
+    cost: Cost | None = None
     reserved: int | None = None
     routed: RoutedRequest | None = None
 
@@ -96,6 +98,7 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
     request = exchange.request if exchange is not None else None
     spent = record.spent or (exchange.spent() if exchange is not None else NOTHING_SPENT)
     usage = spent.usage
+    cost = record.cost or (request_cost(exchange, spent) if exchange is not None else None)
     bodies = services.config.store.keep_bodies
     return Entry(
         id=record.id,
@@ -112,7 +115,8 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
         lessons=exchange.lessons if exchange is not None else (),
         tried=_encode(exchange.tried) if exchange is not None and exchange.tried else b"[]",
         known_lessons=record.dispatch.known_lessons() if record.dispatch is not None else (),
-        cost=exchange.cost if exchange is not None else None,
+        cost=cost.amount if cost is not None else None,
+        reported_cost=cost is not None and cost.reported,
         input_tokens=usage.input,
         output_tokens=usage.output,
         cached_tokens=usage.cached,
@@ -158,6 +162,8 @@ def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> N
     metrics = services.metrics
     metrics.request(entry.client_dialect, entry.target, entry.status)
     metrics.used(entry.target, entry.input_tokens, entry.output_tokens, entry.estimated)
+    if entry.cost:
+        metrics.charged(entry.target, entry.cost, entry.estimated_cost > 0)
     metrics.timed(entry.target, entry.duration, entry.ttfb, entry.overhead_us / 1e6)
     for change in changes:
         metrics.changed(change.rule)
@@ -186,6 +192,7 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     status: int
     error: str | None
     routed: Decision | None = None
+    cost: float | None = None
 
 
 def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: Decision | None) -> _Line:
@@ -210,4 +217,5 @@ def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: 
         entry.status,
         entry.error_kind,
         decision,
+        round(entry.cost, 9) if entry.cost is not None else None,
     )

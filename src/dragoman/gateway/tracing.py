@@ -68,6 +68,7 @@ def attributes(entry: Entry) -> dict[str, Any]:
         "gen_ai.usage.input_tokens": entry.input_tokens,
         "gen_ai.usage.output_tokens": entry.output_tokens,
         "dragoman.usage.estimated": entry.estimated or None,
+        "dragoman.cost": entry.cost,
         "error.type": entry.error_kind,
         "http.response.status_code": entry.status,
         "dragoman.request_id": entry.id,

@@ -32,8 +32,9 @@ class Caller(Struct, frozen=True):
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds.
 
-    `estimated`: the provider reported no usage, or the stream ended before it could. `cost` is what the provider says
-    that it cost. `tried` are the sends that failed before, as JSON. `lessons` were tried on this request,
+    `estimated`: the provider reported no usage, or the stream ended before it could. `cost` is what the provider
+    says that it cost, else computed from the tokens and the price, and None where neither is known; `reported_cost`:
+    the provider said so. `tried` are the sends that failed before, as JSON. `lessons` were tried on this request,
     `known_lessons` were known before and held for it.
     """
 
@@ -57,6 +58,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     reasoning_tokens: int = 0
     estimated: bool = False
     cost: float | None = None
+    reported_cost: bool = False
     ttfb: float | None = None
     duration: float = 0.0
     overhead_us: int = 0
@@ -70,6 +72,16 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def failed(self) -> bool:
         return self.status >= 400 or self.error_kind is not None
+
+    @property
+    def estimated_cost(self) -> float:
+        """The part of the cost that was computed from estimated tokens: all of it or nothing."""
+        return (self.cost or 0.0) if self.estimated and not self.reported_cost else 0.0
+
+    @property
+    def unpriced(self) -> bool:
+        """Tokens were used, and nobody knows what they cost."""
+        return self.cost is None and self.input_tokens + self.output_tokens > 0
 
     @property
     def day(self) -> str:
@@ -103,7 +115,11 @@ class By(StrEnum):
 
 
 class Totals(Struct, frozen=True):
-    """Sums over the requests of one group."""
+    """Sums over the requests of one group.
+
+    `estimated` are the requests whose tokens were estimated, `estimated_cost` the part of the cost that follows from
+    them. `unpriced` are the requests that used tokens of a model without a price: they are not in `cost`.
+    """
 
     name: str
     requests: int = 0
@@ -113,6 +129,10 @@ class Totals(Struct, frozen=True):
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     seconds: float = 0.0
+    cost: float = 0.0
+    estimated: int = 0
+    estimated_cost: float = 0.0
+    unpriced: int = 0
 
     def plus(self, entry: Entry) -> Totals:
         return Totals(
@@ -124,6 +144,10 @@ class Totals(Struct, frozen=True):
             self.cached_tokens + entry.cached_tokens,
             self.reasoning_tokens + entry.reasoning_tokens,
             self.seconds + entry.duration,
+            self.cost + (entry.cost or 0.0),
+            self.estimated + entry.estimated,
+            self.estimated_cost + entry.estimated_cost,
+            self.unpriced + entry.unpriced,
         )
 
 

@@ -20,6 +20,7 @@ from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, merge, patched
 from dragoman.upstream.transport import Timeouts
 
@@ -34,7 +35,7 @@ _AUTH = {
 class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=True):
     """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds.
 
-    `emulated`: an emulator of ours stands in for the provider."""
+    `emulated`: an emulator of ours stands in for the provider. `price`: what tokens cost, where that is known."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -46,6 +47,7 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     connections: int
     ca_file: str | None = None
     emulated: bool = False
+    price: TokenPrice | None = None
 
     def url(self, path: str) -> str:
         return self.base_url + path
@@ -173,7 +175,16 @@ def destination(
         connections=provider.max_connections,
         ca_file=provider.ca_file,
         emulated=provider.api_key == EMULATOR_KEY,
+        price=_price(found, profile.name),
     )
+
+
+def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:
+    """What the file says wins over what is published."""
+    own = found.entry.price if found.entry is not None else None
+    if own is None:
+        return find_price(profile, found.model)
+    return TokenPrice(own.input, own.output, own.cached, own.written)
 
 
 def _trim_policy(treated: TargetSettings, facts: Facts) -> TrimPolicy | None:

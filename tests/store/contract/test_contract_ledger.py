@@ -122,6 +122,18 @@ async def test_totals_are_summed_by_group_the_largest_first(backend: Backend) ->
     assert some.requests == 3
 
 
+async def test_totals_add_up_what_requests_cost_and_what_of_it_is_estimated(backend: Backend) -> None:
+    store, time = backend.open(), backend.time
+    used = {"input_tokens": 10, "output_tokens": 1}
+    store.ledger.record(entry(1, time, cost=0.25, **used))
+    store.ledger.record(entry(2, time, cost=0.5, estimated=True, **used))
+    store.ledger.record(entry(3, time, cost=1.0, estimated=True, reported_cost=True, **used))
+    store.ledger.record(entry(4, time, cost=None, **used))
+    store.ledger.record(entry(5, time, cost=None, status=500, input_tokens=0, output_tokens=0))
+    (total,) = await store.ledger.totals(ADMIN, By.ASKED)
+    assert (total.cost, total.estimated, total.estimated_cost, total.unpriced) == (1.75, 2, 0.5, 1)
+
+
 async def test_E17_what_is_kept_holds_no_secret_and_bodies_only_if_asked(backend: Backend) -> None:
     said = f"401 for {SECRET}, Bearer abcdefghijkl"
     bodies = {"request": b'{"api_key":"abc","model":"m"}', "answer": b"no json: sk-1234567890abcdef"}

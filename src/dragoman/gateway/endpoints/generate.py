@@ -29,6 +29,7 @@ from dragoman.gateway.compaction import begin_summary
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
+from dragoman.gateway.request_cost import request_cost
 from dragoman.gateway.request_record import GONE, RequestRecord, record_request, with_copy
 from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
@@ -162,7 +163,8 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
         record.first_byte = time.perf_counter() - record.started
         record.answer = end.body
         begin_summary(services, record.known, dispatch.exchange)
-        record.spent = dispatch.exchange.spent()
+        record.spent = spent = dispatch.exchange.spent()
+        record.cost = request_cost(dispatch.exchange, spent)
         await outbound.whole(200, end.body, _headers(record))
     elif isinstance(end, Streaming):
         record.first_byte = time.perf_counter() - record.started
@@ -244,4 +246,6 @@ def _headers(record: RequestRecord) -> Headers:
         headers.append(EMULATED)
     if record.spent is not None and record.spent.estimated:
         headers.append(ESTIMATED)
+    if record.cost is not None:
+        headers.append(header(b"x-dragoman-cost", record.cost.header()))
     return headers

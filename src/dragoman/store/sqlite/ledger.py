@@ -23,7 +23,10 @@ NEAR_ENTRIES = 512
 FLUSH_DEADLINE = 2.0
 TOPIC = "requests"
 
-_RECORD = "INSERT OR REPLACE INTO requests VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_RECORD = (
+    "INSERT OR REPLACE INTO requests (id, time, caller, target, asked, failed, input, output, cached, reasoning, cost, "
+    "estimated, estimated_cost, unpriced, seconds, entry) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _REPORT = "SELECT entry FROM requests WHERE id = ? AND time >= ?"
 _TOO_OLD = "DELETE FROM requests WHERE time < ?"
 _TOO_MANY = "DELETE FROM requests WHERE number <= (SELECT max(number) FROM requests) - ?"
@@ -36,7 +39,8 @@ _OWN = "AND caller = :viewer "
 _REST = "AND (time, id) < (:time, :id) "
 _PAGE = "ORDER BY time DESC, id DESC LIMIT :limit"
 _SUMS = (
-    "SELECT {group} AS name, count(*), sum(failed), sum(input), sum(output), sum(cached), sum(reasoning), sum(seconds) "
+    "SELECT {group} AS name, count(*), sum(failed), sum(input), sum(output), sum(cached), sum(reasoning), "
+    "sum(seconds), sum(cost), sum(estimated), sum(estimated_cost), sum(unpriced) "
 )
 _GROUPS = {
     By.TARGET: "target",
@@ -64,7 +68,8 @@ class SqliteLedger:
         self._near.put(entry)
         row = (entry.id, entry.time, entry.caller, entry.target, entry.asked, int(entry.failed))
         tokens = (entry.input_tokens, entry.output_tokens, entry.cached_tokens, entry.reasoning_tokens)
-        values = (*row, *tokens, entry.duration, entry)
+        spent = (entry.cost or 0.0, int(entry.estimated), entry.estimated_cost, int(entry.unpriced))
+        values = (*row, *tokens, *spent, entry.duration, entry)
         self._database.write(WriteJob(_RECORD, values, _encode, TOPIC, entry.weight()))
 
     async def report(self, request_id: str, viewer: Caller) -> Entry | None:

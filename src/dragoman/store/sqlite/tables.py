@@ -72,7 +72,13 @@ CREATE TABLE lessons (
     "DROP TABLE vault",
     "DROP TABLE notes",  # lessons without a state or an expiry, learnt again from the next refusal
 )
-MIGRATIONS = (_FIRST, _SECOND)
+_THIRD = (
+    "ALTER TABLE requests ADD COLUMN cost REAL NOT NULL DEFAULT 0",
+    "ALTER TABLE requests ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE requests ADD COLUMN estimated_cost REAL NOT NULL DEFAULT 0",
+    "ALTER TABLE requests ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0",
+)
+MIGRATIONS = (_FIRST, _SECOND, _THIRD)
 """What takes a file from each version to the next."""
 
 COUNTERS_VERSION = 2

@@ -1,0 +1,94 @@
+"""What tokens cost: published prices by the name of a model, with date and source.
+
+A price is found as a model is in the catalogue: by patterns that match from the start of a name or from any word in it,
+and of which the one with the most letters wins. The name is `PROFILE/MODEL`, so that a pattern may name the provider
+where its price is its own (`groq/llama-3.3-70b*`). What nobody has published here has no price: a wrong price looks
+like the truth, a missing one does not.
+"""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from functools import lru_cache
+from importlib import resources
+
+import msgspec
+
+from dragoman.conversation.replies import MOST_TOKENS, Usage
+from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_pattern
+
+PER_MILLION = 1e-6
+
+
+class LongPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every token of a request costs that has more than `above` tokens of input."""
+
+    above: int
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+
+
+class TokenPrice(msgspec.Struct, frozen=True):
+    """What a million tokens cost. None: cached and newly cached tokens cost what other input costs."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+    long: LongPrice | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """What tokens cost. `usage.input` holds cached and newly cached ones, `usage.output` the reasoning."""
+        sent = _within(usage.input, MOST_TOKENS)
+        cached = _within(usage.cached, sent)
+        written = _within(usage.cache_written, sent - cached)
+        price = self.long if self.long is not None and sent > self.long.above else self
+        amount = (sent - cached - written) * price.input + _within(usage.output, MOST_TOKENS) * price.output
+        amount += cached * (price.input if price.cached is None else price.cached)
+        amount += written * (price.input if price.written is None else price.written)
+        return amount * PER_MILLION
+
+
+def _within(count: int, most: int) -> int:
+    """A provider may count anything."""
+    return min(max(count, 0), most)
+
+
+class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of the list: which models, what they cost, who says so, and when that was seen."""
+
+    match: tuple[str, ...]
+    seen: datetime.date
+    source: str
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+    long: LongPrice | None = None
+
+    def price(self) -> TokenPrice:
+        return TokenPrice(self.input, self.output, self.cached, self.written, self.long)
+
+
+@lru_cache(maxsize=1)
+def price_list() -> tuple[PriceEntry, ...]:
+    """Every entry, in the order of the file."""
+    text = resources.files("dragoman.profiles").joinpath("data", "prices", "prices.toml").read_text("utf-8")
+    return tuple(msgspec.convert(tomllib.loads(text)["prices"], list[PriceEntry]))
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[ModelPattern[PriceEntry], ...]:
+    found = [model_pattern(glob, entry) for entry in reversed(price_list()) for glob in entry.match]
+    return tuple(sorted(found, key=lambda pattern: -pattern.letters))
+
+
+@lru_cache(maxsize=4096)
+def find_price(profile: str, model: str) -> TokenPrice | None:
+    """The published price of a model, or None where it is not known."""
+    lowered = f"{profile}/{model}"[:LONGEST_NAME].lower()
+    entry = next((one.value for one in _patterns() if one.expression.match(lowered)), None)
+    return entry.price() if entry is not None else None
