@@ -196,3 +196,36 @@ def test_K32_thinking_and_a_schema_on_an_old_claude() -> None:
     assert done.json["thinking"]["type"] == "enabled"
     assert WORDS in done.json["system"]
     assert "tool_choice" not in done.json
+
+
+def test_K32_a_schema_for_a_stream_where_that_is_refused() -> None:
+    whole = sent(asked(), "groq/openai/gpt-oss-120b")
+    assert "response_format" in whole.json
+    assert whole.changes == []
+    streamed = sent(asked(stream=True), "groq/openai/gpt-oss-120b")
+    assert "response_format" not in streamed.json
+    assert streamed.json["tool_choice"] == {"type": "function", "function": {"name": "city"}}
+    assert [change[:2] for change in streamed.changes] == [("refused-format", "/response_format")]
+    as_json = sent(asked({"type": "json_object"}, stream=True), "groq/openai/gpt-oss-120b")
+    assert as_json.json["response_format"] == {"type": "json_object"}
+    assert [change[0] for change in as_json.changes] == ["json-word"]
+    assert sent(asked(stream=True), "openai/gpt-4o").json["response_format"] == by_schema()
+
+
+CHAT_MODELS = (
+    *("groq/llama-3.3-70b-versatile", "groq/openai/gpt-oss-120b", "groq/qwen/qwen3-32b", "deepseek/deepseek-chat"),
+    *("deepseek/deepseek-reasoner", "deepseek/deepseek-v4", "mistral/mistral-large-latest", "openrouter/openai/gpt-4o"),
+)
+
+
+@pytest.mark.parametrize("target", CHAT_MODELS)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("choice", [None, "auto", "required", "none"])
+def test_K32_the_ladder_ends_in_what_the_model_takes(target: str, stream: bool, choice: str | None) -> None:
+    """Each form of the answer, with and without tools, in the client's own dialect."""
+    for form in (by_schema(), by_schema(strict=True), {"type": "json_object"}):
+        chosen = {} if choice is None else {"tool_choice": choice}
+        for more in ({}, {"tools": [TOOL], **chosen}):
+            adapted = adapt(asked(form, stream=stream, **more), source=CHAT, target=target)
+            name, _, model = target.partition("/")
+            assert judge(name, model, adapted.path, adapted.headers, adapted.body) is None

@@ -12,6 +12,7 @@ from typing import Any
 
 from dragoman.emulators.chat_answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat_service import ChatRefusal, ChatService
+from dragoman.emulators.openai_settings import check_json_mentioned
 from dragoman.emulators.openai_types import bracketed, empty_array
 from dragoman.emulators.pairs import orphan_results, unanswered_calls
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
@@ -170,6 +171,9 @@ def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:
     response_format = request.body.get("response_format")
     if isinstance(response_format, dict) and response_format["type"] not in ("text", "json_object"):
         return refuse("This response_format type is unavailable now")
+    if check_json_mentioned(request) is not None:  # https://github.com/browserbase/stagehand/issues/1204
+        sentence = "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'."
+        return refuse(sentence)
     return None
 
 

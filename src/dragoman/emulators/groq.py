@@ -9,6 +9,7 @@ from typing import Any
 from dragoman.emulators import chat_types
 from dragoman.emulators.chat_answers import AnswerStyle, plain_usage
 from dragoman.emulators.chat_service import ChatRefusal, ChatService
+from dragoman.emulators.openai_settings import check_json_mentioned
 from dragoman.emulators.openai_types import json_type
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -282,6 +283,10 @@ def check_model_features(request: ReceivedRequest) -> ChatRefusal | None:
     wants_schema = isinstance(response_format, dict) and response_format.get("type") == "json_schema"
     if wants_schema and _WITHOUT_SCHEMAS.search(request.model):
         return ChatRefusal(400, "This model does not support response format `json_schema`.", param="response_format")
+    if wants_schema and request.stream:
+        return ChatRefusal(400, "response_format` does not support streaming", param="response_format")
+    if isinstance(response_format, dict) and response_format.get("type") != "text" and request.body.get("tools"):
+        return ChatRefusal(400, "json mode cannot be combined with tool/function calling", param="response_format")
     return None
 
 
@@ -339,7 +344,15 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
     return ChatService(
         name="groq",
         options=options,
-        checks=(check_fields, check_messages, check_tools, check_settings, check_published, check_model_features),
+        checks=(
+            check_fields,
+            check_messages,
+            check_tools,
+            check_settings,
+            check_published,
+            check_model_features,
+            check_json_mentioned,
+        ),
         style=ANSWER_STYLE,
         root="/openai/v1",
         render_error=render_error,

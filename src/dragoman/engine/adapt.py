@@ -252,6 +252,9 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     if options.media:
         steps = msgspec.structs.replace(steps, context=msgspec.structs.replace(steps.context, media=options.media))
     facts = steps.facts
+    stream = ask.stream if options.stream is None else options.stream
+    if stream and facts.format_streamed is Stance.REFUSES:
+        steps = msgspec.structs.replace(steps, context=msgspec.structs.replace(steps.context, streams=True))
     conversation = ask.conversation
     if options.kept:
         conversation = restored(conversation, options.kept, facts)
@@ -275,7 +278,6 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         _require_content(conversation, changes, target)
     if seen & _OPAQUE and same:
         _require_known_content(ask, target)
-    stream = ask.stream if options.stream is None else options.stream
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
     refused = _USAGE if same and facts.stream_usage is Stance.REFUSES and "stream_options" in ask.members else ()
     writing = RenderOptions(target.model, stream, asks_usage, refused, translated=not same)

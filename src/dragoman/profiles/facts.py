@@ -328,6 +328,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
     format_with_tools: Annotated[Stance, Meta(description="JSON or a schema for the answer beside tools")] = ACCEPTS
+    format_streamed: Annotated[Stance, Meta(description="a schema for the answer of a stream")] = ACCEPTS
     json_word: Annotated[Stance, Meta(description="JSON asked for while no message says the word")] = ACCEPTS
     tool_choices: Annotated[tuple[str, ...], Meta(description="auto, none, required, named, allowed")] = (
         "auto",

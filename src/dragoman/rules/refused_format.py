@@ -1,6 +1,6 @@
 """A form of the answer that the model does not take.
 
-Some models answer by a JSON schema, some know only that the answer is JSON, some neither, and some not beside tools.
+Some models answer by a JSON schema, some know only that the answer is JSON, some neither, some not beside tools, and some not in a stream.
 The first of these ways that the target takes is used:
 
 1. `tool`: a tool that the model must call. Its arguments are the answer: they come back as the answer's text.
@@ -49,26 +49,32 @@ _ALL = ("json", "schema")
 
 @rule(
     "refused-format",
-    when=lambda facts: not set(_ALL) <= set(facts.response_formats) or facts.format_with_tools is Stance.REFUSES,
+    when=lambda facts: (
+        not set(_ALL) <= set(facts.response_formats)
+        or Stance.REFUSES in (facts.format_with_tools, facts.format_streamed)
+    ),
     looks_for=Trait.SETTINGS,
     loses=Loss.METADATA,
     options=(AUTO, TOOL, JSON, WORDS),
 )
 def refused_format(conversation: Conversation, context: Context) -> Rewrite:
     form, facts = conversation.settings.response_format, context.facts
-    if form is None or form.kind is FormatKind.TEXT or _takes(form.kind, conversation, facts):
+    if form is None or form.kind is FormatKind.TEXT or _takes(form.kind, conversation, context):
         return Rewrite(conversation)
     choice = context.choice("refused-format") or AUTO
     if choice in (AUTO, TOOL) and form.kind is FormatKind.SCHEMA:
         forced = _forced(form, conversation, facts)
         if forced is not None:
             return _by_tool(form, conversation, forced)
-    as_json = choice != WORDS and form.kind is FormatKind.SCHEMA and _takes(FormatKind.JSON, conversation, facts)
+    as_json = choice != WORDS and form.kind is FormatKind.SCHEMA and _takes(FormatKind.JSON, conversation, context)
     return _by_words(form, conversation, context, as_json)
 
 
-def _takes(kind: FormatKind, conversation: Conversation, facts: Facts) -> bool:
+def _takes(kind: FormatKind, conversation: Conversation, context: Context) -> bool:
+    facts = context.facts
     if kind.value not in facts.response_formats:
+        return False
+    if kind is FormatKind.SCHEMA and context.streams and facts.format_streamed is Stance.REFUSES:
         return False
     return facts.format_with_tools is not Stance.REFUSES or not _will_have_tools(conversation, facts)
 
