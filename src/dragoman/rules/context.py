@@ -27,7 +27,8 @@ TEXTS: dict[str, str] = {
 class Context(msgspec.Struct, frozen=True):
     """`facts` are the target's, with every doubt decided. `choices` holds the option chosen for a rule, by its name;
     `texts` the configured words of synthetic turns; `media` the bytes that the caller has fetched, by URL.
-    `streams`: the answer is asked for as a stream. `translated`: the client speaks another dialect. `expects_reasoning`: and it expects to be shown the thinking."""
+    `streams`: the answer is asked for as a stream. `translated`: the client speaks another dialect.
+    `expects_reasoning`: and it expects to be shown the thinking."""
 
     facts: Facts
     choices: Mapping[str, Any] = {}

@@ -1,7 +1,7 @@
 """A form of the answer that the model does not take.
 
-Some models answer by a JSON schema, some know only that the answer is JSON, some neither, some not beside tools, and some not in a stream.
-The first of these ways that the target takes is used:
+Some models answer by a JSON schema, some know only that the answer is JSON, some neither, some not beside tools, and
+some not in a stream. The first of these ways that the target takes is used:
 
 1. `tool`: a tool that the model must call. Its arguments are the answer: they come back as the answer's text.
 2. `json`: JSON as the answer's format, and the schema as a system message.
