@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections.abc import Iterator
@@ -10,11 +11,15 @@ from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from tests.gateway.asking import PATHS, body
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Upstream, upstream
 
+from dragoman.cli import cli
 from dragoman.emulators.background_server import RunningEmulator
+from dragoman.errors import OptionError
+from dragoman.store.ledger_views import parse_since
 from dragoman.testing import emulator
 
 HOMES = {
@@ -25,7 +30,7 @@ HOMES = {
 }
 PRICES = {"gpt": (2.5, 10), "claude": (3, 15), "gem": (0.3, 2.5)}
 """Per million tokens, as published."""
-KEYS: dict[str, dict[str, Any]] = {"anna": {}, "bert": {}, "boss": {"admin": True}}
+KEYS: dict[str, dict[str, Any]] = {"anna": {}, "anna-2": {}, "bert": {}, "boss": {"admin": True}}
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +163,142 @@ def _charged(running: Running) -> float:
     sample = 'dragoman_cost_total{target="plain/house-model",estimated="false"} '
     found = [line for line in running.get("/metrics", "boss").text.splitlines() if line.startswith(sample)]
     return sum(float(line.removeprefix(sample)) for line in found)
+
+
+# --- totals and lists
+
+
+@pytest.fixture(scope="module")
+def busy(running: Running, plain: Upstream) -> Running:
+    """A gateway on which anna asked three times, and bert twice: once for a model without a price, once in vain."""
+    for _ in range(3):
+        ask(running, "openai-chat", "own", "anna-2")
+    ask(running, "openai-chat", "unknown", "bert")
+    plain.answer = lambda seen: (400, {"error": {"message": "no", "type": "invalid_request_error"}})
+    ask(running, "openai-chat", "own", "bert")
+    plain.answer = lambda seen: None
+    return running
+
+
+def test_usage_by_key_is_what_the_entries_add_up_to(busy: Running) -> None:
+    told = busy.get("/dragoman/usage?by=key&since=1h", "boss").json()
+    groups = {group["name"]: group for group in told["groups"]}
+    assert (groups["anna-2"]["requests"], groups["anna-2"]["errors"]) == (3, 0)
+    assert (groups["anna-2"]["input_tokens"], groups["anna-2"]["output_tokens"]) == (9, 6)
+    assert groups["anna-2"]["cost"] == pytest.approx(0.0021)  # three times 3 x 100 + 2 x 200, by a million
+    bert = groups["bert"]
+    assert (bert["requests"], bert["errors"], bert["unpriced"], bert["cost"]) == (2, 1, 1, 0)
+    for name in ("requests", "input_tokens", "unpriced"):
+        assert told["total"][name] == sum(group[name] for group in told["groups"])
+    assert told["total"]["cost"] == pytest.approx(sum(group["cost"] for group in told["groups"]))
+
+
+@pytest.mark.parametrize("by", ["key", "model", "day", "target"])
+def test_every_grouping_has_the_same_total(busy: Running, by: str) -> None:
+    totals = [busy.get(f"/dragoman/usage?by={one}", "boss").json()["total"] for one in ("key", by)]
+    costs = [total.pop("cost") for total in totals]
+    times = [total.pop("seconds") for total in totals]
+    estimates = [total.pop("estimated_cost") for total in totals]
+    assert totals[0] == totals[1]
+    assert (costs[0], times[0], estimates[0]) == pytest.approx((costs[1], times[1], estimates[1]))
+
+
+def test_usage_is_for_admins(busy: Running) -> None:
+    assert busy.get("/dragoman/usage", "anna").status_code == 403
+
+
+def test_a_caller_lists_its_own_requests_and_an_admin_all(busy: Running) -> None:
+    own = busy.get("/dragoman/requests", "bert").json()["requests"]
+    assert [(one["key"], one["model"], one["status"]) for one in own] == [
+        ("bert", "own", 400),
+        ("bert", "unknown", 200),
+    ]
+    assert busy.get("/dragoman/requests?key_name=anna-2", "bert").json()["requests"] == []
+    assert len(busy.get("/dragoman/requests?key_name=anna-2", "boss").json()["requests"]) == 3
+
+
+def test_lists_have_filters_and_pages(busy: Running) -> None:
+    failed = busy.get("/dragoman/requests?key_name=bert&status=failed&since=1h&model=own", "boss").json()
+    assert [one["error_kind"] for one in failed["requests"]] == ["bad-request"]
+    seen, after = [], ""
+    for _ in range(3):
+        query = {"key_name": "anna-2", "limit": "1", **({"after": after} if after else {})}
+        page = busy.http.get(
+            busy.url + "/dragoman/requests", params=query, headers={"authorization": "Bearer boss"}
+        ).json()
+        seen += [one["id"] for one in page["requests"]]
+        after = page["next"]
+    assert len(set(seen)) == 3
+    assert after is None
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"),
+    [
+        ("/dragoman/usage?by=colour", "by"),
+        ("/dragoman/usage?since=tomorrow", "since"),
+        ("/dragoman/usage?sinse=7d", "sinse"),
+        ("/dragoman/requests?status=200", "status"),
+        ("/dragoman/requests?limit=-1", "limit"),
+        ("/dragoman/requests?limit=" + "9" * 5000, "limit"),
+    ],
+)
+def test_a_wrong_parameter_is_named(busy: Running, path: str, parameter: str) -> None:
+    answer = busy.get(path, "boss")
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, parameter)
+
+
+def test_the_commands_tell_what_the_gateway_tells(busy: Running) -> None:
+    busy.do(busy.services.store.flush)
+    told = [json.loads(command("usage", "--by", "key", "--format", "json", *place)) for place in places(busy)]
+    assert told[0] == told[1]
+    assert told[0]["total"]["requests"] >= 5
+    listed = [json.loads(command("requests", "--of", "bert", "--json", *place)) for place in places(busy)]
+    assert listed[0] == listed[1]
+    assert [one["model"] for one in listed[0]["requests"]] == ["own", "unknown"]
+
+
+def test_usage_as_csv_and_as_a_table(busy: Running) -> None:
+    place = places(busy)[1]
+    rows = list(csv.DictReader(command("usage", "--by", "key", "--format", "csv", *place).splitlines()))
+    (anna,) = [row for row in rows if row["key"] == "anna-2"]
+    assert (anna["requests"], anna["input"], anna["cost"], anna["unpriced"]) == ("3", "9", "0.002100", "0")
+    table = command("usage", "--by", "key", *place)
+    assert any(line.split()[:2] == ["anna-2", "3"] for line in table.splitlines())
+    assert "total" in table
+    assert command("requests", "--of", "nobody", *place) == "no requests\n"
+
+
+def test_commands_refuse_what_they_cannot_read(busy: Running) -> None:
+    for name in ("usage", "requests"):
+        with pytest.raises(OptionError, match="neither a span"):
+            command(name, "--since", "soon", *places(busy)[0])
+        with pytest.raises(OptionError, match="not known"):
+            command(name, "--url", busy.url, "--key", "wrong")
+
+
+def places(running: Running) -> list[list[str]]:
+    return [["--config", str(running.file)], ["--url", running.url, "--key", "boss"]]
+
+
+def command(*words: str) -> str:
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("30m", 1_000_000 - 1800),
+        ("24h", 1_000_000 - 86_400),
+        ("7d", 1_000_000 - 604_800),
+        ("2w", 0.0),
+        ("1970-01-02", 86_400.0),
+        ("1970-01-02T01:00:00", 90_000.0),
+        ("1970-01-02T01:00:00+01:00", 86_400.0),
+    ],
+)
+def test_since_is_a_span_or_a_date_in_utc(text: str, moment: float) -> None:
+    assert parse_since(text, 1_000_000.0) == moment

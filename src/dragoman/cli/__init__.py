@@ -31,13 +31,17 @@ COMMANDS = {
     "import": "Translate another gateway's configuration.",
     "emulate": "Serve strict imitations of providers.",
     "replay": "Send a recorded failure again.",
+    "usage": "Show what was used and what it cost.",
+    "requests": "List the requests of the ledger.",
     "lessons": "Show or forget what refusals have taught.",
 }
 """All subcommands, in the order in which a newcomer needs them. Each is in the module of its name."""
 
-NEEDS_NAMES = frozenset({"config", "import", "init", "keys", "lessons", "serve"})
+NEEDS_NAMES = frozenset({"config", "import", "init", "keys", "lessons", "requests", "serve", "usage"})
 """Commands that check the names of rules, facts and profiles in a configuration."""
 
+_TAKEN = frozenset({"import", "requests"})
+"""Commands whose names Python, or a library that everybody knows, has taken."""
 USAGE_ERRORS = (TargetError, OptionError)
 
 
@@ -116,7 +120,7 @@ def _module(command: str) -> str:
 
 
 def _attribute(command: str) -> str:
-    return "import_" if command == "import" else command
+    return f"{command}_" if command in _TAKEN else command
 
 
 def _exists(command: str) -> bool:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
-from urllib.parse import urlencode
 
 import click
 import msgspec
 
-from dragoman.cli.config import chosen_file, config_option, env_option, loaded_or_exit
+from dragoman.cli.config import config_option, env_option
 from dragoman.cli.console import print_table
+from dragoman.cli.state_access import call_gateway, key_option, opened_store, url_option
 from dragoman.engine.lesson_book import LessonRecord
-from dragoman.errors import OptionError
-from dragoman.store import Store, open_store, store_file
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.store import Store
 
 _PATH = "/dragoman/lessons"
-_TIMEOUT = 30
 
 
 class _Shown(msgspec.Struct):
@@ -34,8 +29,8 @@ class _Forgotten(msgspec.Struct):
 @click.command()
 @config_option
 @env_option
-@click.option("--url", help="Ask the gateway at this address instead of reading the store.")
-@click.option("--key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
+@url_option
+@key_option
 @click.option("--target", metavar="PROVIDER/MODEL", help="Only the lessons about this target.")
 @click.option("--name", help="Only the lessons of this name.")
 @click.option("--forget", is_flag=True, help="Forget them. A gateway that runs alone on its store is told by --url.")
@@ -68,42 +63,16 @@ def lessons(
 def _from_gateway(
     url: str, key: str | None, chosen: dict[str, str], forget: bool
 ) -> tuple[tuple[LessonRecord, ...], int]:
-    if not url.startswith(("http://", "https://")):
-        raise OptionError("must begin with http:// or https://", at="--url")
-    place = url.rstrip("/").removesuffix("/v1") + _PATH
     if not forget:
-        return msgspec.json.decode(_call("GET", place, key), type=_Shown).lessons, 0
-    query = f"?{urlencode(chosen)}" if chosen else ""
-    return (), msgspec.json.decode(_call("DELETE", place + query, key), type=_Forgotten).forgotten
-
-
-def _call(method: str, url: str, key: str | None) -> bytes:
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    request = urllib.request.Request(url, method=method, headers=headers)  # noqa: S310 - the scheme was checked
-    try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-            body: bytes = answer.read()
-            return body
-    except urllib.error.HTTPError as error:
-        raise OptionError(parse_failure(error.code, {}, error.read()).message, at=url) from None
-    except OSError as error:
-        raise OptionError(f"cannot be reached: {error}", at="--url") from None
+        return msgspec.json.decode(call_gateway("GET", url, _PATH, key, {}), type=_Shown).lessons, 0
+    return (), msgspec.json.decode(call_gateway("DELETE", url, _PATH, key, chosen), type=_Forgotten).forgotten
 
 
 async def _from_store(
     ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], chosen: dict[str, str], forget: bool
 ) -> tuple[tuple[LessonRecord, ...], int]:
-    config = loaded_or_exit(ctx, path, env_files).config
-    file = store_file(config.store, chosen_file(path))
-    if file is None:
-        raise OptionError("the state of this gateway is in its memory", hint="ask it with --url and --key")
-    if not file.exists():
-        return (), 0
-    store = open_store(config, file).store
-    try:
-        return await _look(store, chosen, forget)
-    finally:
-        await store.aclose()
+    async with opened_store(ctx, path, env_files) as store:
+        return ((), 0) if store is None else await _look(store, chosen, forget)
 
 
 async def _look(store: Store, chosen: dict[str, str], forget: bool) -> tuple[tuple[LessonRecord, ...], int]:

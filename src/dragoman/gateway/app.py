@@ -17,7 +17,7 @@ from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.endpoints import count_tokens, generate, introspection, model_health, models, relay
+from dragoman.gateway.endpoints import count_tokens, generate, introspection, ledger, model_health, models, relay
 from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services, open_services
@@ -55,6 +55,8 @@ _OPEN = frozenset(OPEN.values())
 GETS: dict[str, Endpoint] = {
     "/metrics": introspection.metrics,
     "/dragoman/lessons": introspection.lessons,
+    "/dragoman/usage": ledger.usage,
+    "/dragoman/requests": ledger.requests,
     "/v1/health-status": model_health.status,
     "/v1/health-check": model_health.check,
     **{served.path: models.models for served in served_paths(Job.LIST_MODELS)},

@@ -18,6 +18,8 @@ from dragoman.gateway.callers import Known
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
+from dragoman.store.ledger import LARGEST_PAGE
+from dragoman.store.ledger_views import GROUPS, STATES
 
 _ANY: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _ARRAY: dict[str, Any] = {"type": "array", "items": _ANY}
@@ -38,6 +40,11 @@ _MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "s
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^req_[0-9a-f]+$"}}
 _TARGET = {"name": "target", "in": "query", "schema": TEXT}
 _NAME = {"name": "name", "in": "query", "schema": TEXT}
+_BY = {"name": "by", "in": "query", "schema": {"type": "string", "enum": list(GROUPS)}}
+_SINCE = {"name": "since", "in": "query", "schema": TEXT}
+_FILTERS = [{"name": name, "in": "query", "schema": TEXT} for name in ("key_name", "model", "after")]
+_STATUS = {"name": "status", "in": "query", "schema": {"type": "string", "enum": list(STATES)}}
+_LIMIT = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE}}
 _DRY_RUN = _request({"request": _ANY, "to": TEXT})
 _EMBEDDINGS = _request({"model": TEXT, "input": TEXT})
 
@@ -71,6 +78,10 @@ def _paths() -> dict[str, Any]:
         **_unserved(),
         "/v1/embeddings": {"post": _operation("Embeddings, passed on", body=_EMBEDDINGS)},
         "/dragoman/adapt": {"post": _operation("Compile without sending", body=_DRY_RUN)},
+        "/dragoman/usage": {"get": _operation("What was used and what it cost", parameters=[_BY, _SINCE])},
+        "/dragoman/requests": {
+            "get": _operation("Requests, newest first", parameters=[*_FILTERS, _TARGET, _STATUS, _SINCE, _LIMIT])
+        },
         "/dragoman/requests/{id}": {"get": _operation("The report of a request", parameters=[_ID])},
         "/dragoman/lessons": {
             "get": _operation("What refusals have taught"),

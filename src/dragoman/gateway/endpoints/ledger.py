@@ -1,0 +1,79 @@
+"""The ledger over HTTP: what was used and what it cost, and which requests there were."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.errors import near_match
+from dragoman.gateway.callers import Known, Refused, may_look
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.services import Services
+from dragoman.store import LedgerQuery
+from dragoman.store.ledger_views import GROUPS, STATES, RequestPage, parse_since, request_row, usage_report
+
+USAGE_PARAMETERS = frozenset({"by", "since", "key"})
+REQUEST_PARAMETERS = frozenset({"key_name", "model", "target", "status", "since", "limit", "after", "key"})
+
+
+async def usage(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """Totals by `?by=key|model|day|target` `&since=7d`, for admins."""
+    may_look(known, "/dragoman/usage")
+    query = _query(inbound, USAGE_PARAMETERS)
+    by, since = query.get("by", "model"), _since(query)
+    if by not in GROUPS:
+        raise _bad(f'usage cannot be grouped by "{by[:40]}"; use {", ".join(GROUPS)}', "by")
+    groups = await services.store.ledger.totals(known.caller, GROUPS[by], LedgerQuery(since=since))
+    await outbound.whole(200, msgspec.json.encode(usage_report(by, since, groups)))
+
+
+async def requests(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """A page of the caller's requests, newest first; of all requests for admins."""
+    query = _query(inbound, REQUEST_PARAMETERS)
+    status = query.get("status")
+    if status is not None and status not in STATES:
+        raise _bad(f'a status is {" or ".join(STATES)}, and not "{status[:40]}"', "status")
+    asked = LedgerQuery(
+        since=_since(query),
+        caller=query.get("key_name"),
+        target=query.get("target"),
+        asked=query.get("model"),
+        failed=STATES[status] if status is not None else None,
+        limit=_limit(query),
+        after=query.get("after"),
+    )
+    page = await services.store.ledger.recent(known.caller, asked)
+    shown = RequestPage(tuple(map(request_row, page.entries)), page.next)
+    await outbound.whole(200, msgspec.json.encode(shown))
+
+
+def _query(inbound: Inbound, known: frozenset[str]) -> Mapping[str, str]:
+    """The parameters. One that is misspelt would widen the answer in silence."""
+    query = inbound.query
+    for name in query:
+        if name not in known:
+            raise _bad(f'there is no parameter "{name[:40]}"; {near_match(name[:40], sorted(known - {"key"}))}', name)
+    return query
+
+
+def _since(query: Mapping[str, str]) -> float | None:
+    text = query.get("since")
+    try:
+        return parse_since(text, time.time()) if text is not None else None
+    except ValueError as fault:
+        raise _bad(str(fault), "since") from None
+
+
+def _limit(query: Mapping[str, str]) -> int:
+    text = query.get("limit", "50")
+    if not (text.isascii() and text.isdigit() and len(text) <= 6):
+        raise _bad(f'"{text[:40]}" is no number of requests', "limit")
+    return int(text)
+
+
+def _bad(message: str, parameter: str) -> Refused:
+    return Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param=parameter[:40]))

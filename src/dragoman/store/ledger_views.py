@@ -1,0 +1,101 @@
+"""The ledger as people ask for it: totals by group, and pages of requests. The gateway and the commands share these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.store.ledger_entry import By, Entry, Totals
+
+GROUPS: Mapping[str, By] = {"key": By.CALLER, "model": By.ASKED, "day": By.DAY, "target": By.TARGET}
+"""What usage can be grouped by."""
+STATES: Mapping[str, bool] = {"ok": False, "failed": True}
+"""What became of a request, and whether that is a failure."""
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
+
+
+class UsageReport(Struct, frozen=True, kw_only=True):
+    """Sums by group, the largest first, and over all of them. `since` is in seconds since 1970."""
+
+    by: str
+    since: float | None
+    groups: tuple[Totals, ...]
+    total: Totals
+
+
+class RequestRow(Struct, frozen=True, kw_only=True):
+    """A request in a list. Its report tells more."""
+
+    id: str
+    time: float
+    key: str
+    model: str
+    target: str
+    status: int
+    error_kind: str | None
+    stream: bool
+    attempts: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    estimated: bool
+    cost: float | None
+    reported_cost: bool
+    duration: float
+
+
+class RequestPage(Struct, frozen=True):
+    """Some requests, newest first; `next` asks for those that follow, and is None at the end."""
+
+    requests: tuple[RequestRow, ...]
+    next: str | None = None
+
+
+def usage_report(by: str, since: float | None, groups: Sequence[Totals]) -> UsageReport:
+    return UsageReport(by=by, since=since, groups=tuple(groups), total=_total(groups))
+
+
+def _total(groups: Sequence[Totals]) -> Totals:
+    columns = zip(*(msgspec.structs.astuple(one)[1:] for one in groups), strict=True)
+    return Totals("total", *(sum(column) for column in columns))
+
+
+def request_row(entry: Entry) -> RequestRow:
+    return RequestRow(
+        id=entry.id,
+        time=entry.time,
+        key=entry.caller,
+        model=entry.asked,
+        target=entry.target,
+        status=entry.status,
+        error_kind=entry.error_kind,
+        stream=entry.stream,
+        attempts=entry.attempts,
+        input_tokens=entry.input_tokens,
+        output_tokens=entry.output_tokens,
+        cached_tokens=entry.cached_tokens,
+        reasoning_tokens=entry.reasoning_tokens,
+        estimated=entry.estimated,
+        cost=entry.cost,
+        reported_cost=entry.reported_cost,
+        duration=entry.duration,
+    )
+
+
+def parse_since(text: str, now: float) -> float:
+    """The moment that a span before now (`7d`) or a date in UTC means. Raises ValueError."""
+    span = _SPAN.fullmatch(text)
+    if span is not None:
+        return max(now - int(span[1]) * _SECONDS[span[2]], 0.0)
+    try:
+        found = datetime.fromisoformat(text[:40])
+    except ValueError:
+        what = f'"{text[:40]}" is neither a span (30m, 24h, 7d, 2w) nor a date (2026-11-01)'
+        raise ValueError(what) from None
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
