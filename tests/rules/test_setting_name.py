@@ -116,3 +116,21 @@ def test_a_wish_to_think_under_two_names_settles_in_one_run() -> None:
     body = {"messages": [HI], "reasoning": {"effort": "low"}, "reasoning_effort": "high"}
     once = sent(body, "moonshot/kimi-k2-0905-preview")
     assert sent(once.json, "moonshot/kimi-k2-0905-preview", source=CHAT).changes == []
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "azure-openai/gpt-4o", "fireworks/m", "openai-compatible/m"])
+def test_C22_a_limit_under_both_names_is_one_value(target: str) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 7, "max_completion_tokens": 7}
+    done = sent(body, target)
+    assert [value for key, value in done.json.items() if key.startswith("max_")] == [7]
+    assert [change[2] for change in done.changes] == ["nothing"]
+    differing = sent({**body, "max_completion_tokens": 9}, target)
+    assert len([key for key in differing.json if key.startswith("max_")]) == 1
+    assert [change[2] for change in differing.changes] == ["metadata"]
+
+
+def test_C22_where_it_is_not_known_both_names_stay_unless_care_is_asked_for() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 7, "max_completion_tokens": 7}
+    assert sent(body, "together/m").json == body
+    careful = sent(body, "together/m", doubt="careful").json
+    assert len([key for key in careful if key.startswith("max_")]) == 1

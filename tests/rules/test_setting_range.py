@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -121,3 +122,44 @@ def test_adapt_claude_codes_user_is_a_digest_for_openai() -> None:
     body = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], "metadata": {"user_id": user}}
     assert len(sent(body, "openai/gpt-4o", source="anthropic").json["user"]) == 32
     assert sent(body, "anthropic/claude-sonnet-4-5", source="anthropic").json["metadata"] == {"user_id": user}
+
+
+LIMITS: dict[str, Any] = {"settings": {"metadata": {"pairs": 16, "key_length": 64, "length": 512}}}
+
+
+@pytest.mark.parametrize(
+    "given", [{f"k{n}": "v" for n in range(17)}, {"k" * 65: "v"}, {"k": "v" * 513}, {"k" * 99: "é" * 999, "a": "b"}]
+)
+def test_metadata_is_kept_within_its_limits(given: dict[str, str]) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "metadata": given}
+    done = run(setting_range, body, facts(**LIMITS))
+    kept = done.json["metadata"]
+    assert 0 < len(kept) <= 16
+    assert all(len(key) <= 64 and len(value) <= 512 for key, value in kept.items())
+    assert done.changes == [("/metadata", "metadata", False)]
+    assert run(setting_range, body, facts()).untouched
+    assert run(setting_range, body | {"metadata": kept}, facts(**LIMITS)).untouched
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "openai/gpt-5.6", "azure-openai/gpt-4o", "openai-compatible/m"])
+def test_metadata_as_real_targets_take_it(target: str) -> None:
+    largest = {f"{n:064}": "v" * 512 for n in range(16)}
+    body = {"model": target.partition("/")[2], "messages": [{"role": "user", "content": "Hi"}], "metadata": largest}
+    assert sent(body, target).json["metadata"] == largest
+    more = sent({**body, "metadata": {**largest, "x" * 70: "y"}}, target)
+    assert more.json["metadata"] == largest
+    assert [change[:3] for change in more.changes] == [("setting-range", "/metadata", "metadata")]
+
+
+def test_a_user_of_another_form_becomes_a_digest_for_deepseek() -> None:
+    def written(user: Any) -> Any:
+        done = sent({"messages": [{"role": "user", "content": "Hi"}], "user_id": user}, "deepseek/deepseek-chat")
+        return done.json["user_id"], [change[:3] for change in done.changes]
+
+    assert written("user-7_A") == ("user-7_A", [])
+    assert written(None) == (None, [])
+    for odd in ("a b", "me@a.org", "", "x" * 513, 'quo"te'):
+        first, changes = written(odd)
+        assert re.fullmatch("[a-f0-9]{32}", first)
+        assert changes == [("setting-range", "/user_id", "metadata")]
+        assert written(odd)[0] == first

@@ -164,6 +164,10 @@ CHAT: dict[str, DoubtCase] = {
     ),
     "message_name": DoubtCase(_chat({**HI, "name": "Ann"}), r'"name":"Ann"'),
     "unknown_settings": DoubtCase(_chat(HI, frobnicate=1), r'"frobnicate":'),
+    "two_limits": DoubtCase(
+        _chat(HI, max_tokens=50, max_completion_tokens=50),
+        r'"max_tokens".*"max_completion_tokens"|"max_completion_tokens".*"max_tokens"',
+    ),
     "null_settings": DoubtCase(_chat(HI, temperature=None), r'"temperature":null'),
     "stream_usage": DoubtCase(_chat(HI, stream=True, stream_options={"include_usage": True}), r'"include_usage":true'),
     "reasoning_text": DoubtCase(_chat(HI, {**OK, "reasoning_content": "Hm.", "reasoning": "Hm."}, GO), r'"Hm\."'),

@@ -176,6 +176,9 @@ def check_supported(request: ReceivedRequest) -> ChatRefusal | None:
 def _check_limit_name(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | None:
     if model.reasons and request.body.get("max_tokens") is not None:
         return unsupported_parameter("max_tokens", " Use 'max_completion_tokens' instead.")
+    if None not in (request.body.get("max_tokens"), request.body.get("max_completion_tokens")):
+        sentence = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
+        return ChatRefusal(400, sentence, param="max_tokens", code="invalid_parameter_combination")
     return None
 
 

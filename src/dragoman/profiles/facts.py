@@ -108,7 +108,8 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
 
     `default` is its own default, which may be given even where the setting is refused. `without` names a setting that
-    may not be given too. `whole`: no fractions, not even `40.0`. `length`: the most characters (0: any number).
+    may not be given too. `whole`: no fractions, not even `40.0`. `length`: the most characters (0: any number), of each
+    value where the setting has pairs. `pairs` and `key_length`: the most of them, and the longest key.
     """
 
     support: Stance = ACCEPTS
@@ -121,6 +122,8 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     without: str = ""
     whole: bool = False
     length: int = 0
+    pairs: int = 0
+    key_length: int = 0
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -241,6 +244,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="fields of messages, parts, calls and tools that single vendors of the dialect added to it"),
     ] = ()
     foreign_settings: Annotated[Stance, Meta(description="fields that other vendors added to the dialect")] = ACCEPTS
+    field_patterns: Annotated[
+        Mapping[str, str],
+        Meta(description="form of further top-level fields that hold a text (regular expression)"),
+    ] = {}
     null_settings: Annotated[Stance, Meta(description="null for an optional top-level key")] = ACCEPTS
 
     # calls and results
@@ -322,6 +329,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # settings
     settings: Annotated[Mapping[str, Setting], Meta(description="each setting: supported, range, values")] = {}
     limit_name: Annotated[str, Meta(description="name of the token limit, where a dialect has several")] = ""
+    two_limits: Annotated[Stance, Meta(description="a token limit under both of its names")] = ACCEPTS
     limit_required: Annotated[bool, Meta(description="a token limit must be given")] = False
     limit_default: Annotated[int, Meta(description="the token limit we give where one is required")] = 4096
     seed_name: Annotated[str, Meta(description="name of the seed, where a dialect has several")] = ""

@@ -37,7 +37,9 @@ ALIASES = {name: names for names in (_LIMITS, _SEEDS, THINKING_FIELDS) for name 
 
 @rule(
     "setting-name",
-    when=lambda facts: bool(facts.limit_name or facts.seed_name or facts.thinking_as),
+    when=lambda facts: (
+        bool(facts.limit_name or facts.seed_name or facts.thinking_as) or facts.two_limits is Stance.REFUSES
+    ),
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.NOTHING,
     top_level=True,
@@ -84,7 +86,8 @@ def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, no
     """A setting that the client gave under two names keeps one."""
     if extras is None:
         return None
-    names = [facts.limit_name] if settings.max_tokens is not None else []
+    limit = settings.limit_as if facts.two_limits is Stance.REFUSES else ""
+    names = [facts.limit_name or limit] if settings.max_tokens is not None else []
     names += [facts.seed_name] if settings.seed is not None else []
     names += facts.thinking_as.split() if settings.thinking is not None else []
     doubles = {other for name in names for other in ALIASES.get(name, ()) if other in extras.fields}
@@ -92,7 +95,9 @@ def _without_doubles(extras: Extras | None, settings: Settings, facts: Facts, no
         return extras
     for name in sorted(doubles):
         note = f"left out `{name}`, which says again what another setting says"
-        notes.append(Note(note, key=name, loses=Loss.METADATA, before=extras.fields[name]))
+        value = extras.fields[name]
+        again = name in _LIMITS and value == str(settings.max_tokens).encode()
+        notes.append(Note(note, key=name, loses=Loss.NOTHING if again else Loss.METADATA, before=value))
     fields = {name: value for name, value in extras.fields.items() if name not in doubles}
     return Extras(extras.dialect, fields) if fields else None
 

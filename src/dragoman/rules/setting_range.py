@@ -2,7 +2,9 @@
 
 The value moves to the nearest one in range. A token limit above what the model can answer becomes that number where the
 request is translated. Stop sequences beyond the number that the target takes are left out. A name of the user or of a
-cache that is too long becomes a digest of it, always the same one.
+cache that is too long becomes a digest of it, always the same one; so does a further field that has not the form which
+the fact `field_patterns` states. Metadata of too many pairs keeps the first ones, a key that is too long becomes a
+digest, and a value is cut.
 
 Loses metadata.
 
@@ -15,11 +17,16 @@ becomes
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import ANY_SETTING, Facts, Setting, Stance
 from dragoman.rules.context import Context
@@ -46,7 +53,7 @@ _NAMES = ("user", "prompt_cache_key")
     "setting-range",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.SETTINGS,
+    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
     loses=Loss.METADATA,
     top_level=True,
 )
@@ -78,7 +85,54 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
             notes.append(
                 Note(f"wrote {name} as a digest: it is longer than {length} characters", key=name, before=value)
             )
+    if settings.metadata is not None and facts.setting("metadata").pairs:
+        _fit_metadata(settings.metadata, facts.setting("metadata"), changes, notes)
+    extras = _in_form(conversation.extras, facts, notes) if facts.field_patterns else conversation.extras
+    if extras is not conversation.extras:
+        conversation = conversation.but(extras=extras)
     return rewrite_settings(conversation, notes, **changes)
+
+
+def _fit_metadata(metadata: Json, fact: Setting, changes: dict[str, Any], notes: list[Note]) -> None:
+    """Within the number of pairs, and the lengths of keys and values."""
+    given = msgspec.json.decode(metadata)
+    if not isinstance(given, dict):
+        return
+    fitting = {
+        key if len(key) <= fact.key_length else _digest(key, fact.key_length): _cut(value, fact.length)
+        for key, value in list(given.items())[: fact.pairs]
+    }
+    if fitting == given:
+        return
+    changes["metadata"] = msgspec.json.encode(fitting)
+    did = (
+        f"kept {fact.pairs} pairs of metadata, keys of {fact.key_length} and values of {fact.length} characters at most"
+    )
+    notes.append(Note(did, key="metadata", before=metadata, after=changes["metadata"]))
+
+
+def _cut(value: Any, length: int) -> Any:
+    return value[:length] if isinstance(value, str) else value
+
+
+def _in_form(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
+    """Texts of another form than the target takes become digests."""
+    if extras is None or extras.dialect != facts.dialect:
+        return extras
+    odd = {name: value for name, value in extras.fields.items() if _is_odd(name, value, facts)}
+    if not odd:
+        return extras
+    for name, value in odd.items():
+        notes.append(
+            Note(f"wrote {name} as a digest: it has not the form that the target takes", key=name, before=value)
+        )
+    digests = {name: quote(_digest(value.decode(), 32)) for name, value in odd.items()}
+    return Extras(extras.dialect, {**extras.fields, **digests})
+
+
+def _is_odd(name: str, value: Json, facts: Facts) -> bool:
+    pattern = facts.field_patterns.get(name)
+    return pattern is not None and value[:1] == b'"' and re.fullmatch(pattern, msgspec.json.decode(value)) is None
 
 
 def _digest(value: str, length: int) -> str:
