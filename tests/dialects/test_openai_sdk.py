@@ -46,6 +46,7 @@ EXCEPTIONS: dict[FailureKind, type[openai.APIStatusError]] = {
     FailureKind.NETWORK: openai.InternalServerError,
     FailureKind.BROKEN_STREAM: openai.InternalServerError,
     FailureKind.SERVER: openai.InternalServerError,
+    FailureKind.NOT_SERVED: openai.InternalServerError,
 }
 
 

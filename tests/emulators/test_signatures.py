@@ -88,7 +88,12 @@ def test_openrouter_wants_its_own_signatures_back(model: str, words: str) -> Non
 def test_openrouter_streams_each_thought_twice_and_its_signature_last() -> None:
     """As recorded: every chunk has the same piece as text and as an entry, and the last entry has no text."""
     with emulator("openrouter", script=[{"reasoning": "Clouds, so it will rain.", "text": "Rain."}]) as running:
-        body = {"model": "anthropic/claude-haiku-4.5", "messages": [{"role": "user", "content": "?"}], "stream": True}
+        body = {
+            "model": "anthropic/claude-haiku-4.5",
+            "messages": [{"role": "user", "content": "?"}],
+            "stream": True,
+            "reasoning": {"effort": "low"},
+        }
         answer = httpx.post(f"{running.base_url}/chat/completions", json=body, headers={"authorization": "Bearer k"})
     chunks = [orjson.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]

@@ -166,7 +166,7 @@ class Echo:
     status = 200
     headers = (("content-type", "application/json"),)
 
-    async def send(self, outgoing: Any, timeouts: Any) -> Echo:
+    async def send(self, outgoing: Any, timeouts: Any, may_resend: Any = None) -> Echo:
         assert isinstance(json.loads(outgoing.body), dict)
         return self
 

@@ -47,9 +47,13 @@ def meaning(conversation: Conversation) -> Any:
     """Ids by their order, since some wires have none; the model's messages in a row as one: Responses tells items.
 
     Thoughts come first and sorted: Chat has a field for each kind of them, and no order among these. A tool that does
-    not say whether it is strict is written as not strict where silence would make it so.
+    not say whether it is strict is written as not strict where silence would make it so, and an answer that nobody
+    asked to store as not to be stored.
     """
     plain = canonical(conversation)
+    settings = {key: value for key, value in plain.pop("settings", {}).items() if (key, value) != ("store", False)}
+    if settings.keys() > {"_"}:
+        plain["settings"] = settings
     for tool in plain.get("tools", ()):
         if tool.get("strict") is False:
             del tool["strict"]
