@@ -470,6 +470,25 @@ class ModelOverride(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     strict_tools: Annotated[bool | None, Meta(description="Whether it takes strict tools.")] = None
 
 
+class Unpriced(StrEnum):
+    """What a key with a budget may do with models of which nobody tells what they cost."""
+
+    REFUSE = "refuse"
+    ALLOW = "allow"
+
+
+class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a key may spend, in the currency of the prices. Days and months are those of UTC."""
+
+    day: Annotated[Amount | None, Meta(description="In one day.", examples=[5])] = None
+    month: Annotated[Amount | None, Meta(description="In one month.", examples=[50])] = None
+    total: Annotated[Amount | None, Meta(description="Ever.", examples=[200])] = None
+    warn: Annotated[
+        float,
+        Meta(ge=0, le=1, description="From this part of a budget on, answers have `x-dragoman-budget-warning`."),
+    ] = 0.8
+
+
 class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A client of the gateway. Create one with `dragoman keys create NAME`."""
 
@@ -490,6 +509,13 @@ class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     requests_per_minute: Annotated[Positive | None, Meta(description="Requests in any 60 seconds.")] = None
     tokens_per_minute: Annotated[Positive | None, Meta(description="Tokens, in and out, in any 60 seconds.")] = None
     concurrent: Annotated[Positive | None, Meta(description="Requests at the same time, per worker.")] = None
+    budget: Annotated[
+        Budget | None, Meta(description="What it may spend; further requests get 429.", examples=[{"day": 5}])
+    ] = None
+    unpriced: Annotated[
+        Unpriced,
+        Meta(description="Where it has a budget: `refuse` models without a price, or `allow` them, at no cost."),
+    ] = Unpriced.REFUSE
     expires: Annotated[
         datetime | None,
         Meta(

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.config import Client
+from dragoman.config.schema import Budget
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.identity_cache import IdentityCache
@@ -40,6 +41,10 @@ class Known(msgspec.Struct, frozen=True):
     def counts_tokens(self) -> bool:
         """Whether the caller's tokens are limited, and must be known."""
         return self.limits is not None and self.limits.tokens_per_minute is not None
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.client.key.budget if self.client is not None else None
 
     @property
     def admin(self) -> bool:

@@ -15,6 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange import NOTHING_SPENT, Exchange, Spent
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.summary import summary
+from dragoman.gateway.budgets import Hold, settle
 from dragoman.gateway.callers import Known
 from dragoman.gateway.request_cost import Cost, request_cost
 from dragoman.gateway.routed_request import RoutedRequest
@@ -37,7 +38,8 @@ class RequestRecord(msgspec.Struct):
 
     `model` is the name that was asked for. `answer` is the body of a whole answer, `copy` the beginning of a streamed
     one, where bodies are kept. `spent` and `cost` are booked, where they are known before the end. `reserved` are the
-    tokens that already count against the caller's limit. `routed`: what a route chose, and why.
+    tokens that already count against the caller's limit. `routed`: what a route chose, and why. `hold`: what
+    is booked against the caller's budget. `notices`: headers for the client, whatever becomes of the request.
     """
 
     id: str
@@ -58,6 +60,8 @@ class RequestRecord(msgspec.Struct):
     cost: Cost | None = None
     reserved: int | None = None
     routed: RoutedRequest | None = None
+    hold: Hold | None = None
+    notices: tuple[tuple[bytes, bytes], ...] = ()
 
 
 async def with_copy(pieces: AsyncGenerator[bytes], record: RequestRecord) -> AsyncGenerator[bytes]:
@@ -152,7 +156,8 @@ def _overhead(record: RequestRecord, now: float) -> int:
 
 
 def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
-    """Tokens were estimated when the request was let in. What counts in the end is what is booked."""
+    """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
+    settle(services, record.known, record.hold, entry.cost)
     more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
     if record.reserved is not None and more:
         services.store.limits.settle(record.known.name, more)

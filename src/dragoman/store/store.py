@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from dragoman.config.schema import StoreConfig
+from dragoman.store.budgets import Budgets
 from dragoman.store.health import StoreHealth
 from dragoman.store.ledger import Ledger
 from dragoman.store.lesson_records import LessonRecords
@@ -32,6 +33,10 @@ class Store(Protocol):
     @property
     def limits(self) -> RateLimits:
         """Requests and tokens per minute."""
+
+    @property
+    def budgets(self) -> Budgets:
+        """What keys have spent."""
 
     @property
     def pins(self) -> Pins:

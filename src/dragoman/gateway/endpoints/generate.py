@@ -22,6 +22,7 @@ from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError
+from dragoman.gateway.budgets import hold, hold_request
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.client_watch import ClientWatch
@@ -57,6 +58,8 @@ async def generate(
         with Slot(services, known):
             await _generate(services, inbound, outbound, record, model, stream)
     except (Refused, DragomanError, *BODY_ERRORS) as fault:
+        if isinstance(fault, Refused):
+            record.notices += fault.headers
         await _refuse(outbound, record, as_failure(fault))
     except ClientGone:
         record.status = GONE
@@ -111,8 +114,13 @@ async def _dispatch(
 ) -> None:
     """Send the request. `route` is None where one has to be chosen first."""
     if route is None:
+        if (budget := record.known.budget) is not None:
+            await hold(services, record.known, budget)  # a router model costs too
         record.routed = await choose_model(services, record.known, ask, record.model, record.id)
         route = record.routed.route
+    if (budget := record.known.budget) is not None:
+        record.hold = await hold_request(services, record.known, budget, ask, route)
+        record.notices += record.hold.headers
     record.exchange = exchange = _exchange(services, inbound, record, ask, route)
     record.dispatch = dispatch = Dispatch(services, exchange, record.known.name)
     figures, first = services.figures, route.first.name
@@ -138,7 +146,7 @@ def _exchange(
         framing=record.context.framing,
     )
     options = caller_options(inbound.headers, loosen=record.known.admin)
-    if record.known.counts_tokens:
+    if record.known.counts_tokens or record.known.budget is not None:
         options = msgspec.structs.replace(options, ask_usage=True)
     return Exchange(ask, route, record.context, options, services.redaction)
 
@@ -236,8 +244,8 @@ def _headers(record: RequestRecord) -> Headers:
     """Who really answered, and what was changed."""
     exchange = record.exchange
     if exchange is None or exchange.destination is None:
-        return []
-    headers = [header(b"x-dragoman-model", exchange.destination.name)]
+        return list(record.notices)
+    headers = [header(b"x-dragoman-model", exchange.destination.name), *record.notices]
     if record.routed is not None:
         headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed.decision)))
     if exchange.changes:

@@ -12,6 +12,7 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.engine.token_estimate import estimate_text
+from dragoman.gateway.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import unknown_model
@@ -74,6 +75,9 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         route = services.routes.find(name)
         if route is None:
             raise Refused(unknown_model(name))
+        if known.budget is not None:
+            refuse_unpriced(known, f"{path} of {route.first.name}")
+            await hold(services, known, known.budget)
         if known.limits is not None:
             await admit(services, known, known.limits, body.tokens)
         destination = route.first

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.config.schema import StoreConfig
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.health import StoreHealth
+from dragoman.store.memory.budgets import MemoryBudgets
 from dragoman.store.memory.expiring_map import ExpiringMap
 from dragoman.store.memory.ledger import LedgerMemory, MemoryLedger
 from dragoman.store.memory.lessons import LessonMemory, MemoryLessons
@@ -37,6 +38,7 @@ class MemoryStore:
         self._entries = LedgerMemory(settings, wall)
         self.ledger = MemoryLedger(self._entries, settings, redactor or Redactor())
         self.limits = MemoryLimits(RateWindows(clocks.steady))
+        self.budgets = MemoryBudgets()
         self.lessons = MemoryLessons(LessonMemory(wall))
         self.vault = TableVault(MemoryTable(ExpiringMap(vault_bounds(config.vault), REASONING.weigh, wall)), settings)
         self.pins = TablePins(MemoryTable(ExpiringMap(PIN_BOUNDS, PINS.weigh, wall)))

@@ -17,6 +17,7 @@ from dragoman.store.memory.ledger import LedgerMemory
 from dragoman.store.memory.lessons import LessonMemory
 from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
+from dragoman.store.sqlite.budgets import SqliteBudgets
 from dragoman.store.sqlite.database import Database
 from dragoman.store.sqlite.ledger import NEAR_ENTRIES, SqliteLedger
 from dragoman.store.sqlite.lessons import SqliteLessons
@@ -63,6 +64,7 @@ class SqliteStore:
             self.pins = TablePins(self._table(PINS, PIN_BOUNDS))
             self.summaries = TableSummaries(self._table(SUMMARIES, SUMMARY_BOUNDS))
             self.limits = SqliteLimits(self._database, path.with_name(path.name + "-counters"), clocks.steady)
+            self.budgets = SqliteBudgets(path.with_name(path.name + "-budgets"))
         except BaseException:
             self._database.close()
             raise
@@ -75,9 +77,10 @@ class SqliteStore:
         self._settings.config = config
 
     def health(self) -> StoreHealth:
-        health, limits = self._database.health(), self.limits
-        error = health.last_error or limits.last_error
-        return msgspec.structs.replace(health, failed=health.failed + limits.failed, last_error=error)
+        health, limits, budgets = self._database.health(), self.limits, self.budgets
+        error = health.last_error or limits.last_error or budgets.last_error
+        failed = health.failed + limits.failed + budgets.failed
+        return msgspec.structs.replace(health, failed=failed, last_error=error)
 
     async def flush(self, seconds: float = 5.0) -> bool:
         return await self._database.written(seconds)
@@ -88,3 +91,4 @@ class SqliteStore:
     def _close(self) -> None:
         self._database.close()
         self.limits.close()
+        self.budgets.close()

@@ -92,6 +92,17 @@ CREATE TABLE counters (
 ) WITHOUT ROWID
 """
 
+BUDGETS_VERSION = 1
+BUDGETS = """
+CREATE TABLE budgets (
+    key TEXT NOT NULL,
+    period TEXT NOT NULL,
+    amount REAL NOT NULL,
+    PRIMARY KEY (key, period)
+) WITHOUT ROWID
+"""
+_OVER = "DELETE FROM budgets WHERE period LIKE 'day %' AND period < 'day ' || date('now', '-400 days')"
+
 Preparation = Callable[[sqlite3.Connection], None]
 """Brings the tables of a file up to date. It runs inside a transaction."""
 
@@ -104,6 +115,11 @@ def open_store_file(path: Path, *, wait: float = 5.0) -> sqlite3.Connection:
 def open_counters(path: Path, *, wait: float) -> sqlite3.Connection:
     """A connection to the file of the limits. Nobody flushes it to the disk: a lost minute of counts is no loss."""
     return _open(path, _make_counters, COUNTERS_VERSION, wait=wait, durable=False)
+
+
+def open_budgets(path: Path, *, wait: float) -> sqlite3.Connection:
+    """A connection to the file of the budgets."""
+    return _open(path, _make_budgets, BUDGETS_VERSION, wait=wait, durable=True)
 
 
 def _open(path: Path, prepare: Preparation, newest: int, *, wait: float, durable: bool) -> sqlite3.Connection:
@@ -190,6 +206,15 @@ def _make_counters(connection: sqlite3.Connection) -> None:
         connection.execute("DROP TABLE IF EXISTS counters")
         connection.execute(COUNTERS)
         connection.execute(f"PRAGMA user_version={COUNTERS_VERSION}")
+    connection.execute("COMMIT")
+
+
+def _make_budgets(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    if _version(connection) != BUDGETS_VERSION:
+        connection.execute(BUDGETS)
+        connection.execute(f"PRAGMA user_version={BUDGETS_VERSION}")
+    connection.execute(_OVER)
     connection.execute("COMMIT")
 
 

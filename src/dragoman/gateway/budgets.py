@@ -1,0 +1,107 @@
+"""Budgets of keys: a request is booked by estimate when it is admitted, and at its cost when it is over."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from dragoman.config.schema import Budget, Unpriced
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.replies import Usage
+from dragoman.engine.destination import TargetRoute
+from dragoman.engine.token_estimate import estimate_request
+from dragoman.gateway.callers import Known, Refused
+from dragoman.gateway.outbound import Headers, header
+from dragoman.gateway.services import Services
+from dragoman.store.budgets import Exhausted, PeriodBudget, Periods, Spending, periods_at
+from dragoman.upstream.destinations import HttpDestination
+
+WARNING = b"x-dragoman-budget-warning"
+_NO_RETRY = ((b"x-should-retry", b"false"),)
+"""The SDKs of OpenAI and Anthropic try a 429 again after a second, which cannot help here."""
+
+
+class Hold(msgspec.Struct, frozen=True, gc=False):
+    """What is booked for a request under way, in which periods, and the headers that warn its client."""
+
+    periods: Periods
+    amount: float = 0.0
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+async def hold(services: Services, known: Known, budget: Budget, amount: float = 0.0) -> Hold:
+    """Book an amount. Raises Refused where a budget has no room for it."""
+    periods = periods_at(budget, time.time())
+    verdict = await services.store.budgets.reserve(known.name, periods, amount)
+    if isinstance(verdict, Exhausted):
+        raise Refused(_exhausted(verdict, amount), _NO_RETRY)
+    return Hold(periods, amount, tuple(_warnings(periods, verdict, budget.warn)))
+
+
+async def hold_request(
+    services: Services, known: Known, budget: Budget, ask: Ask, route: TargetRoute[HttpDestination]
+) -> Hold:
+    """Book what a request costs at least: its input. Raises Refused, also for a model without a price."""
+    if (unpriced := _unpriced(route)) is not None:
+        refuse_unpriced(known, f'"{unpriced.name}"')
+    return await hold(services, known, budget, estimated_cost(ask, route.first))
+
+
+def estimated_cost(ask: Ask, destination: HttpDestination) -> float:
+    """What the input of a request costs, nothing of it cached. 0 where only the provider knows."""
+    if destination.price is None:
+        return 0.0
+    tokens = estimate_request(ask.conversation, destination.target.model)
+    return destination.price.cost(Usage(tokens))
+
+
+def refuse_unpriced(known: Known, what: str) -> None:
+    """Raise Refused for what nobody can tell the cost of, unless the key may use it all the same."""
+    if known.client is not None and known.client.key.unpriced is Unpriced.REFUSE:
+        message = f"the key has a budget, and {what} has no price; set `price` of the model, or `unpriced: allow`"
+        raise Refused(Failure(FailureKind.PERMISSION, message + " of the key", 403, "model_without_price"))
+
+
+def _unpriced(route: TargetRoute[HttpDestination]) -> HttpDestination | None:
+    """A destination that may be asked, and of which nobody tells what it costs."""
+    others = (one for reserved in route.reserved.values() for one in reserved)
+    found = (one for one in (*route.destinations, *others) if not (one.price or one.target.facts.cost_header))
+    return next(found, None)
+
+
+def settle(services: Services, known: Known, held: Hold | None, cost: float | None) -> None:
+    """Book what a request really cost. One that was not held (a decision, a summary) is booked now."""
+    budget = known.budget
+    if budget is None:
+        return
+    held = held or Hold(periods_at(budget, time.time()))
+    more = (cost or 0.0) - held.amount
+    if more:
+        services.store.budgets.settle(known.name, held.periods, more)
+
+
+def _exhausted(verdict: Exhausted, amount: float) -> Failure:
+    one = verdict.budget
+    span = f"in {one.name}" if one.ends is not None else "in total"
+    what = f"the key's budget of {one.limit:g} {span} is spent ({verdict.spent:.6g}"
+    what += f", and this request costs about {amount:.6g})" if amount and verdict.spent < (one.limit or 0) else ")"
+    if one.ends is None:
+        return Failure(FailureKind.RATE_LIMIT, f"{what}; it does not end", 429, "budget_exhausted")
+    ends = one.ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+    wait = max(one.ends.timestamp() - time.time(), 1.0)
+    return Failure(FailureKind.RATE_LIMIT, f"{what}; it ends {ends}", 429, "budget_exhausted", retry_after=wait)
+
+
+def _warnings(periods: Periods, spending: Spending, warn: float) -> Headers:
+    near = [_warning(one, spent) for one, spent in zip(periods, spending, strict=True) if _is_near(one, spent, warn)]
+    return [header(WARNING, ", ".join(near))] if near else []
+
+
+def _is_near(one: PeriodBudget, spent: float, warn: float) -> bool:
+    return one.limit is not None and spent >= warn * one.limit
+
+
+def _warning(one: PeriodBudget, spent: float) -> str:
+    return f"{one.period};spent={spent:.6g};limit={one.limit:g}"

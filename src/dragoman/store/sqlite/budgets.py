@@ -1,0 +1,105 @@
+"""Budgets in a file of their own beside the store, shared by all workers.
+
+A thread does the bookings, one short transaction each, so that neither the event loop nor a batch of the ledger stands
+in the way. The file is made when a key with a budget is first used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from dragoman.store.budgets import Exhausted, Periods, Spending, find_exhausted
+from dragoman.store.memory.budgets import MemoryBudgets
+from dragoman.store.sqlite.tables import open_budgets
+
+DEADLINE = 1.0
+"""Seconds that a request waits for other workers; then what this one last knew decides."""
+
+_READ = "SELECT amount FROM budgets WHERE key = ? AND period = ?"
+_ADD = """
+INSERT INTO budgets VALUES (?, ?, ?) ON CONFLICT (key, period) DO UPDATE SET amount = amount + excluded.amount"""
+
+
+class SqliteBudgets:
+    """`Budgets` in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._near = MemoryBudgets()
+        self._thread = ThreadPoolExecutor(1, "dragoman-budgets")
+        self._connection: sqlite3.Connection | None = None
+        self.failed = 0
+        self.last_error: str | None = None
+
+    async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
+        work = partial(self._reserve, key, periods, amount)
+        try:
+            async with asyncio.timeout(DEADLINE):
+                verdict = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except Exception as error:  # whatever is wrong with the file, this process knows what it knew
+            self._note(error)
+            return self._near.decide(key, periods, amount)
+        if not isinstance(verdict, Exhausted):
+            self._near.know(key, periods, verdict)
+        return verdict
+
+    def settle(self, key: str, periods: Periods, amount: float) -> None:
+        self._near.settle(key, periods, amount)
+        with suppress(RuntimeError):  # closed
+            self._thread.submit(self._settle, key, periods, amount).add_done_callback(self._done)
+
+    def close(self) -> None:
+        """Blocks until what waits is booked."""
+        self._thread.shutdown()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
+        return self._transaction(partial(self._decide, key, periods, amount))
+
+    def _settle(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
+        return self._transaction(partial(self._add, key, periods, amount))
+
+    def _transaction(self, work: Callable[[], Spending | Exhausted]) -> Spending | Exhausted:
+        run = self._opened().execute
+        run("BEGIN IMMEDIATE")
+        try:
+            result = work()
+            run("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                run("ROLLBACK")
+            raise
+        return result
+
+    def _decide(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
+        full = find_exhausted(self._read(key, periods), periods, amount)
+        return self._add(key, periods, amount) if full is None else full
+
+    def _add(self, key: str, periods: Periods, amount: float) -> Spending:
+        self._opened().executemany(_ADD, [(key, one.name, amount) for one in periods])
+        return self._read(key, periods)
+
+    def _read(self, key: str, periods: Periods) -> Spending:
+        rows = [self._opened().execute(_READ, (key, one.name)).fetchone() for one in periods]
+        return tuple(float(row[0]) if row is not None else 0.0 for row in rows)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_budgets(self._path, wait=DEADLINE / 2)
+        return self._connection
+
+    def _done(self, future: Future[Spending | Exhausted]) -> None:
+        error = future.exception()
+        if error is not None:
+            self._note(error)
+
+    def _note(self, error: BaseException) -> None:
+        self.failed += 1
+        self.last_error = f"{self._path.name}: {type(error).__name__}: {error}"
