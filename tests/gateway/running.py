@@ -140,7 +140,7 @@ def provider(profile: str, url: str, **more: Any) -> dict[str, Any]:
     return made if "api_keys" in made else {"api_key": f"pk-{profile}-0123456789", **made}
 
 
-def wait_for(true: Callable[[], bool], seconds: float = 5.0) -> None:
+def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come true in time"

@@ -190,4 +190,4 @@ def test_a_client_that_leaves_is_noticed(tmp_path_factory: pytest.TempPathFactor
             with socket.create_connection((host, int(port)), timeout=5) as line:
                 line.sendall(head.encode() + body)
                 wait_for(lambda: running.busy() == (1, 1))
-            wait_for(lambda: running.busy() == (0, 0), 3.0)
+            wait_for(lambda: running.busy() == (0, 0))

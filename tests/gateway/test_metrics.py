@@ -180,7 +180,7 @@ def test_every_worker_tells_the_same_and_nothing_is_lost_with_a_worker(behind: U
     text = yaml.safe_dump({"providers": {"p": made}, "models": {"m": {"target": "p/gpt-4o"}}})
     (tmp_path / "dragoman.yaml").write_text(text)
     with serving(tmp_path, "--workers", "3") as served:
-        wait_for(lambda: told(fresh(served.url))["dragoman_workers"] == 3, 20)
+        wait_for(lambda: told(fresh(served.url))["dragoman_workers"] == 3, 60)
         seen = 0.0
         for number in range(1, 31):
             assert chat(served.url) == 200
@@ -188,11 +188,11 @@ def test_every_worker_tells_the_same_and_nothing_is_lost_with_a_worker(behind: U
             shown = now.get('dragoman_requests_total{dialect="openai-chat",target="p/gpt-4o",status="200"}', 0.0)
             assert seen <= shown <= number, "a counter went back, or counted twice"
             seen = shown
-        wait_for(lambda: all(total(served.url) == 30 for _ in range(6)), 10)
+        wait_for(lambda: all(total(served.url) == 30 for _ in range(6)), 60)
         victim = min(workers_of(served.process.pid))
         os.kill(victim, signal.SIGKILL)
-        wait_for(lambda: len(workers_of(served.process.pid) - {victim}) == 3, 20)
-        wait_for(lambda: told(fresh(served.url))["dragoman_workers"] == 3, 20)
+        wait_for(lambda: len(workers_of(served.process.pid) - {victim}) == 3, 60)
+        wait_for(lambda: told(fresh(served.url))["dragoman_workers"] == 3, 60)
         assert all(total(served.url) == 30 for _ in range(6))
 
 

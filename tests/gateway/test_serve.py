@@ -319,7 +319,7 @@ def test_workers_share_the_port_and_the_dead_are_replaced(tmp_path: Path) -> Non
         with serving(tmp_path, "--workers", "2") as served:
             first = two_workers(served.process.pid)
             assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
-            wait_for(lambda: entries(tmp_path) == 8, 20)  # what is not written yet dies with a worker that is killed
+            wait_for(lambda: entries(tmp_path) == 8, 60)  # what is not written yet dies with a worker that is killed
             os.kill(min(first), signal.SIGKILL)
             two_workers(served.process.pid, gone=min(first))
             assert [served.chat("m").status_code for _ in range(8)] == [200] * 8
@@ -484,7 +484,7 @@ def test_two_gateways_may_share_a_file(tmp_path: Path) -> None:
         config(tmp_path, one_provider(one.base_url))
         with serving(tmp_path) as first, serving(tmp_path) as second:
             ids = [served.chat("p/gpt-4o").headers["x-dragoman-request-id"] for served in (first, second) * 4]
-            wait_for(lambda: entries(tmp_path) == 8, 20)
+            wait_for(lambda: entries(tmp_path) == 8, 60)
             for served in (first, second):
                 found = [CLIENT.get(f"{served.url}/dragoman/requests/{identity}").status_code for identity in ids]
                 assert found == [200] * 8
@@ -496,7 +496,7 @@ def test_a_file_that_is_deleted_meanwhile_is_told_and_begun_anew(tmp_path: Path)
         config(tmp_path, one_provider(one.base_url))
         with serving(tmp_path) as served:
             assert served.chat("p/gpt-4o").status_code == 200
-            wait_for(lambda: entries(tmp_path) == 1, 20)
+            wait_for(lambda: entries(tmp_path) == 1, 60)
             for file in tmp_path.glob("dragoman.sqlite3*"):
                 file.unlink()
             assert served.chat("p/gpt-4o").status_code == 200
