@@ -204,16 +204,21 @@ def test_X13_a_chat_client_on_claude_brings_its_thinking_back(stage: Stage) -> N
 
 
 @pytest.mark.parametrize("tags", ["<think>\n{}\n</think>", "<thinking>{}</thinking>"])
-def test_K22_thinking_that_comes_back_as_a_text_between_tags_is_known_again(stage: Stage, tags: str) -> None:
+@pytest.mark.parametrize("before", ["", "Let me look."])
+def test_K22_thinking_that_comes_back_as_a_text_between_tags_is_known_again(
+    stage: Stage, tags: str, before: str
+) -> None:
     agent = Responses(stage)
-    stage.emulators["anthropic"].script(CALL, "It rains.")
+    stage.emulators["anthropic"].script({**CALL, "text": before} if before else CALL, "It rains.")
     agent.ask("anthropic", f"Is it raining? {tags}")
     items = [item for item in agent.turns[-1] if item["type"] != "reasoning"]
     agent.turns[-1] = [{"type": "message", "role": "assistant", "content": tags.format(CALL["reasoning"])}, *items]
     agent.answer("anthropic")
     sent = stage.sent("anthropic")
     assert sent["thinking"]["type"] == "enabled"
-    assert [block["type"] for block in sent["messages"][1]["content"]] == ["thinking", "tool_use"]
+    kinds = ["thinking", "text", "tool_use"] if before else ["thinking", "tool_use"]
+    assert [block["type"] for block in sent["messages"][1]["content"]] == kinds
+    assert len(sent["messages"]) == 3
 
 
 @pytest.mark.parametrize("model", ["deepseek", "moonshot"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -75,19 +76,39 @@ def _words_key(message: Message) -> str:
 
 def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts) -> Conversation:
     """The conversation with the state put back that the target may have."""
-    messages = tuple([_restored(message, kept, facts) for message in conversation.messages])
-    same = all(one is other for one, other in zip(messages, conversation.messages, strict=True))
-    return conversation if same else conversation.but(messages=messages)
+    messages: list[Message] = []
+    for message in conversation.messages:
+        thinking = _thinking(_found(message, kept, facts), facts)
+        if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
+            messages.pop()
+        messages.append(_restored(message, kept, facts))
+    same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
+    return conversation if same else conversation.but(messages=tuple(messages))
+
+
+def _found(message: Message, kept: Mapping[str, Kept], facts: Facts) -> list[Kept]:
+    """What was kept for a turn of the model."""
+    if message.role is not Role.ASSISTANT:
+        return []
+    return [kept[key] for key in _keys_of(message, facts) if key in kept]
+
+
+def _words(thinking: list[Reasoning]) -> str:
+    return "".join(part.text.text for part in thinking if part.text is not None)
+
+
+def _is_nothing_but_copy(message: Message, words: str) -> bool:
+    """Whether a turn of its own has only a copy of what the model thought before the next one."""
+    return message.role is Role.ASSISTANT and all(
+        type(part) is Text and _is_copy(part, words) for part in message.parts
+    )
 
 
 def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Message:
-    if message.role is not Role.ASSISTANT:
-        return message
-    wanted = _keys_of(message, facts)
-    found = [kept[key] for key in wanted if key in kept]
+    found = _found(message, kept, facts)
     if not found:
         return message
-    of_words = kept.get(wanted[-1], ()) if _signs_words(message, facts) else ()
+    of_words = kept.get(_keys_of(message, facts)[-1], ()) if _signs_words(message, facts) else ()
     parts = tuple([_signed(part, kept, of_words, facts) for part in _completed(message.parts, found)])
     parts = _with_thinking(parts, _thinking(found, facts))
     same = len(parts) == len(message.parts) and all(
@@ -104,7 +125,7 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
     """
     if not kept:
         return parts
-    words = "".join(part.text.text for part in kept if part.text is not None)
+    words = _words(kept)
     proofs = {_proof(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
     missing = [part for part in kept if part.state is None or _proof(part.state) not in proofs]
     if not missing:
