@@ -139,3 +139,39 @@ def test_a_tool_without_a_schema_says_that_it_takes_no_arguments(bare: dict[str,
     compiled = sent(asked, "mistral/mistral-large-latest")
     assert compiled.json["tools"] == [tool(empty)]
     assert ("schema-keyword", "/tools/0", "nothing", False) in compiled.changes
+
+
+GEMINI = "gemini/gemini-2.5-flash"
+
+
+def in_geminis_words(**node: Any) -> dict[str, Any]:
+    declared = {"name": "f", "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING", **node}}}}
+    return {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "tools": [{"functionDeclarations": [declared]}],
+    }
+
+
+@pytest.mark.parametrize("odd", [{"frobnicate": 1}, {"type": ["STRING"]}, {"$comment": "x"}])
+def test_geminis_own_schemas_lose_what_their_language_does_not_have(odd: dict[str, Any]) -> None:
+    done = sent(in_geminis_words(**odd), GEMINI, source="gemini")
+    assert done.json["tools"] == in_geminis_words()["tools"]
+    assert {change[:2] for change in done.changes} == {("schema-keyword", "/tools/0")}
+
+
+@pytest.mark.parametrize(
+    "fine", [{}, {"nullable": True}, {"enum": ["a"], "nullable": True}, {"example": 1, "title": "T"}]
+)
+def test_geminis_own_schemas_stay_as_they_are_written(fine: dict[str, Any]) -> None:
+    body = in_geminis_words(**fine)
+    done = sent(body, GEMINI, source="gemini")
+    assert (done.json["tools"], done.changes) == (body["tools"], [])
+
+
+def test_an_answers_schema_in_geminis_words() -> None:
+    schema = {"type": "OBJECT", "properties": {"a": {"type": ["STRING"], "frobnicate": 1}}}
+    asked = {"responseMimeType": "application/json", "responseSchema": schema}
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": asked}
+    done = sent(body, GEMINI, source="gemini")
+    written = done.json["generationConfig"]["responseSchema"]
+    assert written == {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}

@@ -314,6 +314,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tool_wrappers: Annotated[tuple[str, ...], Meta(description="further shapes that it takes")] = ()
     schema_form: Annotated[str, Meta(description="the schema dialect of tool arguments")] = "json-schema"
     format_schema_form: Annotated[str, Meta(description="the schema dialect of structured output")] = "json-schema"
+    schema_form_in: Annotated[
+        Mapping[str, str], Meta(description="the schema dialect of single fields for a schema, where it is another")
+    ] = {}
     tools_without_schema: Annotated[Stance, Meta(description="a tool without a schema of its arguments")] = ACCEPTS
     schema_as: Annotated[str, Meta(description="field for the schema, where a dialect has several")] = ""
     strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS

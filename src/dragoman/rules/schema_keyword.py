@@ -81,12 +81,13 @@ def _compiled(
         tool = _unmarked(tool, notes, "the target has no strict mode")
     if tool.strict and facts.strict_optional is Stance.REFUSES and tool.schema and weight(tool.schema).optional:
         tool = _unmarked(tool, notes, "the target's strict mode has no optional fields")
-    compiled = _compile(tool.schema, facts, facts.schema_form, bool(tool.strict))
+    form = facts.schema_form if facts.schema_as else facts.schema_form_in.get(tool.schema_as, facts.schema_form)
+    compiled = _compile(tool.schema, facts, form, bool(tool.strict))
     if compiled is None:
         return tool
     if tool.strict and compiled.loses == "content":
         tool = _unmarked(tool, notes, "its schema cannot be made strict")
-        compiled = _compile(tool.schema, facts, facts.schema_form, False)
+        compiled = _compile(tool.schema, facts, form, False)
     if compiled is None or compiled.json == tool.schema:
         return tool
     for note in compiled.notes:
@@ -123,13 +124,14 @@ def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
 def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> ResponseFormat | None:
     if form is None or form.schema is None:
         return form
-    compiled = _compile(form.schema, facts, facts.format_schema_form, bool(form.strict))
+    schema_form = facts.schema_form_in.get(form.spelled, facts.format_schema_form)
+    compiled = _compile(form.schema, facts, schema_form, bool(form.strict))
     if compiled is None:
         return form
     if form.strict and compiled.loses == "content":
         notes.append(Note("sent the answer's schema without `strict`", key="response_format", loses=Loss.METADATA))
         form = but(form, strict=None)
-        compiled = _compile(form.schema, facts, facts.format_schema_form, False)
+        compiled = _compile(form.schema, facts, schema_form, False)
         if compiled is None:
             return form
     notes += [

@@ -56,6 +56,7 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     union_alone        beside anyOf only description and nullable may stand
     typing             where `type` has to stand
     type_lists         `type: ["string", "null"]`
+    null_lists         lists of one type and null may stay where others are not read
     const              else a list of one value
     nullable           how "or null" is written
     string_enums       enum lists non-empty strings only
@@ -83,6 +84,7 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     union_alone: bool = False
     typing: Typing = Typing.FREE
     type_lists: bool = True
+    null_lists: bool = False
     const: bool = True
     nullable: Nullable = Nullable.ANY
     string_enums: bool = False

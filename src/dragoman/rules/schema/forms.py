@@ -139,6 +139,12 @@ GEMINI_PROTO = SchemaForm(
     upper_types=True,
 )
 
+_KNOWN = (GEMINI_PROTO.keywords or frozenset()) | {"additionalProperties", "$defs", "$ref", "prefixItems", "const"}
+GEMINI_MEANT = replace(GEMINI_JSON, keywords=_KNOWN, type_lists=False, null_lists=True)
+GEMINI_MEANT_ANSWER = replace(GEMINI_ANSWER, keywords=_KNOWN, type_lists=False, null_lists=True)
+"""What a schema in Gemini's own language means: its faults are keywords that this language does not have, and lists of
+types other than those by which a nullable type is read."""
+
 MINIMAL = SchemaForm(
     keywords=frozenset({"type", "description", "properties", "required", "items", "enum"}),
     refs=False,
@@ -170,6 +176,8 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "gemini-json": GEMINI_JSON,
         "gemini-answer": GEMINI_ANSWER,
         "gemini-proto": GEMINI_PROTO,
+        "gemini-meant": GEMINI_MEANT,
+        "gemini-meant-answer": GEMINI_MEANT_ANSWER,
         "groq": replace(OBJECT, required_exist=True),
         "mistral": OBJECT,
         "bedrock": OBJECT,

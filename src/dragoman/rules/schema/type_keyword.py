@@ -31,6 +31,8 @@ def one_type(node: Schema, place: Place) -> Schema:
         return node
     named = kinds(node)
     real = [kind for kind in named if kind != "null"]
+    if place.form.null_lists and node["type"] == [*real, "null"] and len(real) == 1:
+        return node
     out = {**node, "type": real[0] if real else "null"}
     if len(real) < len(named) and real:
         out["nullable"] = True
