@@ -50,11 +50,13 @@ def running(
     emulators: dict[str, RunningEmulator], plain: Upstream, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     models: dict[str, Any] = {name: {"target": f"{name}/{model}"} for name, (_, model) in HOMES.items()}
+    models["hourly"] = {"target": "hours/claude-sonnet-4-5"}
     models["own"] = {"target": "plain/house-model", "price": {"input": 100, "output": 200, "cached": 10}}
     models["unknown"] = {"target": "plain/house-model"}
     models["cheap-gpt"] = {"target": "gpt/gpt-4o", "price": {"input": 1, "output": 1}}
     providers = {name: provider(home, emulators[name].base_url) for name, (home, _) in HOMES.items()}
     providers["plain"] = provider("openai-compatible", plain.url)
+    providers["hours"] = provider("anthropic", plain.url)
     config = {"providers": providers, "models": models, "keys": keys(KEYS)}
     with gateway(config, tmp_path_factory.mktemp("spend")) as one:
         yield one
@@ -108,6 +110,33 @@ def test_cached_and_written_tokens_have_their_own_prices(running: Running, plain
     plain.answer = lambda seen: None
     assert answer.headers["x-dragoman-cost"] == "0.0066"  # 40 x 100 + 60 x 10 + 10 x 200, by a million
     assert running.entry(answer).cost == pytest.approx(0.0066)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_cache_that_is_kept_for_an_hour_costs_more(running: Running, plain: Upstream, stream: bool) -> None:
+    created = {"ephemeral_5m_input_tokens": 1000, "ephemeral_1h_input_tokens": 2000}
+    usage = {"input_tokens": 500, "cache_creation_input_tokens": 3000, "cache_read_input_tokens": 4000}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": []}
+    message |= {"usage": {**usage, "cache_creation": created, "output_tokens": 1}, "stop_sequence": None}
+    text = {"type": "text", "text": "Good."}
+    whole = {**message, "content": [text], "stop_reason": "end_turn"}
+    whole["usage"] = {**message["usage"], "output_tokens": 100}
+    events = [
+        {"type": "message_start", "message": {**message, "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Good."}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 100}},
+        {"type": "message_stop"},
+    ]
+    lines = tuple(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
+    plain.answer = lambda seen: (200, lines if stream else whole)
+    answer = ask(running, "openai-chat", "hourly", stream=stream)
+    plain.answer = lambda seen: None
+    assert answer.status_code == 200
+    wait_for(lambda: running.busy() == (0, 0))
+    # 500 at 3, 4000 read at 0.30, 1000 written at 3.75, 2000 for an hour at 6, 100 out at 15
+    assert running.entry(answer).cost == pytest.approx(0.01995)
 
 
 def test_the_price_of_the_file_wins_over_the_published_one(running: Running) -> None:

@@ -17,6 +17,8 @@ from dragoman.profiles.prices import TokenPrice, find_price, price_list
         ("anthropic", "claude-sonnet-4-5-20250929", Usage(1000, 500), 0.0105),
         # 10000 in: 8000 read from the cache at 0.30, 1500 written at 3.75, 500 at 3; 200 out at 15
         ("anthropic", "claude-sonnet-4-5", Usage(10_000, 200, cached=8_000, cache_written=1_500), 0.012525),
+        # 1000 written at 3.75, and 1000 for an hour at 6
+        ("anthropic", "claude-sonnet-4-5", Usage(2_000, cache_written=2_000, kept_long=1_000), 0.00975),
         ("anthropic", "claude-opus-5-5", Usage(1_000_000, 1_000_000), 24.0),
         ("anthropic", "claude-opus-5", Usage(1_000_000, 1_000_000), 30.0),
         ("anthropic", "claude-opus-4-8", Usage(1_000_000, 1_000_000), 30.0),

@@ -337,9 +337,9 @@ class ModelRoute(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Strategy,
         Meta(
             description="`order`: the first that can answer. `model`: the `router` model decides. `weighted`: at "
-            "random, by `weight`. `cheapest`: by `price`. `fastest`: by the measured time to the first byte. "
-            "`least_busy`: by requests under way. `size`: the smallest context window that is enough. `rating`: the "
-            "highest mean of `ratings`."
+            "random, by `weight`. `cheapest`: by `price`, or the published one. `fastest`: by the measured time to the "
+            "first byte. `least_busy`: by requests under way. `size`: the smallest context window that is enough. "
+            "`rating`: the highest mean of `ratings`."
         ),
     ] = Strategy.ORDER
     default: Annotated[str | None, Meta(description="Taken if the router model cannot tell; by default the first.")] = (

@@ -72,6 +72,7 @@ def merged(before: Usage | None, after: Usage) -> Usage:
         cache_written=after.cache_written or before.cache_written,
         reasoning=after.reasoning or before.reasoning,
         extras=_merged_extras(before.extras, after.extras),
+        kept_long=after.kept_long or before.kept_long,
     )
 
 

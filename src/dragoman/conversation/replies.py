@@ -50,7 +50,10 @@ def token_count(value: object) -> int:
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Tokens. `input` holds all of them, cached and newly cached included; `output` all, reasoning included."""
+    """Tokens. `input` holds all of them, cached and newly cached included; `output` all, reasoning included.
+
+    `kept_long` are those of `cache_written` that are kept longer than usual, where the provider charges more for that.
+    """
 
     input: int = 0
     output: int = 0
@@ -58,6 +61,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     cache_written: int = 0
     reasoning: int = 0
     extras: Extras | None = None
+    kept_long: int = 0
 
     @property
     def total(self) -> int:

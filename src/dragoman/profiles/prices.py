@@ -32,13 +32,17 @@ class LongPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TokenPrice(msgspec.Struct, frozen=True):
-    """What a million tokens cost. None: cached and newly cached tokens cost what other input costs."""
+    """What a million tokens cost. None: cached and newly cached tokens cost what other input costs.
+
+    `kept_long`: newly cached tokens that are kept longer than usual; None: as the others.
+    """
 
     input: float
     output: float
     cached: float | None = None
     written: float | None = None
     long: LongPrice | None = None
+    kept_long: float | None = None
 
     def cost(self, usage: Usage) -> float:
         """What tokens cost. `usage.input` holds cached and newly cached ones, `usage.output` the reasoning."""
@@ -49,6 +53,8 @@ class TokenPrice(msgspec.Struct, frozen=True):
         amount = (sent - cached - written) * price.input + _within(usage.output, MOST_TOKENS) * price.output
         amount += cached * (price.input if price.cached is None else price.cached)
         amount += written * (price.input if price.written is None else price.written)
+        if self.kept_long is not None and self.written is not None:
+            amount += _within(usage.kept_long, written) * (self.kept_long - self.written)
         return amount * PER_MILLION
 
 
@@ -68,9 +74,10 @@ class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cached: float | None = None
     written: float | None = None
     long: LongPrice | None = None
+    kept_long: float | None = None
 
     def price(self) -> TokenPrice:
-        return TokenPrice(self.input, self.output, self.cached, self.written, self.long)
+        return TokenPrice(self.input, self.output, self.cached, self.written, self.long, self.kept_long)
 
 
 @lru_cache(maxsize=1)

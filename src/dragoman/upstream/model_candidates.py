@@ -15,14 +15,14 @@ def candidate(config: Config, routes: Routes, name: str) -> Candidate:
     """A model of the file, healthy and idle."""
     model, route = config.models[name], routes.find(name)
     assert route is not None, name
-    facts = route.first.target.facts
+    facts, price = route.first.target.facts, route.first.price
     return Candidate(
         name=name,
         target=model.target,
         description=model.description or "",
         weight=model.weight,
         scores=model.ratings,
-        price=model.price.input + model.price.output if model.price is not None else None,
+        price=price.input + price.output if price is not None else None,
         context_window=facts.context_window,
         inputs=frozenset(kind for kind, medium in facts.media.items() if _is_read(medium)),
         tools=facts.tools is not REFUSES,

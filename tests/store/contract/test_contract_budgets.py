@@ -116,3 +116,20 @@ async def test_a_file_that_cannot_be_used_leaves_the_budget_on(tmp_path: Path) -
     assert budgets.failed == 2
     assert budgets.last_error is not None
     budgets.close()
+
+
+async def test_a_request_that_is_cancelled_while_it_is_booked_leaves_nothing(backend: Backend) -> None:
+    budgets, periods = backend.open().budgets, periods_at(Budget(total=1), NOON)
+    await budgets.reserve("anna", periods, 0.25)
+    waiting = asyncio.ensure_future(budgets.reserve("anna", periods, 0.5))
+    await asyncio.sleep(0)
+    if waiting.done():
+        pytest.skip("a booking in memory does not wait")
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    for _ in range(100):  # the thread gives it back after the booking, and before any later one
+        spent = await budgets.reserve("anna", periods, 0.0)
+        if spent == (0.25, 0.25, 0.25):
+            return
+    raise AssertionError(spent)

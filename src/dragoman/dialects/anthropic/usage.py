@@ -59,7 +59,13 @@ class UsageCounter:
             cache_written=written,
             reasoning=reasoning,
             extras=Extras(NAME, extras) if extras else None,
+            kept_long=_kept_long(fields.get("cache_creation"), written),
         )
+
+
+def _kept_long(created: Any, written: int) -> int:
+    """Of the tokens that were written to the cache, those that stay for an hour."""
+    return min(token_count(created.get("ephemeral_1h_input_tokens")), written) if isinstance(created, dict) else 0
 
 
 def render_usage(usage: Usage | None) -> Json:

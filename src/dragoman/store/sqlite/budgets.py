@@ -38,10 +38,13 @@ class SqliteBudgets:
         self.last_error: str | None = None
 
     async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
-        work = partial(self._reserve, key, periods, amount)
         try:
+            booking = self._thread.submit(self._reserve, key, periods, amount)
             async with asyncio.timeout(DEADLINE):
-                verdict = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+                verdict = await asyncio.wrap_future(booking)
+        except asyncio.CancelledError:  # nobody is left who would settle it
+            booking.add_done_callback(partial(self._give_back, key, periods, amount))
+            raise
         except Exception as error:  # whatever is wrong with the file, this process knows what it knew
             self._note(error)
             return self._near.decide(key, periods, amount)
@@ -94,6 +97,12 @@ class SqliteBudgets:
         if self._connection is None:
             self._connection = open_budgets(self._path, wait=DEADLINE / 2)
         return self._connection
+
+    def _give_back(self, key: str, periods: Periods, amount: float, booked: Future[Spending | Exhausted]) -> None:
+        if booked.cancelled() or booked.exception() is not None or isinstance(booked.result(), Exhausted):
+            return
+        with suppress(RuntimeError):  # closed
+            self._thread.submit(self._settle, key, periods, -amount).add_done_callback(self._done)
 
     def _done(self, future: Future[Spending | Exhausted]) -> None:
         error = future.exception()
