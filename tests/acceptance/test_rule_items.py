@@ -107,6 +107,9 @@ def test_B5_an_empty_system_text_leaves_no_field(system: Any) -> None:
     assert rules(done) == ["empty-content"]
     careful = sent(request, CLAUDE, source="anthropic", doubt="careful")
     assert "system" not in careful.json
+    own = sent(request, CLAUDE, source="anthropic")
+    assert own.json.get("system", "") == "", "a bare empty text is recorded as accepted; anything else is left out"
+    assert rules(own) == ([] if system == "" else ["empty-content"])
 
 
 def test_B6_a_system_message_without_a_place_is_a_clear_error(tmp_path: Path) -> None:

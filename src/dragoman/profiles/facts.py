@@ -179,6 +179,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     empty_user: Annotated[Stance, Meta(description="a user turn of empty text")] = UNKNOWN
     empty_assistant: Annotated[Stance, Meta(description="an assistant turn of empty text, no calls")] = UNKNOWN
     empty_system: Annotated[Stance, Meta(description="a system message of empty text")] = UNKNOWN
+    empty_system_block: Annotated[Stance, Meta(description="a list with an empty text as the system text")] = ACCEPTS
     empty_beside: Annotated[Stance, Meta(description="an empty text beside other parts")] = UNKNOWN
     blank_text: Annotated[Stance, Meta(description="text of nothing but white space, alone")] = UNKNOWN
     no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN

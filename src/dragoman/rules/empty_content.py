@@ -32,7 +32,7 @@ REFUSES = Stance.REFUSES
 def refuses_emptiness(facts: Facts) -> bool:
     """Is there any place where the target takes no empty text?"""
     found = (facts.empty_user, facts.empty_assistant, facts.empty_system, facts.empty_beside, facts.blank_text)
-    return REFUSES in found
+    return REFUSES in (*found, facts.empty_system_block)
 
 
 @rule("empty-content", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
@@ -64,7 +64,8 @@ def _beside(message: Message, facts: Facts) -> Edit | None:
 
 def _alone(message: Message, context: Context) -> Edit | None:
     empty = all(part.literal == EMPTY for part in message.parts)  # type: ignore[attr-defined]
-    if not _refused(message.role, empty, context.facts):
+    as_block = message.listed and message.role is Role.SYSTEM and context.facts.empty_system_block is REFUSES
+    if not as_block and not _refused(message.role, empty, context.facts):
         return None
     if message.role is Role.USER:
         filled = message.but(parts=(Text(quote(context.text("empty_content"))),), listed=False)

@@ -28,6 +28,7 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     model = claude_model(request.model)
     check_conversation(body["messages"], model)
     thinking.check_blocks(body["messages"], model, options.strict_signatures)
+    _check_system(body)
     _check_cache_marks(body)
     check_tool_set(body)
     _check_capabilities(body, model, beta)
@@ -78,6 +79,13 @@ def _check_container(body: dict[str, Any]) -> None:
         raise AnthropicRefusal(
             "container: Container identifier can only be provided when using the code execution tool"
         )
+
+
+def _check_system(body: dict[str, Any]) -> None:
+    """An empty block is refused, an empty text without a list is not."""
+    system = body.get("system")
+    if isinstance(system, list) and any(block.get("type") == "text" and not block["text"] for block in system):
+        raise AnthropicRefusal("system: text content blocks must be non-empty")
 
 
 def _check_cache_marks(body: dict[str, Any]) -> None:
