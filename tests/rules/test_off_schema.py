@@ -8,6 +8,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.engine.lint import Severity, lint
+from dragoman.errors import MalformedRequest
 from dragoman.rules.off_schema import off_schema
 
 HELLO: dict[str, Any] = {"role": "user", "content": "Hi"}
@@ -175,3 +176,12 @@ def test_a_lint_says_that_it_would_be_refused() -> None:
     assert (found.rule, found.at, found.severity) == ("off-schema", at, Severity.ERROR)
     assert found.says == "Missing required parameter: 'messages[2].tool_calls[0].type'."
     assert lint(odd, targets="vllm/m", source="openai-chat") == []
+
+
+@pytest.mark.parametrize("target", ["cerebras/m", "cohere/m", "fireworks/m", "minimax/m", "together/m", "xai/grok-4"])
+def test_a_message_of_nothing_but_an_unknown_part_is_refused_with_its_place(target: str) -> None:
+    with pytest.raises(MalformedRequest, match="frob") as raised:
+        sent(speaking([{"type": "frob", "x": 1}]), target)
+    assert raised.value.at == "/messages/1/content/0"
+    beside = sent(speaking([{"type": "text", "text": "So?"}, {"type": "frob", "x": 1}]), "openai-compatible-lenient/m")
+    assert "frob" in str(beside.json)
