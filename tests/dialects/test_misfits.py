@@ -38,7 +38,7 @@ LEFT_OUT: list[tuple[str, str, dict[str, Any], dict[str, Any], str, str]] = [
         {"messages": [HI], "stream_options": {"include_usage": True}},
         {"messages": [HI]},
         "/stream_options",
-        "metadata",
+        "nothing",
     ),
     (
         "anthropic",

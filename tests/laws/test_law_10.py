@@ -30,9 +30,11 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import adapt
+from dragoman.engine.request_limits import RequestLimits
 from dragoman.rules import ORDER
 
 HI = Text(b'"Hi"')
+UNLIMITED = RequestLimits(values=1 << 40, messages=1 << 40, parts=1 << 40, calls=1 << 40, tools=1 << 40)
 TARGETS = (
     *FOUR,
     "mistral/mistral-large-latest",
@@ -88,8 +90,8 @@ def work(run: Callable[[], Any]) -> int:
 @pytest.mark.parametrize("made", [clean, broken])
 def test_the_work_grows_with_the_messages(made: Callable[[int], list[dict[str, Any]]], target: str) -> None:
     small, large = (msgspec.json.encode({"model": "m", "messages": made(count)}) for count in (100, 1000))
-    adapt(small, target=target)
-    few, many = (work(lambda body=body: adapt(body, target=target)) for body in (small, large))  # type: ignore[misc]
+    adapt(small, target=target, limits=UNLIMITED)
+    few, many = (work(lambda body=body: adapt(body, target=target, limits=UNLIMITED)) for body in (small, large))  # type: ignore[misc]
     assert many < 12 * few, (few, many)
 
 
@@ -200,7 +202,9 @@ def repaired(crowd: Crowd, count: int) -> Callable[[], int]:
     fetched = media if crowd.rule == "remote-media" else None
 
     def run() -> int:
-        done = adapt(body, source=crowd.dialect, target=crowd.target, rules=crowd.options, media=fetched)
+        done = adapt(
+            body, source=crowd.dialect, target=crowd.target, rules=crowd.options, media=fetched, limits=UNLIMITED
+        )
         msgspec.json.encode(done.changes)
         return sum(change.rule == crowd.rule for change in done.changes)
 
@@ -246,7 +250,12 @@ def test_repairs_in_numbers_cost_in_proportion(crowd: Crowd) -> None:
 def test_reading_and_writing_cost_in_proportion(name: str) -> None:
     dialect, target, build = BURDENS[name]
     small, large = (msgspec.json.encode(build(count)) for count in SIZES)
-    assert growth(*(lambda body=body: adapt(body, source=dialect, target=target) for body in (small, large))) < MARGIN  # type: ignore[misc]
+    assert (
+        growth(
+            *(lambda body=body: adapt(body, source=dialect, target=target, limits=UNLIMITED) for body in (small, large))
+        )
+        < MARGIN
+    )  # type: ignore[misc]
 
 
 def peak(run: Callable[[], Any]) -> int:
