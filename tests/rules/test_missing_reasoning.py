@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
+from dragoman.engine.adapt import adapt
 from dragoman.profiles.facts import Facts
 from dragoman.rules.missing_reasoning import missing_reasoning
 
@@ -120,3 +121,17 @@ def test_an_empty_reasoning_item_is_no_thinking() -> None:
     ]
     done = sent({"input": items}, "moonshot/kimi-k2-thinking", source="openai-responses")
     assert done.json["messages"][1]["reasoning_content"] == " "
+
+
+def test_thinking_that_is_only_asked_to_be_shown_is_left_off_too() -> None:
+    """A Gemini client asks for thoughts; Claude thinks for it, but not over a turn whose thinking is gone."""
+    call = {"functionCall": {"name": "f", "args": {}}}
+    answer = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
+    turns = [{"role": "user", "parts": [{"text": "Hi"}]}]
+    config = {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}}
+    asked = adapt({"contents": turns, **config}, source="gemini", target="anthropic/claude-sonnet-4-5")
+    assert asked.json["thinking"]["type"] == "enabled"
+    turns += [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
+    tools = [{"functionDeclarations": [{"name": "f"}]}]
+    later = adapt({"contents": turns, "tools": tools, **config}, source="gemini", target="anthropic/claude-sonnet-4-5")
+    assert later.json["thinking"] == {"type": "disabled"}

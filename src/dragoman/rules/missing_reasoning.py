@@ -28,7 +28,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.settings import Effort, Settings, Thinking
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Need, Stance, ThinkingForm
+from dragoman.profiles.facts import Facts, Need, Stance, ThinkingForm, ThoughtRequest
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_messages, rewrite_settings
 from dragoman.rules.rule import rule
@@ -60,10 +60,17 @@ def thinks(settings: Settings, facts: Facts) -> bool:
     if not can_be_asked(facts):
         return facts.reasoning_default
     if thinking is None or (thinking.on is None and thinking.effort is None and thinking.budget is None):
-        return facts.reasoning_default
+        return facts.reasoning_default or (thinking is not None and is_shown_by_thinking(thinking, facts))
     if thinking.on is not None:
         return thinking.on
     return thinking.effort is not Effort.NONE and thinking.budget != 0
+
+
+def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
+    """Is thinking meant by the wish to see thoughts? So it is where a model shows them whenever it thinks, and does
+    not think by default."""
+    by_budget = facts.thinking_form is ThinkingForm.BUDGET
+    return bool(thinking.visible) and by_budget and facts.thoughts_on_request is not ThoughtRequest.VISIBLE
 
 
 def _filled(conversation: Conversation, facts: Facts) -> Rewrite:

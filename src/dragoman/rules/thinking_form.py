@@ -40,9 +40,9 @@ from dragoman.conversation.settings import (
     effort_of,
 )
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance, ThinkingForm, ThoughtRequest
+from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.context import Context
-from dragoman.rules.missing_reasoning import can_be_asked
+from dragoman.rules.missing_reasoning import can_be_asked, is_shown_by_thinking
 from dragoman.rules.rewriting import but, rewrite_settings
 from dragoman.rules.rule import rule
 
@@ -190,9 +190,9 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
         return _off(thinking, facts)
     tokens = thinking.budget
     if tokens is None and thinking.effort is None and not thinking.on:
-        if not thinking.visible or facts.thoughts_on_request is ThoughtRequest.VISIBLE:
+        if not is_shown_by_thinking(thinking, facts):
             return thinking
-        thinking = but(thinking, on=True)  # it shows thoughts wherever it thinks, and does not think by default
+        thinking = but(thinking, on=True)
     if tokens is not None and tokens < 0 and facts.dynamic_budget is not Stance.REFUSES:
         return thinking if thinking.effort is None else but(thinking, effort=None)
     if tokens is None or tokens < 0:
