@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import zip_longest
 
 import msgspec
 from hypothesis import strategies as st
@@ -113,7 +114,11 @@ def replies(draw: st.DrawFn, dialect: str) -> Reply:
     if dialect != "openai-chat":
         parts = draw(st.permutations(parts))
     if dialect == "gemini":
-        parts = [draw(signed(part)) if isinstance(part, Text) else part for part in parts]
+        # Of texts in a row the last one is signed: a stream does not tell to which of them a signature belongs.
+        parts = [
+            draw(signed(part)) if isinstance(part, Text) and not isinstance(follows, Text) else part
+            for part, follows in zip_longest(parts, parts[1:])
+        ]
     called = any(isinstance(part, Call) for part in parts)
     stop = Stop.CALLS if called else draw(st.sampled_from(STOPS[dialect]))
     return Reply(

@@ -25,8 +25,8 @@ class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     values: Annotated[
         Count, Meta(description="Values of the JSON body: every object, list, text and number. Beyond it: 413.")
-    ] = 100_000
-    messages: Annotated[Count, Meta(description="Messages of the conversation. Beyond it: 413.")] = 10_000
+    ] = 200_000
+    messages: Annotated[Count, Meta(description="Messages of the conversation. Beyond it: 413.")] = 20_000
     parts: Annotated[Count, Meta(description="Parts of all messages together. Beyond it: 413.")] = 50_000
     calls: Annotated[Count, Meta(description="Tool calls of all messages together. Beyond it: 413.")] = 10_000
     tools: Annotated[Count, Meta(description="Tools that are declared. Beyond it: 413.")] = 2_000

@@ -276,6 +276,8 @@ class GeminiAnswerParser:
             literal = EMPTY
         if literal == EMPTY and not signed and logprobs is None:
             return
+        if signed and choice.held:
+            self._release(choice, out)  # a second signature belongs to a text of its own
         opened = choice.kind != kind
         if opened:
             choice.begin(kind)
