@@ -18,7 +18,7 @@ from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, Transport
 
 Act = Callable[["Line"], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-SHORT = Timeouts(connect=0.3, first_byte=0.3, idle=0.3, queue=0.3)
+SHORT = Timeouts(connect=10, first_byte=0.8, idle=0.8, queue=10)
 
 
 @dataclass
