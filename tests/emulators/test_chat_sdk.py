@@ -29,7 +29,7 @@ NAMES = [
     "compatible-lenient",
     "azure-openai",
     "cerebras",
-    "cohere",
+    "cohere-openai",
     "fireworks",
     "gemini-openai",
     "minimax",

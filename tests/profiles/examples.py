@@ -137,7 +137,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "together": ("mistralai/Mixtral-8x7B-Instruct-v0.1",),
     "fireworks": ("accounts/fireworks/models/kimi-k2",),
     "perplexity": ("sonar",),
-    "cohere": ("command-a-03-2025",),
+    "cohere-openai": ("command-a-03-2025",),
     "ollama": ("qwen3:4b",),
     "vllm": LOCAL,
     "llamacpp": LOCAL,

@@ -112,7 +112,7 @@ OWN: dict[str, dict[str, Any]] = {
     "qwen/qwen-plus": {"enable_search": True, "top_k": 3, "vl_high_resolution_images": True},
     "perplexity/sonar": {"search_domain_filter": ["a.org"], "search_recency_filter": "day", "top_k": 3},
     "minimax/MiniMax-M2": {"reasoning_split": True},
-    "cohere/command-a-03-2025": {"seed": 4},
+    "cohere-openai/command-a-03-2025": {"seed": 4},
 }
 """What each vendor documents as its own request."""
 
@@ -129,7 +129,7 @@ def test_K18_a_vendors_own_fields_stay_and_others_go(target: str) -> None:
     assert {change[1] for change in mixed.changes} == {f"/{name}" for name in foreign}
 
 
-@pytest.mark.parametrize("target", ["moonshot/kimi-k2.5", "xai/grok-4", "cohere/m", "cerebras/m"])
+@pytest.mark.parametrize("target", ["moonshot/kimi-k2.5", "xai/grok-4", "cohere-openai/m", "cerebras/m"])
 def test_top_k_goes_only_where_it_is_known(target: str) -> None:
     done = sent({"messages": [HI], "top_k": 40}, target)
     assert "top_k" not in done.json

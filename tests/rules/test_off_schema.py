@@ -178,7 +178,9 @@ def test_a_lint_says_that_it_would_be_refused() -> None:
     assert lint(odd, targets="vllm/m", source="openai-chat") == []
 
 
-@pytest.mark.parametrize("target", ["cerebras/m", "cohere/m", "fireworks/m", "minimax/m", "together/m", "xai/grok-4"])
+@pytest.mark.parametrize(
+    "target", ["cerebras/m", "cohere-openai/m", "fireworks/m", "minimax/m", "together/m", "xai/grok-4"]
+)
 def test_a_message_of_nothing_but_an_unknown_part_is_refused_with_its_place(target: str) -> None:
     with pytest.raises(MalformedRequest, match="frob") as raised:
         sent(speaking([{"type": "frob", "x": 1}]), target)

@@ -74,7 +74,7 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
         for name in (
             "azure-openai",
             "cerebras",
-            "cohere",
+            "cohere-openai",
             "fireworks",
             "gemini-openai",
             "minimax",

@@ -114,7 +114,7 @@ ERROR_RENDERERS: Mapping[str, ErrorRenderer] = {
     "numbered": render_numbered_error,
     "with-id": render_error_with_id,
     "azure": render_azure_error,
-    "cohere": render_cohere_error,
+    "cohere-openai": render_cohere_error,
     "google": render_google_error,
     "zai": render_zai_error,
 }
@@ -200,7 +200,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         ),
         model="gpt-oss-120b",
     ),
-    "cohere": ProviderSpec(
+    "cohere-openai": ProviderSpec(
         root="/compatibility/v1",
         further_paths=("/v1/chat/completions",),
         render_error=render_cohere_error,
