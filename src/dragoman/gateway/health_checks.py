@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
@@ -15,13 +15,20 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import GaveUp, Streaming
-from dragoman.upstream.dispatch import Dispatch
-
-if TYPE_CHECKING:
-    from dragoman.gateway.services import Services
+from dragoman.engine.stream_redaction import Redaction
+from dragoman.upstream.destinations import Routes
+from dragoman.upstream.dispatch import Dispatch, World
 
 _QUESTION = {"messages": [{"role": "user", "content": "Say OK."}], "max_tokens": 16, "stream": True}
 _AT_ONCE = 4
+
+
+class CheckedGateway(World, Protocol):
+    """What a check needs of the gateway. Its configuration and routes change with every reload."""
+
+    config: Config
+    routes: Routes
+    redaction: Redaction
 
 
 class CheckResult(msgspec.Struct, frozen=True):
@@ -37,8 +44,8 @@ class CheckResult(msgspec.Struct, frozen=True):
 class HealthChecker:
     """Runs the rounds, and knows what they found."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, gateway: CheckedGateway) -> None:
+        self._gateway = gateway
         self._results: dict[str, CheckResult] = {}
         self._last_request = time.monotonic()
         self._awake = asyncio.Event()
@@ -68,7 +75,7 @@ class HealthChecker:
 
     async def check_all(self) -> tuple[CheckResult, ...]:
         """One round. Results of models that are gone go too."""
-        names = checked_models(self._services.config)
+        names = checked_models(self._gateway.config)
         gate = asyncio.Semaphore(_AT_ONCE)
         found = await asyncio.gather(*(self._check(name, gate) for name in names))
         self._results = {one.model: one for one in found}
@@ -76,7 +83,7 @@ class HealthChecker:
 
     async def _run(self) -> None:
         while True:
-            wanted = self._services.config.health_checks
+            wanted = self._gateway.config.health_checks
             if wanted is None:
                 await asyncio.sleep(1.0)
                 continue
@@ -87,7 +94,7 @@ class HealthChecker:
             await asyncio.sleep(wanted.interval)
 
     async def _check(self, name: str, gate: asyncio.Semaphore) -> CheckResult:
-        limit = (self._services.config.health_checks or HealthChecks()).max_latency_ms
+        limit = (self._gateway.config.health_checks or HealthChecks()).max_latency_ms
         started = time.perf_counter()
         async with gate:
             try:
@@ -100,14 +107,14 @@ class HealthChecker:
 
     async def _ask(self, name: str) -> str:
         """Wait for the first byte of an answer; what went wrong, if anything did."""
-        services = self._services
-        route = services.routes.find(name)
+        gateway = self._gateway
+        route = gateway.routes.find(name)
         if route is None:
             return "the model has no target"
         ask = read({"model": name, **_QUESTION}, source=DEFAULT_DIALECT)
         only = msgspec.structs.replace(route, destinations=(route.first,), reserved={})
-        exchange = Exchange(ask, only, AnswerContext(model=name, id=f"check-{name}"), redaction=services.redaction)
-        dispatch = Dispatch(services, exchange, "")
+        exchange = Exchange(ask, only, AnswerContext(model=name, id=f"check-{name}"), redaction=gateway.redaction)
+        dispatch = Dispatch(gateway, exchange, "")
         end = await dispatch.run()
         if isinstance(end, GaveUp):
             return end.failure.message

@@ -7,12 +7,23 @@ complete, the connection is free for other requests, even if chunks are still un
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from dragoman.upstream.transport.failures import Phase
 from dragoman.upstream.transport.limits import Timeouts
 
-if TYPE_CHECKING:
-    from dragoman.upstream.transport.connection import Connection
+
+class AnswerReceiver(Protocol):
+    """The connection, as far as the reader of an answer needs it."""
+
+    loop: asyncio.AbstractEventLoop
+    paused: bool
+
+    def resume(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def set_deadline(self, in_flight: InFlight, phase: Phase, seconds: float | None) -> None: ...
 
 
 class InFlight:
@@ -29,7 +40,7 @@ class InFlight:
     complete = False
     failure: BaseException | None = None
     waiter: asyncio.Future[None] | None = None
-    connection: Connection | None = None
+    connection: AnswerReceiver | None = None
 
     def __init__(self, origin: str, bodiless: bool, timeouts: Timeouts, ends_at: float) -> None:
         self.origin = origin
