@@ -25,6 +25,7 @@ from dragoman.gateway.app import Gateway
 from dragoman.gateway.http_protocol import bounded_protocol
 from dragoman.gateway.services import Services, open_services
 from dragoman.store import Caller, Entry
+from dragoman.store.clock import REAL_CLOCKS, Clocks
 
 T = TypeVar("T")
 QUICK = {"attempts": 3, "base": 0.001, "cap": 5}
@@ -34,12 +35,12 @@ PATIENT = {"connect": 2, "first_byte": 2, "idle": 2, "total": 20}
 class Running:
     """One gateway under test."""
 
-    def __init__(self, config: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, config: Mapping[str, Any], folder: Path, clocks: Clocks = REAL_CLOCKS) -> None:
         self.file = folder / "dragoman.yaml"
         self.errors = folder / "provider_errors.jsonl"
         self.log = io.StringIO()
         self.write(config)
-        self.services: Services = open_services(self.file)
+        self.services: Services = open_services(self.file, clocks=clocks)
         self.services.lines.stream = self.log
         self.app: Any = Gateway(self.services)
         self._server: uvicorn.Server | None = None
@@ -123,9 +124,9 @@ class Running:
 
 
 @contextmanager
-def gateway(config: Mapping[str, Any], folder: Path) -> Iterator[Running]:
+def gateway(config: Mapping[str, Any], folder: Path, clocks: Clocks = REAL_CLOCKS) -> Iterator[Running]:
     """Runs while the block lasts. A fault of the gateway's own fails the test that met it."""
-    running = Running(config, folder).start()
+    running = Running(config, folder, clocks).start()
     try:
         yield running
     finally:

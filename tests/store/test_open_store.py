@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.config.schema import ClientKey, Config, ServerConfig, StoreConfig, StoreKind, Vault
+from dragoman.config.schema import (
+    ClientKey,
+    Config,
+    Model,
+    ModelRateLimits,
+    ServerConfig,
+    StoreConfig,
+    StoreKind,
+    Vault,
+)
 from dragoman.store import (
     Entry,
     KeyLimits,
@@ -171,6 +180,14 @@ def test_a_start_is_refused_where_the_file_is_named_or_shared(
                 keys={"ci": ClientKey(sha256="x", requests_per_minute=1)},
             ),
             "the limits per minute of ci",
+        ),
+        (
+            Config(
+                server=ServerConfig(workers=2),
+                store=StoreConfig(kind=StoreKind.MEMORY, vault=Vault(enabled=False)),
+                models={"fast": Model(target="a/b", rate_limits=ModelRateLimits(requests_per_minute=1))},
+            ),
+            "the rate_limits of fast",
         ),
     ],
 )

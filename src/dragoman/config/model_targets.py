@@ -14,6 +14,7 @@ from dragoman.config.schema import (
     MaxLoss,
     Model,
     ModelOverride,
+    ModelRateLimits,
     Provider,
     ReasoningMode,
     RuleChoice,
@@ -65,6 +66,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     shown_reasoning: ShownReasoning
     trim: Trim | None
     compact: Compact | None
+    rate_limits: ModelRateLimits | None
 
 
 _STANCES = {True: "accepts", False: "refuses"}
@@ -93,7 +95,16 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         shown_reasoning=entry.reasoning if entry else ShownReasoning.ASKED,
         trim=((entry and entry.history) or config.history).trim,
         compact=((entry and entry.history) or config.history).compact,
+        rate_limits=_rate_limits(config, found),
     )
+
+
+def _rate_limits(config: Config, found: ConfiguredTarget) -> ModelRateLimits | None:
+    """Those of the model, else of another name for the same target: a second name must not lead around them."""
+    if found.entry is not None and found.entry.rate_limits is not None:
+        return found.entry.rate_limits
+    same = (one.rate_limits for one in config.models.values() if one.target == found.target)
+    return next((limits for limits in same if limits is not None), None)
 
 
 def _override(config: Config, model: str) -> ModelOverride:

@@ -326,6 +326,42 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
 
+class WhenFull(StrEnum):
+    QUEUE = "queue"
+    REFUSE = "refuse"
+
+
+class ModelRateLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the gateway sends to one target at most, so that its provider need not refuse anything."""
+
+    requests_per_minute: Annotated[Positive | None, Meta(description="Requests in any 60 seconds, retries too.")] = None
+    input_tokens_per_minute: Annotated[
+        Positive | None, Meta(description="Tokens of requests in any 60 seconds, cached ones too.")
+    ] = None
+    output_tokens_per_minute: Annotated[Positive | None, Meta(description="Tokens of answers in any 60 seconds.")] = (
+        None
+    )
+    output_reserve: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="A request is sent only where so many output tokens are left, or as many as it may use at "
+            "most. They are booked until its real output is known.",
+        ),
+    ] = 1024
+    when_full: Annotated[
+        WhenFull,
+        Meta(
+            description="`queue`: requests wait for their turn, then the fallbacks are tried; `refuse`: the fallbacks "
+            "are tried at once. Where there are none, the client gets 429 with `Retry-After`."
+        ),
+    ] = WhenFull.QUEUE
+    max_wait: Annotated[float, Meta(gt=0, description="The longest wait in seconds.")] = 30.0
+    max_waiting: Annotated[
+        int, Meta(ge=1, description="Requests that may wait at the same time, per worker. Further ones do not.")
+    ] = 100
+
+
 class ModelRoute(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A name behind which the gateway chooses a model for each request."""
 
@@ -395,6 +431,13 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="How good it is, by discipline.", examples=[{"coding": 1400, "writing": 1350}]),
     ] = field(default_factory=dict)
     price: Annotated[Price | None, Meta(description="What it costs.", examples=[{"input": 3, "output": 15}])] = None
+    rate_limits: Annotated[
+        ModelRateLimits | None,
+        Meta(
+            description="What its target is sent at most in a minute, under whatever name it is asked for.",
+            examples=[{"requests_per_minute": 60}],
+        ),
+    ] = None
     cache_ttl: Annotated[
         float,
         Meta(

@@ -347,6 +347,17 @@ class Exchange(Generic[D]):
         """The connection failed, and the client has seen nothing yet."""
         return self._failed(failure)
 
+    def unsent(self, failure: Failure) -> Step[D]:
+        """The driver has no room for this send, and made none: the next target, or the end.
+
+        What the client is told is what a provider said before, if one did.
+        """
+        self.attempts -= 1
+        self._visit.tries -= 1
+        if self._left:
+            return Choose(self._left)
+        return self._give_up(self.failure or failure)
+
     def resent(self) -> bool:
         """Whether the same body may go out once more, because its connection closed before an answer.
 

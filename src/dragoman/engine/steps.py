@@ -58,7 +58,8 @@ class FetchMedia(msgspec.Struct, frozen=True, gc=False):
 
 
 class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
-    """POST `request.body` to `request.path` of the destination, signed with its n-th key. → `head`, or `broken`."""
+    """POST `request.body` to `request.path` of the destination, signed with its n-th key. → `head`, or `broken`;
+    `unsent` where the driver does not send it."""
 
     destination: D
     key: int

@@ -122,6 +122,7 @@ class HealthChecker:
             pieces = dispatch.pieces(end)
             await anext(pieces, b"")
             await pieces.aclose()
+        dispatch.settle()
         return ""
 
 

@@ -59,6 +59,11 @@ TOKENS = _counter(
 COST = _counter("cost", "What requests cost, as reported or by the prices, in their currency.", "target", "estimated")
 CHANGES = _counter("changes", "Changes made to requests, by rule.", "rule")
 FAILURES = _counter("upstream_failures", "Sends to a provider that failed, by kind.", "target", "kind")
+FULL = _counter(
+    "rate_limited",
+    "Sends for which the limits of their model had no room, by limit and by what became of them.",
+    *("target", "limit", "outcome"),
+)
 LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
 DURATION = _histogram("request_duration", "From the request's head to the end of its answer.", SECONDS, "target")
 FIRST_BYTE = _histogram("time_to_first_byte", "From the request's head to the first byte sent.", SECONDS, "target")
@@ -67,6 +72,7 @@ ACTIVE = _gauge("active_requests", "Requests under way.")
 CONNECTIONS = _gauge("upstream_connections", "Connections to providers.")
 IDLE = _gauge("upstream_idle_connections", "Connections to providers that wait for a request.")
 QUEUED = _gauge("upstream_queued_requests", "Requests that wait for a connection.")
+WAITING_FOR_LIMITS = _gauge("rate_limited_waiting_requests", "Requests that wait for room in the limits of a model.")
 WAITING = _gauge("store_waiting_entries", "Entries that wait to be written to the store.")
 DROPPED = _counter("store_dropped_entries", "Entries that were not taken, because too many waited.")
 FAILED = _counter("store_failed_entries", "Entries that were lost to an error.")
@@ -76,8 +82,22 @@ LESSONS = _gauge("lessons", "Lessons that are in force.", shared=True)
 WORKERS = _gauge("workers", "Processes that serve.")
 
 FAMILIES = (
-    *(REQUESTS, TOKENS, COST, CHANGES, FAILURES, LEARNT, DURATION, FIRST_BYTE, OVERHEAD, ACTIVE, CONNECTIONS, IDLE),
-    *(QUEUED, WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS, WORKERS),
+    *(
+        REQUESTS,
+        TOKENS,
+        COST,
+        CHANGES,
+        FAILURES,
+        FULL,
+        LEARNT,
+        DURATION,
+        FIRST_BYTE,
+        OVERHEAD,
+        ACTIVE,
+        CONNECTIONS,
+        IDLE,
+    ),
+    *(QUEUED, WAITING_FOR_LIMITS, WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS, WORKERS),
 )
 """Every metric of `/metrics`, in its order there."""
 
@@ -137,6 +157,9 @@ class Metrics:
 
     def failed(self, target: str, kind: str) -> None:
         self._count(FAILURES, (self._known_target(target), kind))
+
+    def rate_limited(self, target: str, limit: str, outcome: str) -> None:
+        self._count(FULL, (self._known_target(target), limit, outcome))
 
     def learnt(self, target: str, lesson: str) -> None:
         self._count(LEARNT, (self._known_target(target), lesson))

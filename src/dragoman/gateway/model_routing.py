@@ -126,6 +126,7 @@ def live_candidate(services: Services, name: str) -> Candidate:
         healthy=services.checks.is_healthy(name) and found.target not in resting,
         latency=live.first_byte,
         busy=live.busy,
+        full=services.send_limits.is_full(found.target),
     )
 
 

@@ -11,6 +11,7 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange import NOTHING_SPENT, Exchange, Spent
 from dragoman.engine.routing.candidates import Decision
@@ -92,7 +93,8 @@ def record_request(services: Services, record: RequestRecord) -> None:
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
         decision = record.routed.decision if record.routed is not None else None
-        services.lines.put(_line(level, entry, changes, decision))
+        queued = record.dispatch.queued if record.dispatch is not None else 0.0
+        services.lines.put(_line(level, entry, changes, decision, queued))
 
 
 def _entry(services: Services, record: RequestRecord) -> Entry:
@@ -158,6 +160,8 @@ def _overhead(record: RequestRecord, now: float) -> int:
 def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
     """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
     settle(services, record.known, record.hold, entry.cost)
+    if record.dispatch is not None:
+        record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
     more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
     if record.reserved is not None and more:
         services.store.limits.settle(record.known.name, more)
@@ -198,9 +202,12 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     error: str | None
     routed: Decision | None = None
     cost: float | None = None
+    queued_ms: float = 0.0
 
 
-def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: Decision | None) -> _Line:
+def _line(
+    level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: Decision | None, queued: float
+) -> _Line:
     return _Line(
         level,
         "request",
@@ -223,4 +230,5 @@ def _line(level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: 
         entry.error_kind,
         decision,
         round(entry.cost, 9) if entry.cost is not None else None,
+        round(queued * 1000, 1),
     )

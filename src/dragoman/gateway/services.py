@@ -32,6 +32,7 @@ from dragoman.gateway.media_fetch import MediaFetcher
 from dragoman.gateway.memory import StoredMemory
 from dragoman.gateway.metrics import Metrics, MetricsSnapshot, summed
 from dragoman.gateway.metrics_board import BoardPlace
+from dragoman.gateway.model_limits import ModelLimiter
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.tracing import open_spans
@@ -47,6 +48,7 @@ from dragoman.store import (
     store_file,
     timestamp,
 )
+from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
@@ -68,12 +70,14 @@ class Services:
         check: Callable[[Config], None] | None = None,
         alone: bool = False,
         place: BoardPlace | None = None,
+        clocks: Clocks = REAL_CLOCKS,
     ) -> None:
         """`check` raises where a configuration is good in itself and yet not for this server.
 
         `alone`: no other process is expected to use the same store. `place`: where the metrics of this worker go, for
-        the others.
+        the others. `clocks`: by which days, months and minutes are told.
         """
+        self.clocks = clocks
         folder = file.path.parent if file is not None and file.path is not None else Path()
         self.profiles = own_profiles(profile_files(loaded.config, folder), profiles)
         self.file = file
@@ -90,6 +94,7 @@ class Services:
         self._place = place
         if place is not None:
             self.metrics.before = place.read().counters()
+        self.send_limits = ModelLimiter(self.store.limits, self.metrics, clocks.steady)
         self.live_models = LiveModels()
         self.ticker = CoarseTimer()
         self.spans = open_spans()
@@ -118,7 +123,7 @@ class Services:
         path = store_file(store, file.path) if file is not None else None
         if file is None and store.path is not None:
             path = store_file(store, None)
-        opened = open_store(self.config, path, redactor=self.redactor, alone=alone)
+        opened = open_store(self.config, path, clocks=self.clocks, redactor=self.redactor, alone=alone)
         if opened.warning is not None:
             self.lines.add(LogLevel.WARNING, {"event": "store", "warning": opened.warning})
         return opened.store
@@ -237,6 +242,7 @@ class Services:
                 metrics.CONNECTIONS.name: sum(one.open for one in connections),
                 metrics.IDLE.name: sum(one.idle for one in connections),
                 metrics.QUEUED.name: sum(one.queued for one in connections),
+                metrics.WAITING_FOR_LIMITS.name: self.send_limits.waiting,
                 metrics.WAITING.name: store.waiting,
                 metrics.DROPPED.name: store.dropped,
                 metrics.FAILED.name: store.failed,
@@ -296,12 +302,13 @@ def open_services(
     profiles: Profiles | None = None,
     *,
     in_memory: bool = False,
+    clocks: Clocks = REAL_CLOCKS,
 ) -> Services:
     """Read the configuration and open everything. Raises InvalidConfig. `in_memory`: read and write no store's file."""
     found = profiles or Profiles()
     file = ConfigFile(path, known=known_names(found), process=os.environ, env_files=env_files)
     loaded = file.load()
-    return Services(in_memory_only(loaded) if in_memory else loaded, file, found)
+    return Services(in_memory_only(loaded) if in_memory else loaded, file, found, clocks=clocks)
 
 
 def in_memory_only(loaded: Loaded) -> Loaded:

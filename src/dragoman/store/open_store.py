@@ -70,6 +70,8 @@ def memory_refusal(config: Config) -> str | None:
         reasons.append("the vault (store.vault.enabled)")
     if limited:
         reasons.append(f"the limits per minute of {', '.join(limited[:3])}{' …' if len(limited) > 3 else ''}")
+    if paced := [name for name, model in config.models.items() if model.rate_limits is not None]:
+        reasons.append(f"the rate_limits of {', '.join(paced[:3])}{' …' if len(paced) > 3 else ''}")
     if budgeted := [name for name, key in config.keys.items() if key.budget is not None]:
         reasons.append(f"the budgets of {', '.join(budgeted[:3])}{' …' if len(budgeted) > 3 else ''}")
     if not reasons:

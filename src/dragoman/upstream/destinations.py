@@ -9,7 +9,16 @@ import msgspec
 
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
 from dragoman.config.model_targets import TargetSettings
-from dragoman.config.schema import Auth, Growth, Jitter, Provider, ReasoningMode, Synthetic, UsageCounting
+from dragoman.config.schema import (
+    Auth,
+    Growth,
+    Jitter,
+    ModelRateLimits,
+    Provider,
+    ReasoningMode,
+    Synthetic,
+    UsageCounting,
+)
 from dragoman.config.secret import EMULATOR_KEY
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
@@ -35,7 +44,8 @@ _AUTH = {
 class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=True):
     """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds.
 
-    `emulated`: an emulator of ours stands in for the provider. `price`: what tokens cost, where that is known."""
+    `emulated`: an emulator of ours stands in for the provider. `price`: what tokens cost, where that is known.
+    `rate_limits`: what it is sent at most in a minute."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -48,6 +58,7 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     ca_file: str | None = None
     emulated: bool = False
     price: TokenPrice | None = None
+    rate_limits: ModelRateLimits | None = None
 
     def url(self, path: str) -> str:
         return self.base_url + path
@@ -176,6 +187,7 @@ def destination(
         ca_file=provider.ca_file,
         emulated=provider.api_key == EMULATOR_KEY,
         price=_price(found, profile.name),
+        rate_limits=treated.rate_limits,
     )
 
 

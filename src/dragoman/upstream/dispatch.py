@@ -14,7 +14,9 @@ from typing import Protocol
 
 import msgspec
 
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.replies import Usage
 from dragoman.engine.attempts import KEY_BOUND
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.compaction import PrefixSummary
@@ -48,6 +50,7 @@ from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
 from dragoman.wire.json_size import count_values
 
+NO_USAGE = Usage()
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 
 
@@ -84,6 +87,24 @@ class MediaSource(Protocol):
         """What can be had of these, by URL."""
 
 
+class SendBooking(msgspec.Struct, frozen=True, gc=False):
+    """The tokens that count against a destination's limits for a send, until the real ones are known."""
+
+    destination: HttpDestination
+    input: int
+    output: int
+
+
+class SendLimits(Protocol):
+    """What destinations with `rate_limits` are sent in a minute."""
+
+    async def book(self, destination: HttpDestination, ask: Ask) -> SendBooking | Failure:
+        """Book a send, after a wait where that is configured; or why there is no room for it."""
+
+    def settle(self, booking: SendBooking, usage: Usage) -> None:
+        """Count what was really used. Never waits, never fails."""
+
+
 class World(Protocol):
     """What all dispatches of a gateway share."""
 
@@ -98,6 +119,9 @@ class World(Protocol):
 
     @property
     def heavy(self) -> HeavyWork: ...
+
+    @property
+    def send_limits(self) -> SendLimits: ...
 
     @property
     def answer_limit(self) -> int:
@@ -115,9 +139,12 @@ class World(Protocol):
 
 
 class Dispatch:
-    """Carries out one exchange for one caller. `asked_at` is when a provider was first asked."""
+    """Carries out one exchange for one caller. `asked_at` is when a provider was first to be asked, `queued` how many
+    seconds sends waited for room in the limits of their destination."""
 
     asked_at = 0.0
+    queued = 0.0
+    _booking: SendBooking | None = None
     _picked: HttpDestination | None = None
     _incoming: Incoming | None = None
 
@@ -204,6 +231,7 @@ class Dispatch:
                 return await self._compile(lambda: exchange.fetched(media))
             case AttemptFailed():
                 await self._close()  # before anything else is opened
+                self.settle()
                 self._note(step)
                 chance = random()  # noqa: S311 - waits are spread by it, nothing is hidden
                 return await self._compile(lambda: exchange.resume(chance))
@@ -241,9 +269,11 @@ class Dispatch:
 
     async def _send(self, send: Send[HttpDestination]) -> Step[HttpDestination]:
         destination, request = send.destination, send.request
+        self.asked_at = self.asked_at or perf_counter()
+        if destination.rate_limits is not None and (failure := await self._book(destination)) is not None:
+            return self.exchange.unsent(failure)
         headers = (*request.headers.items(), *destination.signed(send.key))
         outgoing = Outgoing("POST", destination.url(request.path), headers, request.body)
-        self.asked_at = self.asked_at or perf_counter()
         try:
             transport = self._world.transport(destination)
             incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
@@ -251,6 +281,24 @@ class Dispatch:
             return await self._receive(incoming)
         except TransportFailure as fault:
             return self.exchange.broken(transport_failure(fault))
+
+    async def _book(self, destination: HttpDestination) -> Failure | None:
+        """Book the send that follows; why that cannot be, if so."""
+        started = perf_counter()
+        try:
+            booked = await self._world.send_limits.book(destination, self.exchange.ask)
+        finally:
+            self.queued += perf_counter() - started
+        if isinstance(booked, Failure):
+            return booked
+        self._booking = booked
+        return None
+
+    def settle(self, usage: Usage = NO_USAGE) -> None:
+        """What the last send really used counts from now on. Where that is not known, its input as it was booked."""
+        booking, self._booking = self._booking, None
+        if booking is not None:
+            self._world.send_limits.settle(booking, usage)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange

@@ -8,9 +8,9 @@ import msgspec
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """One model. `scores` are its ratings by discipline. `price` is what a million tokens cost, in and out together.
 
-    What changes all the time: `healthy`, `latency` (seconds to the first byte, measured; None: not known), and `busy`
-    (requests under way). `inputs` are the kinds of media that it reads. `cache_minutes`: how long its provider keeps a
-    prefix.
+    What changes all the time: `healthy`, `full` (no room in its limits), `latency` (seconds to the first byte,
+    measured; None: not known), and `busy` (requests under way). `inputs` are the kinds of media that it reads.
+    `cache_minutes`: how long its provider keeps a prefix.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     healthy: bool = True
     latency: float | None = None
     busy: int = 0
+    full: bool = False
 
     @property
     def score(self) -> float | None:

@@ -63,12 +63,13 @@ class Routing:
         self._resting = tuple(
             LeftOut(one.name, "is left alone after failures") for one in candidates if not one.healthy
         )
-        self._able, self._unable = capable(healthy, self._needs)
+        able, self._unable = capable(healthy, self._needs)
+        self._able, self._full = _with_room(able, pinned)
         self._all = tuple(candidates)
 
     @property
     def _left_out(self) -> tuple[LeftOut, ...]:
-        return (*self._resting, *self._unable)
+        return (*self._resting, *self._unable, *self._full)
 
     def settle(self) -> Decision | RouterQuestion:
         """Raises NoHealthyModel."""
@@ -129,6 +130,14 @@ class Routing:
         rest = tuple(others) or by_closeness(chosen, [one for one in self._able if one is not chosen])
         names = tuple(one.name for one in (chosen, *rest))[:MODELS_PER_REQUEST]
         return Decision(names, reason, self._left_out, skipped)
+
+
+def _with_room(able: tuple[Candidate, ...], pinned: str) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:
+    """Those that can be sent something now. A pinned turn waits for its model, and where all are full, all are left."""
+    room = tuple(one for one in able if not one.full or pinned in (one.name, one.target))
+    if not room:
+        return able, ()
+    return room, tuple(LeftOut(one.name, "has reached its limits") for one in able if one not in room)
 
 
 def _is_higher(one: Candidate, other: Candidate) -> bool:

@@ -22,6 +22,7 @@ from dragoman.gateway.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.dispatch import SendBooking
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
 from dragoman.wire.error_bodies import parse_failure
@@ -81,6 +82,7 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         if known.limits is not None:
             await admit(services, known, known.limits, body.tokens)
         destination = route.first
+        await _book(services, destination, body.tokens)
         sending = _Sending(destination, path)
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
@@ -88,6 +90,15 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
                 failure = await _passed(services, outbound, sending, body.named(destination.target.model))
         finally:
             _write_down(services, outbound, known, (name, sending), started, failure)
+
+
+async def _book(services: Services, destination: HttpDestination, tokens: int) -> None:
+    """Raise Refused where the limits of the model have no room. There is no output in tokens."""
+    if destination.rate_limits is None:
+        return
+    booked = await services.send_limits.book_tokens(SendBooking(destination, tokens, 0), destination.rate_limits)
+    if isinstance(booked, Failure):
+        raise Refused(booked)
 
 
 def _default_model(config: Config, path: str) -> str:
