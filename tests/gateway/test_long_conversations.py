@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from tests.gateway.running import gateway, provider
 from tests.gateway.test_vault import MODELS, Agent, Chat, Gemini, Messages, Responses, Stage
 
 from dragoman.emulators.usage import count_tokens
+from dragoman.engine.adapt import read
+from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.testing import emulator
 
 FULL = bool(os.environ.get("DRAGOMAN_FULL"))
@@ -106,3 +109,39 @@ def test_a_short_conversation_is_not_touched(stage: Stage) -> None:
     agent = Chat(stage)
     agent.ask("openai", "Hello")
     assert "x-dragoman-changes" not in agent.headers
+
+
+def test_what_providers_report_corrects_the_estimates_and_is_kept(tmp_path: Path) -> None:
+    """The emulators count four bytes as one token, whatever stands there; an estimate counts words."""
+    words = "responsibilities " * 40
+    with emulator("openai") as provided:
+        config = {
+            "providers": {"openai": provider("openai", provided.base_url)},
+            "models": {"m": {"target": "openai/gpt-4o"}},
+            "history": {"trim": {"max_history_tokens": 100_000}},
+            "store": {"path": str(tmp_path / "store.sqlite3")},
+        }
+        turns: list[Any] = []
+        with gateway(config, tmp_path) as running:
+            assert running.services.memory.token_scale("openai/gpt-4o").per_estimate == 1.0
+            for _ in range(10):
+                turns += [{"role": "user", "content": words}]
+                provided.script("Fine.")
+                answer = running.post("/v1/chat/completions", {"model": "m", "messages": turns}).json()
+                turns += [answer["choices"][0]["message"]]
+            learnt = running.services.memory.token_scale("openai/gpt-4o")
+            reported = answer["usage"]["prompt_tokens"]
+            estimate = estimate_tokens(read({"messages": turns[:-1]}, source="openai-chat").conversation, "gpt-4o")
+        assert abs(estimate - reported) > reported * 0.2
+        assert estimate * learnt.per_estimate + learnt.fixed == pytest.approx(reported, rel=0.05)
+        with gateway(config, tmp_path) as again:
+            assert again.services.memory.token_scale("openai/gpt-4o") == learnt
+
+
+def test_a_model_without_trimming_is_not_calibrated(tmp_path: Path) -> None:
+    with emulator("openai") as provided:
+        config = {"providers": {"openai": provider("openai", provided.base_url)}}
+        with gateway(config, tmp_path) as running:
+            body = {"model": "openai/gpt-4o", "messages": [{"role": "user", "content": "word " * 900}]}
+            assert running.post("/v1/chat/completions", body).status_code == 200
+            assert running.services.store.calibrations.find("openai/gpt-4o") is None

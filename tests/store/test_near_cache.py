@@ -11,6 +11,7 @@ import pytest
 from tests.store.contract.backends import ADMIN, OWNER, Time, entry, lesson, parts
 
 from dragoman.config.schema import StoreConfig
+from dragoman.engine.history.calibration import Calibration
 from dragoman.store import (
     Allowed,
     KeyLimits,
@@ -24,6 +25,7 @@ from dragoman.store import (
 )
 
 PINS = PinOwner("anna")
+COUNTED = Calibration(count=1)
 SUMMARY = Summary(SummaryKind.CUT, b"cut")
 
 
@@ -65,6 +67,8 @@ def use_at_once(store: Store, clock: Time) -> None:
     assert at_once(store.limits.reserve("k", KeyLimits(requests_per_minute=9))) == Allowed(8)
     at_once(store.lessons.put(lesson("a", clock)))
     assert store.lessons.find("groq/x") == (lesson("a", clock),)
+    store.calibrations.put("groq/x", COUNTED)
+    assert store.calibrations.find("groq/x") == COUNTED
     store.ledger.record(entry(1, clock))
     assert at_once(store.ledger.report("r1", ADMIN)) == entry(1, clock)
 

@@ -266,7 +266,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         changes += ReportBuilder(ask).entries(history_summary, summed_up.notes)
         conversation = summed_up.conversation
     if options.history is not None:
-        cutting = trim(conversation, options.history)
+        cutting = trim(conversation, options.history, target.model)
         _allow(history_trim, cutting.rewrite.notes, ReportBuilder(ask), steps.context, options)
         changes += ReportBuilder(ask).entries(history_trim, cutting.rewrite.notes)
         conversation, trimmed, cut = cutting.rewrite.conversation, cutting.statistics, cutting.cut

@@ -45,9 +45,17 @@ from dragoman.engine.client_failures import failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
 from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D, ShownReasoning, TargetRoute
+from dragoman.engine.history.calibration import (
+    AS_ESTIMATED,
+    TokenCount,
+    TokenScale,
+    calibration_key,
+    can_be_estimated,
+)
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary, compact_keys, compacted
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut, shorter
+from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
@@ -226,6 +234,22 @@ class Exchange(Generic[D]):
             return None
         return CutToKeep(cut_key(cut.digest, self._visit.destination.name, history.policy), cut)
 
+    def calibration_key(self) -> str:
+        """What the provider's count of this request says something about; empty where there is no count."""
+        usage = self.usage
+        if usage is None or not usage.input:
+            return ""
+        return calibration_key(self._visit.destination.name, self.ask.conversation)
+
+    def counted(self) -> TokenCount | None:
+        """The tokens of this request as we estimate them and as the provider counts them, where both see the same."""
+        assert self.usage is not None
+        assert self.request is not None
+        sent = self.request.conversation
+        if not can_be_estimated(sent):
+            return None
+        return TokenCount(estimate_tokens(sent, self._visit.target.model), self.usage.input)
+
     # Before a send.
 
     def start(self) -> Choose[D]:
@@ -266,12 +290,14 @@ class Exchange(Generic[D]):
         self._visit.history = TrimRequest(policy)
         whole = self.ask.conversation
         sent = whole if summary is None else compacted(whole, summary).conversation
-        return RecallCut(cut_keys(sent, destination.name, policy))
+        return RecallCut(cut_keys(sent, destination.name, policy), calibration_key(destination.name, whole))
 
-    def cut_recalled(self, cut: Cut | None) -> Step[D]:
+    def cut_recalled(self, cut: Cut | None, scale: TokenScale = AS_ESTIMATED) -> Step[D]:
+        """The cut that was kept, and how the model counts."""
         visit = self._visit
-        if cut is not None and visit.history is not None:
-            visit.history = msgspec.structs.replace(visit.history, cuts=(cut,))
+        if visit.history is not None:
+            cuts = () if cut is None else (cut,)
+            visit.history = TrimRequest(visit.history.policy, cuts, scale.per_estimate, scale.fixed)
         return self._prepare()
 
     def fetched(self, media: Mapping[str, bytes]) -> Step[D]:
@@ -417,7 +443,8 @@ class Exchange(Generic[D]):
         policy = visit.destination.history
         if policy is None or visit.shortened or self.request is None or self._reserved(failure):
             return False
-        history = shorter(visit.history or TrimRequest(policy), failure, len(self.request.body))
+        estimate = estimate_tokens(self.request.conversation, visit.target.model)
+        history = shorter(visit.history or TrimRequest(policy), failure, estimate)
         if history is None:
             return False
         visit.history, visit.shortened, visit.tries = history, True, 0

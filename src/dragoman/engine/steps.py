@@ -39,9 +39,10 @@ class Recall(msgspec.Struct, frozen=True, gc=False):
 
 class RecallCut(msgspec.Struct, frozen=True, gc=False):
     """Look up the cut of this conversation's history that was kept for this caller, under the first of these keys that
-    has one. → `cut_recalled`."""
+    has one; and how the model counts, which is kept for all under `calibration`. → `cut_recalled`."""
 
     keys: Iterable[str]
+    calibration: str
 
 
 class RecallSummary(msgspec.Struct, frozen=True, gc=False):

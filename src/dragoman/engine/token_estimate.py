@@ -90,7 +90,7 @@ def _texts(conversation: Conversation) -> Iterator[bytes | None]:
     """The texts of a conversation, as they stand between their quotes; None for a picture, a sound or a file."""
     for message in conversation.messages:
         for part in message.parts:
-            yield from _texts_of(part)
+            yield from texts_of(part)
     for tool in conversation.tools:
         yield from (tool.json,) if isinstance(tool, NativeTool) else _texts_of_tool(tool)
 
@@ -101,7 +101,8 @@ def _texts_of_tool(tool: Tool) -> Iterator[bytes]:
     yield tool.schema or b""
 
 
-def _texts_of(part: Part) -> Iterator[bytes | None]:
+def texts_of(part: Part) -> Iterator[bytes | None]:
+    """The texts of a part, as they stand between their quotes; None for a picture, a sound or a file."""
     match part:
         case Text() | Refusal():
             yield part.literal[1:-1]
@@ -112,7 +113,7 @@ def _texts_of(part: Part) -> Iterator[bytes | None]:
             yield part.arguments
         case Result():
             for inner in part.parts:
-                yield from _texts_of(inner)
+                yield from texts_of(inner)
         case Media():
             yield None
         case Opaque():

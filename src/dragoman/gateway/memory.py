@@ -1,4 +1,5 @@
-"""What a gateway remembers beyond a request: lessons about targets, and state that clients cannot carry.
+"""What a gateway remembers beyond a request: lessons about targets, how models count, and state that clients cannot
+carry.
 
 Everything that an exchange wants of the store is asked for here.
 """
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenCount, TokenScale, observed
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
@@ -30,6 +32,8 @@ class StoredMemory:
         self._vault = store.vault
         self._lessons = store.lessons
         self._summaries = store.summaries
+        self._calibrations = store.calibrations
+        self._answers = 0
         self._tell = tell
         self._targets = CorrectedTargets()
 
@@ -79,6 +83,21 @@ class StoredMemory:
     async def keep_cut(self, caller: str, kept: CutToKeep) -> None:
         """Keep a cut for the turns that follow."""
         await self._summaries.put(caller, kept.key, Summary(SummaryKind.CUT, msgspec.json.encode(kept.cut)))
+
+    def token_scale(self, key: str) -> TokenScale:
+        """How a model counts, by what was reported so far."""
+        known = self._calibrations.find(key)
+        return AS_ESTIMATED if known is None else known.scale()
+
+    def wants_count(self, key: str) -> bool:
+        """Whether one more count of this model would be of use: once it is known well, one in sixteen is enough."""
+        known = self._calibrations.find(key)
+        self._answers += 1
+        return known is None or known.count < ENOUGH or self._answers % ENOUGH == 0
+
+    def calibrate(self, key: str, counted: TokenCount) -> None:
+        """Take a provider's count into account."""
+        self._calibrations.put(key, observed(self._calibrations.find(key), counted))
 
     async def records(self) -> tuple[LessonRecord, ...]:
         """All that is known, in order of target and name."""

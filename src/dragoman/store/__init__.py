@@ -1,5 +1,6 @@
-"""State that outlives a request: reasoning state, limits, pins, lessons, ledger, summaries, and the log of refusals."""
+"""State that outlives a request: reasoning state, limits, pins, lessons, calibrations, ledger, summaries, refusals."""
 
+from dragoman.store.calibrations import Calibrations
 from dragoman.store.clock import Clocks
 from dragoman.store.errors import StoreError, StoreUnavailable
 from dragoman.store.exchange_log import ExchangeFiles, ExchangeLine
@@ -25,6 +26,7 @@ __all__ = [
     "SESSION",
     "Allowed",
     "By",
+    "Calibrations",
     "Caller",
     "Clocks",
     "Entry",

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from dragoman.config.schema import StoreConfig
 from dragoman.store.budgets import Budgets
+from dragoman.store.calibrations import Calibrations
 from dragoman.store.health import StoreHealth
 from dragoman.store.ledger import Ledger
 from dragoman.store.lesson_records import LessonRecords
@@ -53,6 +54,10 @@ class Store(Protocol):
     @property
     def summaries(self) -> Summaries:
         """Summaries and cuts of long conversations."""
+
+    @property
+    def calibrations(self) -> Calibrations:
+        """How models count tokens."""
 
     @property
     def place(self) -> str:

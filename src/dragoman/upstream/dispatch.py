@@ -19,6 +19,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.attempts import KEY_BOUND
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.history.calibration import TokenCount, TokenScale
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lessons import Learnt
@@ -77,6 +78,15 @@ class Memory(Protocol):
 
     async def keep_cut(self, caller: str, kept: CutToKeep) -> None:
         """Keep it for the turns that follow."""
+
+    def token_scale(self, key: str) -> TokenScale:
+        """How a model counts, by what was reported so far. Never waits."""
+
+    def wants_count(self, key: str) -> bool:
+        """Whether one more count of this model would be of use. Never waits."""
+
+    def calibrate(self, key: str, counted: TokenCount) -> None:
+        """Take a provider's count into account. Never waits."""
 
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
         """Remember a lesson that an accepted request has proved."""
@@ -225,7 +235,8 @@ class Dispatch:
                 return await self._compile(lambda: exchange.summary_recalled(summary))
             case RecallCut():
                 cut = await world.memory.recall_cut(self._caller, step)
-                return await self._compile(lambda: exchange.cut_recalled(cut))
+                scale = world.memory.token_scale(step.calibration)
+                return await self._compile(lambda: exchange.cut_recalled(cut, scale))
             case FetchMedia(urls):
                 media = await world.media.fetch(urls)
                 return await self._compile(lambda: exchange.fetched(media))
@@ -353,8 +364,19 @@ class Dispatch:
         state = self.exchange.to_keep()
         if state is not None:
             await self._world.memory.keep(self._caller, state)
-        if destination.history is not None and (cut := self.exchange.cut_to_keep()) is not None:
-            await self._world.memory.keep_cut(self._caller, cut)
+        if destination.history is not None:
+            await self._keep_history()
+
+    async def _keep_history(self) -> None:
+        """What the next turn of a long conversation needs."""
+        exchange, memory = self.exchange, self._world.memory
+        cut = exchange.cut_to_keep()
+        if cut is not None:
+            await memory.keep_cut(self._caller, cut)
+        key = exchange.calibration_key()
+        counted = exchange.counted() if key and memory.wants_count(key) else None
+        if counted is not None:
+            memory.calibrate(key, counted)
 
     async def _abandon(self) -> None:
         self._release()

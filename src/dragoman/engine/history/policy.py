@@ -27,3 +27,9 @@ class TrimPolicy(msgspec.Struct, frozen=True):
     oldest_tool_result_max_tokens: int | None = None
     step: float = 0.25
     on_refusal: bool = True
+
+    @property
+    def smallest_budget(self) -> int:
+        """The fewest tokens at which a cut is possible; 0: there is none."""
+        window = int(self.window * self.context_budget)
+        return min(self.max_history_tokens or window, window or self.max_history_tokens)

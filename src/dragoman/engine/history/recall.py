@@ -11,7 +11,6 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.history.cuts import PrefixDigests
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.sizes import BYTES_PER_TOKEN
 from dragoman.engine.history.trimming import TrimRequest, measured
 from dragoman.engine.history.units import UnitKind
 
@@ -24,8 +23,7 @@ _SHRINK = 0.6
 
 def may_need_cut(ask: Ask, policy: TrimPolicy) -> bool:
     """Is the request so large that a cut is possible? Its text holds more than its words, so no cut is missed."""
-    budgets = [tokens for tokens in (policy.max_history_tokens, int(policy.window * policy.context_budget)) if tokens]
-    return bool(budgets) and len(ask.source) > min(budgets)
+    return 0 < policy.smallest_budget < len(ask.source)
 
 
 def cut_keys(conversation: Conversation, target: str, policy: TrimPolicy) -> Iterator[str]:
@@ -43,16 +41,16 @@ def cut_key(digest: str, target: str, policy: TrimPolicy) -> str:
     return blake2b(msgspec.json.encode((digest, target, policy)), digest_size=16).hexdigest()
 
 
-def shorter(request: TrimRequest, failure: Failure, size: int) -> TrimRequest | None:
+def shorter(request: TrimRequest, failure: Failure, estimate: float) -> TrimRequest | None:
     """How to trim a request that the provider found too long; None where that is not wanted.
 
-    `size` is the text of the refused request in bytes. The provider's numbers say how many tokens it counts in it.
+    `estimate`: the tokens of the refused request, as we count. The provider's numbers say how many it counts in it.
     """
     policy = request.policy
     if failure.kind is not FailureKind.CONTEXT_LENGTH or not policy.on_refusal:
         return None
-    estimate = max(1, size // BYTES_PER_TOKEN)
-    counted = failure.tokens or estimate
+    estimate = max(1.0, estimate)
+    counted = failure.tokens or estimate * request.tokens_per_estimate + request.fixed_tokens
     limit = int(failure.limit * _ROOM_FOR_ANSWER) if failure.limit else int(counted * _SHRINK)
     exact = msgspec.structs.replace(policy, max_history_tokens=0, window=limit, context_budget=1.0)
     return TrimRequest(exact, (), max(request.tokens_per_estimate, counted / estimate))

@@ -1,6 +1,8 @@
 """About how many tokens a message holds, in one pass and without a tokenizer.
 
-Texts count by their bytes. What a provider reports later corrects the estimate by one factor per model.
+Texts count by their bytes. How many bytes a token has is found in the beginning of the conversation, where pieces are
+counted as `engine/token_estimate.py` counts them: code, prose and other scripts differ. What a provider reports later
+corrects the estimate for its model (`calibration.py`).
 """
 
 from __future__ import annotations
@@ -9,12 +11,18 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Plain, Reasoning, Refusal, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.engine.token_estimate import count_literal, texts_of
+from dragoman.profiles.tokenizers import TokenWeights, token_weights
 
 BYTES_PER_TOKEN = 4
+SAMPLE = 8_192
+"""Bytes at the beginning of a conversation in which pieces are counted."""
+_FEWEST_BYTES, _MOST_BYTES = 1.0, 8.0
 _OVERHEAD = 16
 """What a message or a call costs beside its words, in bytes."""
 _MEDIA = 1_000 * BYTES_PER_TOKEN
@@ -37,9 +45,54 @@ def size_of(message: Message) -> Size:
     return Size(total + _OVERHEAD, plain)
 
 
-def tools_size(conversation: Conversation) -> int:
-    """The bytes of the tools. They are sent with every turn and never cut."""
-    return sum(map(_tool_size, conversation.tools))
+def fixed_size(conversation: Conversation) -> int:
+    """The bytes of the tools and of the answer's schema. They are sent with every turn and never cut."""
+    form = conversation.settings.response_format
+    schema = len(form.schema) if form is not None and form.schema is not None else 0
+    return sum(map(_tool_size, conversation.tools)) + schema
+
+
+def bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE) -> float:
+    """How many bytes of this conversation a token has, by its first texts; `most`: bytes that are looked at.
+
+    A beginning that is as long as that is the same on every turn, and so is what was found in it. Of system texts only
+    a little is looked at: they are seldom like the turns.
+    """
+    texts: list[bytes] = []
+    left, left_of_system = most, most // 8
+    for message in messages:
+        taken = _first_texts(message, left_of_system if message.role in SYSTEM_ROLES else left)
+        texts += taken
+        size = sum(map(len, taken))
+        left -= size
+        left_of_system -= size if message.role in SYSTEM_ROLES else 0
+        if left <= 0:
+            break
+    return _density(b" ".join(texts), token_weights(model)) if texts else BYTES_PER_TOKEN
+
+
+def _first_texts(message: Message, left: int) -> list[bytes]:
+    taken: list[bytes] = []
+    for part in message.parts:
+        for text in texts_of(part):
+            if left <= 0:
+                return taken
+            if text:
+                taken.append(text[:left])
+                left -= len(text)
+    return taken
+
+
+@remembered
+def _density(sample: bytes, weights: TokenWeights) -> float:
+    return min(max(len(sample) / max(1.0, count_literal(sample, weights)), _FEWEST_BYTES), _MOST_BYTES)
+
+
+def estimate_tokens(conversation: Conversation, model: str) -> float:
+    """About how many tokens a request holds, before anything is known of how its model counts."""
+    messages = conversation.messages
+    size = sum([size_of(message).total for message in messages]) + fixed_size(conversation)
+    return size / bytes_per_token(messages, model)
 
 
 def sizes_of(messages: Sequence[Message]) -> list[Size]:

@@ -13,7 +13,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
 from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, is_shortened, limit_of, shortened_size
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.sizes import BYTES_PER_TOKEN, is_plain, sizes_of, tools_size
+from dragoman.engine.history.sizes import BYTES_PER_TOKEN, SAMPLE, bytes_per_token, fixed_size, is_plain, sizes_of
 from dragoman.engine.history.units import Unit, UnitKind, units_of
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
@@ -24,11 +24,12 @@ MARKER = " [...truncated]"
 
 class TrimRequest(msgspec.Struct, frozen=True):
     """How one request is to be trimmed. `cuts` were made in earlier turns of the conversation. `tokens_per_estimate`:
-    how many tokens this model counts where we estimate one."""
+    how many tokens this model counts where we estimate one. `fixed_tokens`: what its provider adds to every request."""
 
     policy: TrimPolicy
     cuts: tuple[Cut, ...] = ()
     tokens_per_estimate: float = 1.0
+    fixed_tokens: float = 0.0
 
 
 class TrimStatistics(msgspec.Struct, frozen=True):
@@ -57,15 +58,21 @@ class TrimmedHistory(msgspec.Struct, frozen=True):
     statistics: TrimStatistics | None
 
 
-def measured(conversation: Conversation, tokens_per_estimate: float = 1.0) -> Measured:
+def measured(conversation: Conversation, bytes_per_token: float = BYTES_PER_TOKEN, fixed_tokens: float = 0) -> Measured:
     messages = conversation.messages
-    scale = BYTES_PER_TOKEN / tokens_per_estimate
-    return Measured(messages, units_of(messages), sizes_of(messages), tools_size(conversation), scale)
+    fixed = fixed_size(conversation) + int(fixed_tokens * bytes_per_token)
+    return Measured(messages, units_of(messages), sizes_of(messages), fixed, bytes_per_token)
 
 
-def trim(conversation: Conversation, request: TrimRequest) -> TrimmedHistory:
-    """The conversation within its budget; the same object where it fits."""
-    seen = measured(conversation, request.tokens_per_estimate)
+def measured_for(conversation: Conversation, request: TrimRequest, model: str) -> Measured:
+    """A conversation measured as a model counts. No more of it is looked at than any request with a cut has."""
+    found = bytes_per_token(conversation.messages, model, min(SAMPLE, request.policy.smallest_budget))
+    return measured(conversation, found / request.tokens_per_estimate, request.fixed_tokens)
+
+
+def trim(conversation: Conversation, request: TrimRequest, model: str = "") -> TrimmedHistory:
+    """The conversation within its budget; the same object where it fits. `model` is the target's."""
+    seen = measured_for(conversation, request, model)
     cut = find_cut(seen, request.policy, request.cuts)
     if cut is None:
         return TrimmedHistory(Rewrite(conversation), None, None)

@@ -6,6 +6,7 @@ from dragoman.config.schema import StoreConfig
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.health import StoreHealth
 from dragoman.store.memory.budgets import MemoryBudgets
+from dragoman.store.memory.calibrations import MemoryCalibrations
 from dragoman.store.memory.expiring_map import ExpiringMap
 from dragoman.store.memory.ledger import LedgerMemory, MemoryLedger
 from dragoman.store.memory.lessons import LessonMemory, MemoryLessons
@@ -43,6 +44,7 @@ class MemoryStore:
         self.vault = TableVault(MemoryTable(ExpiringMap(vault_bounds(config.vault), REASONING.weigh, wall)), settings)
         self.pins = TablePins(MemoryTable(ExpiringMap(PIN_BOUNDS, PINS.weigh, wall)))
         self.summaries = TableSummaries(MemoryTable(ExpiringMap(SUMMARY_BOUNDS, SUMMARIES.weigh, wall)))
+        self.calibrations = MemoryCalibrations(wall)
 
     def reconfigure(self, config: StoreConfig) -> None:
         self._settings.config = config

@@ -12,12 +12,14 @@ from dragoman.config.schema import StoreConfig
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.expiring_table import Bounds
 from dragoman.store.health import StoreHealth
+from dragoman.store.memory.calibrations import MemoryCalibrations
 from dragoman.store.memory.expiring_map import ExpiringMap
 from dragoman.store.memory.ledger import LedgerMemory
 from dragoman.store.memory.lessons import LessonMemory
 from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
 from dragoman.store.sqlite.budgets import SqliteBudgets
+from dragoman.store.sqlite.calibrations import SqliteCalibrations
 from dragoman.store.sqlite.database import Database
 from dragoman.store.sqlite.ledger import NEAR_ENTRIES, SqliteLedger
 from dragoman.store.sqlite.lessons import SqliteLessons
@@ -63,6 +65,7 @@ class SqliteStore:
             self.vault = TableVault(self._table(REASONING, vault_bounds(config.vault)), settings)
             self.pins = TablePins(self._table(PINS, PIN_BOUNDS))
             self.summaries = TableSummaries(self._table(SUMMARIES, SUMMARY_BOUNDS))
+            self.calibrations = SqliteCalibrations(self._database, MemoryCalibrations(clocks.wall), clocks.wall)
             self.limits = SqliteLimits(self._database, path.with_name(path.name + "-counters"), clocks.steady)
             self.budgets = SqliteBudgets(path.with_name(path.name + "-budgets"))
         except BaseException:
