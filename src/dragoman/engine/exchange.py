@@ -47,7 +47,7 @@ from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D, ShownReasoning, TargetRoute
 from dragoman.engine.history.calibration import (
     AS_ESTIMATED,
-    TokenCount,
+    CountedTokens,
     TokenScale,
     calibration_key,
     can_be_estimated,
@@ -241,14 +241,14 @@ class Exchange(Generic[D]):
             return ""
         return calibration_key(self._visit.destination.name, self.ask.conversation)
 
-    def counted(self) -> TokenCount | None:
+    def counted(self) -> CountedTokens | None:
         """The tokens of this request as we estimate them and as the provider counts them, where both see the same."""
         assert self.usage is not None
         assert self.request is not None
         sent = self.request.conversation
         if not can_be_estimated(sent):
             return None
-        return TokenCount(estimate_tokens(sent, self._visit.target.model), self.usage.input)
+        return CountedTokens(estimate_tokens(sent, self._visit.target.model), self.usage.input)
 
     # Before a send.
 

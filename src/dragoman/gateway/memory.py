@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenCount, TokenScale, observed
+from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, CountedTokens, TokenScale, observed
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
@@ -95,7 +95,7 @@ class StoredMemory:
         self._answers += 1
         return known is None or known.count < ENOUGH or self._answers % ENOUGH == 0
 
-    def calibrate(self, key: str, counted: TokenCount) -> None:
+    def calibrate(self, key: str, counted: CountedTokens) -> None:
         """Take a provider's count into account."""
         self._calibrations.put(key, observed(self._calibrations.find(key), counted))
 

@@ -19,7 +19,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.attempts import KEY_BOUND
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.history.calibration import TokenCount, TokenScale
+from dragoman.engine.history.calibration import CountedTokens, TokenScale
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lessons import Learnt
@@ -85,7 +85,7 @@ class Memory(Protocol):
     def wants_count(self, key: str) -> bool:
         """Whether one more count of this model would be of use. Never waits."""
 
-    def calibrate(self, key: str, counted: TokenCount) -> None:
+    def calibrate(self, key: str, counted: CountedTokens) -> None:
         """Take a provider's count into account. Never waits."""
 
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:

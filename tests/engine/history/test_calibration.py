@@ -28,7 +28,7 @@ from dragoman.engine.adapt import read
 from dragoman.engine.history.calibration import (
     AS_ESTIMATED,
     Calibration,
-    TokenCount,
+    CountedTokens,
     TokenScale,
     calibration_key,
     can_be_estimated,
@@ -52,7 +52,7 @@ FETCHED = ("mcp_servers", "venice_parameters", "search_parameters", "web_search_
 def known(*counts: tuple[float, int]) -> Calibration:
     made: Calibration | None = None
     for estimated, reported in counts:
-        made = observed(made, TokenCount(estimated, reported))
+        made = observed(made, CountedTokens(estimated, reported))
     assert made is not None
     return made
 
@@ -157,7 +157,7 @@ class _Counted(msgspec.Struct, frozen=True):
     key: str
     source: str
     identity: str
-    count: TokenCount
+    count: CountedTokens
 
 
 def _usage(name: str, response: dict[str, Any]) -> tuple[Usage | None, str]:
@@ -198,7 +198,7 @@ def _recorded() -> Iterator[_Counted]:
                 continue
             model = model or ask.model or ""
             key = calibration_key(f"{exchange['provider']} {name} {model}", ask.conversation)
-            count = TokenCount(estimate_tokens(ask.conversation, model), usage.input)
+            count = CountedTokens(estimate_tokens(ask.conversation, model), usage.input)
             yield _Counted(key, exchange["repo"] + exchange["path"], exchange["id"], count)
 
 
@@ -206,12 +206,12 @@ def _order(seed: int, text: str) -> bytes:
     return blake2b(f"{seed} {text}".encode(), digest_size=8).digest()
 
 
-def _error(scale: TokenScale, count: TokenCount) -> float:
+def _error(scale: TokenScale, count: CountedTokens) -> float:
     estimate = count.estimated * scale.per_estimate + scale.fixed
     return abs(estimate - count.reported) / max(count.reported, SMALLEST)
 
 
-def _judged(models: dict[str, list[_Counted]], seed: int) -> Iterator[tuple[TokenCount, float, float]]:
+def _judged(models: dict[str, list[_Counted]], seed: int) -> Iterator[tuple[CountedTokens, float, float]]:
     """Errors before and after ten requests. Those come from half of the recordings, the other half is judged."""
     for requests in models.values():
         taught = [one for one in requests if _order(seed, one.source)[0] % 2]

@@ -6,10 +6,10 @@ import asyncio
 
 from tests.store.contract.backends import Backend
 
-from dragoman.engine.history.calibration import Calibration, TokenCount, observed
+from dragoman.engine.history.calibration import Calibration, CountedTokens, observed
 
-ONE = observed(None, TokenCount(1_000, 1_300))
-TWO = observed(ONE, TokenCount(2_000, 2_600))
+ONE = observed(None, CountedTokens(1_000, 1_300))
+TWO = observed(ONE, CountedTokens(2_000, 2_600))
 DAY = 86_400
 
 

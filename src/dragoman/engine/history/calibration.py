@@ -36,7 +36,7 @@ class TokenScale(msgspec.Struct, frozen=True, gc=False):
 AS_ESTIMATED = TokenScale()
 
 
-class TokenCount(msgspec.Struct, frozen=True, gc=False):
+class CountedTokens(msgspec.Struct, frozen=True, gc=False):
     """The tokens of one request, as we estimate them and as its provider counts them."""
 
     estimated: float
@@ -69,7 +69,7 @@ class Calibration(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return TokenScale(slope, y - slope * x)
 
 
-def observed(known: Calibration | None, counted: TokenCount) -> Calibration:
+def observed(known: Calibration | None, counted: CountedTokens) -> Calibration:
     """What is known after one more request. A count that no line explains is taken as the nearest that one does."""
     known = known or Calibration()
     x = max(1.0, counted.estimated)
