@@ -146,3 +146,23 @@ def test_no_filler_is_put_where_thinking_is_off() -> None:
     done = sent({**CHAT, "messages": history}, "deepseek/deepseek-v4-flash", source="openai-chat")
     assert [rule for rule, *_ in done.changes] == ["forced-tool"]
     assert "reasoning_content" not in done.json["messages"][1]
+
+
+@pytest.mark.parametrize(("shown", "thinking"), [(True, {"type": "disabled"}), (False, None)])
+def test_a_wish_to_see_thoughts_is_a_wish_to_think_where_thinking_is_a_switch(shown: bool, thinking: Any) -> None:
+    asked = {**GEMINI, "generationConfig": {"thinkingConfig": {"includeThoughts": shown}}}
+    done = sent(asked, "deepseek/deepseek-chat", source="gemini")
+    assert done.json.get("thinking") == thinking
+    assert done.json["tool_choice"] != "auto"
+    assert refusal("deepseek", done.json) == ""
+
+
+def test_a_schema_is_asked_for_without_a_tool_where_the_model_thinks() -> None:
+    schema = {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}
+    asked = {
+        "contents": GEMINI["contents"],
+        "generationConfig": {**schema, "thinkingConfig": {"includeThoughts": True}},
+    }
+    done = sent(asked, "deepseek/deepseek-chat", source="gemini")
+    assert (done.json["thinking"], done.json["response_format"]) == ({"type": "enabled"}, {"type": "json_object"})
+    assert refusal("deepseek", done.json) == ""

@@ -69,8 +69,11 @@ def thinks(settings: Settings, facts: Facts) -> bool:
 def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
     """Is thinking meant by the wish to see thoughts? So it is where a model shows them whenever it thinks, and does
     not think by default."""
-    by_budget = facts.thinking_form is ThinkingForm.BUDGET
-    return bool(thinking.visible) and by_budget and facts.thoughts_on_request is not ThoughtRequest.VISIBLE
+    if not thinking.visible:
+        return False
+    if facts.thinking_form is ThinkingForm.BUDGET:
+        return facts.thoughts_on_request is not ThoughtRequest.VISIBLE
+    return facts.thinking_form in (ThinkingForm.SWITCH, ThinkingForm.ADAPTIVE)
 
 
 def _filled(conversation: Conversation, facts: Facts) -> Rewrite:

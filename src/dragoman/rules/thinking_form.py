@@ -215,6 +215,11 @@ def _off(thinking: Thinking, facts: Facts) -> Thinking:
     return Thinking(on=False, visible=thinking.visible)
 
 
+def _says_nothing(thinking: Thinking) -> bool:
+    """Not whether to think, and not how much."""
+    return thinking.on is None and thinking.effort is None and thinking.budget is None and not thinking.adaptive
+
+
 def _is_off(thinking: Thinking) -> bool:
     return thinking.on is False or thinking.effort is Effort.NONE or thinking.budget == 0
 
@@ -254,6 +259,8 @@ def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | N
 
 def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """On or off, with an effort where one was named."""
+    if _says_nothing(thinking) and not is_shown_by_thinking(thinking, facts):
+        return None
     off = _is_off(thinking)
     effort = None if off else thinking.effort or (_as_effort(thinking, facts) if thinking.budget is not None else None)
     enough = thinking.on is None and effort is not None and effort.value in facts.efforts
