@@ -15,6 +15,7 @@ from dragoman.engine.attempts import (
     History,
     NextKey,
     Policy,
+    Renew,
     Retry,
     TakeBack,
     TakeCare,
@@ -179,3 +180,12 @@ def test_A22_four_attempts_can_be_asked_for() -> None:
     policy = Policy(attempts=4, base=1.0, factor=1.0, jitter=False)
     steps = [next_step(History(tries=n), failed(Kind.TIMEOUT), policy, 0.0, None) for n in range(1, 5)]
     assert steps == [Retry(1), Retry(1), Retry(1), GiveUp()]
+
+
+def test_newer_credentials_are_asked_for_once_and_only_where_the_sender_has_some() -> None:
+    refused = Failure(FailureKind.AUTH, "The security token included in the request is expired", 403)
+    policy = Policy()
+    assert next_step(History(tries=1, renewable=True), refused, policy, 0.0, None) == Renew()
+    assert next_step(History(tries=1), refused, policy, 0.0, None) == GiveUp()
+    for kind in (FailureKind.PERMISSION, FailureKind.RATE_LIMIT, FailureKind.QUOTA):
+        assert next_step(History(tries=1, renewable=True), Failure(kind, "no", 403), policy, 0.0, None) != Renew()

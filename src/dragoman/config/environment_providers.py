@@ -79,7 +79,7 @@ def _completed(
     name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
 ) -> Provider:
     """The provider with the key and the address that the environment has for its profile."""
-    keyed = _with_key(name, provider, known, variables, origins)
+    keyed = _with_region(name, _with_key(name, provider, known, variables, origins), known, variables, origins)
     address = known.addresses.get(provider.profile or name, "")
     url = variables.values.get(address)
     if not url or provider.base_url is not None:
@@ -96,6 +96,18 @@ def _with_key(
         return provider
     origins[f"providers.{name}.api_key"] = variables.origin(variable)
     return msgspec.structs.replace(provider, api_key=Secret(variables.values[variable].strip()))
+
+
+def _with_region(
+    name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
+) -> Provider:
+    named = known.regions.get(provider.profile or name, ())
+    variable = next((one for one in named if variables.values.get(one)), None)
+    if provider.cloud.region is not None or variable is None:
+        return provider
+    origins[f"providers.{name}.cloud.region"] = variables.origin(variable)
+    cloud = msgspec.structs.replace(provider.cloud, region=variables.values[variable].strip())
+    return msgspec.structs.replace(provider, cloud=cloud)
 
 
 def _gateway(

@@ -39,5 +39,8 @@ class KnownNames(Struct, frozen=True, kw_only=True):
     addresses: Mapping[str, str] = {}
     """Profile → the environment variable for its address."""
 
+    regions: Mapping[str, tuple[str, ...]] = {}
+    """Profile → the environment variables for its region. The first that is set wins."""
+
     gateway_profile: str = "openai-compatible"
     """The profile for `LLM_GATEWAY_URL`."""

@@ -139,6 +139,19 @@ class Attribution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     user_agent: Annotated[str | None, Meta(description="Sent as `User-Agent`, such as `my-app/1.0`.")] = None
 
 
+class Cloud(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where and as whom a cloud is asked."""
+
+    region: Annotated[
+        str | None,
+        Meta(description="The region of the endpoint; by default that of the environment.", examples=["eu-central-1"]),
+    ] = None
+    account: Annotated[
+        str | None,
+        Meta(description="A profile of AWS's own configuration files; by default the one of the environment."),
+    ] = None
+
+
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An endpoint that runs models."""
 
@@ -170,6 +183,7 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     auth: Annotated[
         Auth | None, Meta(description="How the key is sent; by default as usual for the profile's dialect.")
     ] = None
+    cloud: Annotated[Cloud, Meta(description="Where and as whom a cloud is asked that needs no key.")] = Cloud()
     headers: Annotated[
         dict[str, str], Meta(description="Headers sent with every request.", examples=[{"X-Team": "search"}])
     ] = field(default_factory=dict)

@@ -43,7 +43,8 @@ class History(msgspec.Struct):
 
     `tries` counts sends of the same body, `corrections` the lessons applied, `total` every send of the request.
     `careful`: the body that failed was compiled with care; `cared`: that was tried, here or on an earlier target.
-    `reserved`: other targets are named for just this kind of failure.
+    `reserved`: other targets are named for just this kind of failure. `renewable`: the sender can fetch newer
+    credentials, and has not done so yet.
     """
 
     tries: int = 0
@@ -54,6 +55,7 @@ class History(msgspec.Struct):
     reserved: bool = False
     careful: bool = False
     cared: bool = False
+    renewable: bool = False
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -80,6 +82,10 @@ class NextKey(msgspec.Struct, frozen=True):
     """Send the same body with the next key of the pool, at once."""
 
 
+class Renew(msgspec.Struct, frozen=True):
+    """Send the same body with newer credentials, at once."""
+
+
 class FallBack(msgspec.Struct, frozen=True):
     """Take the next target."""
 
@@ -88,7 +94,7 @@ class GiveUp(msgspec.Struct, frozen=True):
     """Tell the client."""
 
 
-Decision = Retry | Correct | TakeCare | TakeBack | NextKey | FallBack | GiveUp
+Decision = Retry | Correct | TakeCare | TakeBack | NextKey | Renew | FallBack | GiveUp
 
 MAX_CORRECTIONS = 8
 MAX_TOTAL = 24
@@ -111,6 +117,8 @@ def next_step(
         return Correct(learnt)
     if failure.kind in KEY_BOUND and history.keys_left:
         return NextKey()
+    if failure.kind is Kind.AUTH and history.renewable:
+        return Renew()
     if history.reserved and not history.careful:
         return FallBack()
     if _is_worth_retrying(failure) and history.tries < policy.attempts:

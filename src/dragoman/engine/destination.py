@@ -44,6 +44,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
 
     `options` are merged into every body and `omit` is left out of it. `max_loss`, `synthetic` and `doubt` bound what
     repairs may do. `ask_usage`: a Chat stream is asked for its usage. `key_count`: how many keys there are to try.
+    `renews_credentials`: the sender fetches credentials, and gets newer ones after a refusal.
     `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
     `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
     the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
@@ -61,6 +62,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     doubt: Doubt = Doubt.FAITHFUL
     ask_usage: bool = False
     key_count: int = 1
+    renews_credentials: bool = False
     answer_model: AnswerModel | None = None
     answers: AnswerMembers = AnswerMembers.WHOLE
     shows_model: bool = False

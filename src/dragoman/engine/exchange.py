@@ -36,6 +36,7 @@ from dragoman.engine.attempts import (
     GiveUp,
     History,
     NextKey,
+    Renew,
     Retry,
     TakeBack,
     TakeCare,
@@ -113,7 +114,8 @@ class _Visit(msgspec.Struct, Generic[D]):
 
     `tries` counts sends of the same body, `bodies` are those that were corrected. `refused` is the refusal over which
     care is taken, while the careful body is under way; `cared`: care was taken, or would change nothing. `history`: how
-    it is trimmed; `shortened`: it was trimmed again because the provider found it too long.
+    it is trimmed; `shortened`: it was trimmed again because the provider found it too long. `renewed`: newer
+    credentials were asked for.
     """
 
     destination: D
@@ -132,6 +134,7 @@ class _Visit(msgspec.Struct, Generic[D]):
     summary: UsedSummary | None = None
     history: TrimRequest | None = None
     shortened: bool = False
+    renewed: bool = False
 
 
 class Exchange(Generic[D]):
@@ -432,6 +435,8 @@ class Exchange(Generic[D]):
                 return self._take_back()
             case NextKey():
                 return self._take_next_key()
+            case Renew():
+                return self._renew()
             case FallBack():
                 return self._fall_back(failure)
             case GiveUp():
@@ -461,6 +466,7 @@ class Exchange(Generic[D]):
             reserved=bool(self._reserved(failure)),
             careful=visit.refused is not None,
             cared=self._cared or visit.cared,
+            renewable=visit.destination.renews_credentials and not visit.renewed,
         )
 
     def _correct(self, learnt: Learnt) -> Step[D]:
@@ -495,6 +501,13 @@ class Exchange(Generic[D]):
         visit = self._visit
         visit.key = (visit.key + 1) % visit.destination.key_count
         visit.keys_left -= 1
+        visit.tries -= 1
+        return self._send_again()
+
+    def _renew(self) -> Step[D]:
+        """The sender was told of the refusal, and fetches credentials before it sends."""
+        visit = self._visit
+        visit.renewed = True
         visit.tries -= 1
         return self._send_again()
 

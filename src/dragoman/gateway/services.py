@@ -49,6 +49,7 @@ from dragoman.store import (
     timestamp,
 )
 from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
@@ -107,6 +108,7 @@ class Services:
         self.memory = StoredMemory(self.store, self._note_lesson)
         self.media = MediaFetcher(self.config.media)
         self.heavy = HeavyWork()
+        self.authorizers = Authorizers()
         self._retired: list[MediaFetcher] = []
         self.transports: dict[tuple[str | None, int], Transport] = {}
         self.started = time.time()

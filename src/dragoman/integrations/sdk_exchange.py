@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from dragoman.config import Config, Provider, Secret
-from dragoman.config.schema import MaxLoss, Synthetic
+from dragoman.config.schema import Cloud, MaxLoss, Synthetic
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
@@ -50,6 +50,7 @@ from dragoman.integrations.sdk_memory import SdkMemory
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
 from dragoman.store import Redactor
+from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.transport import Outgoing
 
@@ -95,11 +96,12 @@ class SdkCount(msgspec.Struct, frozen=True):
 class SdkExchange:
     """An exchange for an SDK, with every part of its driver that needs no socket."""
 
-    __slots__ = ("_memory", "exchange")
+    __slots__ = ("_authorizers", "_memory", "exchange")
 
-    def __init__(self, exchange: Exchange[HttpDestination], memory: SdkMemory) -> None:
+    def __init__(self, exchange: Exchange[HttpDestination], memory: SdkMemory, authorizers: Authorizers) -> None:
         self.exchange = exchange
         self._memory = memory
+        self._authorizers = authorizers
 
     def start(self) -> Send[HttpDestination] | Streaming | SdkResponse:
         return self.after(self.exchange.start())
@@ -120,6 +122,7 @@ class SdkExchange:
                 case FetchMedia():
                     step = exchange.fetched({})
                 case AttemptFailed():
+                    self._note(step)
                     step = exchange.resume()
                 case Wait():
                     step = exchange.waited()
@@ -138,7 +141,13 @@ class SdkExchange:
         """The request for the provider."""
         destination, request = send.destination, send.request
         headers = {**request.headers, **dict(destination.signed(send.key))}
-        return Outgoing("POST", destination.url(request.path), tuple(headers.items()), request.body)
+        outgoing = Outgoing("POST", destination.url(request.path), tuple(headers.items()), request.body)
+        return authorized(self._authorizers, destination, outgoing)
+
+    def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
+        scheme = failed.destination.scheme
+        if failed.failure.kind is FailureKind.AUTH and scheme is not None:
+            self._authorizers.refused(scheme, "")
 
     def stream_headers(self) -> dict[str, str]:
         return {"content-type": self.exchange.context.framing.content_type, **self._report()}
@@ -184,6 +193,7 @@ class SdkBridge:
         self._routes = Routes(config, profiles, _ONCE)
         self._doubt = doubt_of(settings.doubt)
         self._memory = SdkMemory()
+        self._authorizers = Authorizers()
 
     def read(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
@@ -211,7 +221,8 @@ class SdkBridge:
         options = caller_options(headers, loosen=True)
         if options.doubt is None and self._doubt is not Doubt.FAITHFUL:
             options = msgspec.structs.replace(options, doubt=self._doubt)
-        return SdkExchange(Exchange(ask, TargetRoute((route.first,)), context, options, self._redaction), self._memory)
+        exchange = Exchange(ask, TargetRoute((route.first,)), context, options, self._redaction)
+        return SdkExchange(exchange, self._memory, self._authorizers)
 
     def _count(self, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:
         asking = self._exchange(ask, AnswerContext(model=ask.model or "", id=id), headers)
@@ -226,7 +237,12 @@ class SdkBridge:
             return estimate
         signed = {**asked.headers, **dict(step.destination.signed(step.key))}
         outgoing = Outgoing("POST", step.destination.url(asked.path), tuple(signed.items()), asked.body)
-        return SdkCount(outgoing, named, estimate)
+        return SdkCount(authorized(self._authorizers, step.destination, outgoing), named, estimate)
+
+
+def authorized(authorizers: Authorizers, destination: HttpDestination, outgoing: Outgoing) -> Outgoing:
+    """The request with what authorizes it, where that is more than a key. Raises NoCredentials. The first one waits."""
+    return outgoing if destination.scheme is None else authorizers.authorize_now(destination.scheme, outgoing)
 
 
 def _context(ask: Ask, id: str, framing: Framing) -> AnswerContext:
@@ -249,8 +265,11 @@ def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Pro
     if key is None and settings.base_url is None:  # a vendor's key goes to that vendor's own address only
         names = profiles.profile(name).key.names
         key = next((os.environ[variable] for variable in names if os.environ.get(variable)), None)
+    named = profiles.profile(name).cloud.region_env
+    region = next((os.environ[variable] for variable in named if os.environ.get(variable)), None)
     return Provider(
         profile=profiles.profile(name).name,
+        cloud=Cloud(region=region),
         base_url=settings.base_url,
         api_key=Secret(key) if key else None,
         headers={"User-Agent": "dragoman", **settings.headers},

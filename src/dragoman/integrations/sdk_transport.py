@@ -13,6 +13,7 @@ comes back in the SDK's dialect. What was changed stands in the response header 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache
 from types import ModuleType
@@ -147,13 +148,20 @@ class AsyncDragomanTransport(_Transport, AsyncFirst, AsyncSecond):
             return _whole(library, asking)
         step = asking.start()
         while isinstance(step, Send):
-            response = await self._wrapped.handle_async_request(self._attempt(asking, step, request))
+            outgoing = await self._async_attempt(asking, step, request)
+            response = await self._wrapped.handle_async_request(outgoing)
             chunks = response.aiter_bytes()
             step = asking.after(await _async_received(asking, response, chunks))
             if isinstance(step, Streaming):
                 return _streamed(library, asking, _async_stream(library)(response, chunks, asking, step))
         assert isinstance(step, SdkResponse)
         return _whole(library, step)
+
+    async def _async_attempt(self, asking: SdkExchange, send: Send[HttpDestination], request: Any) -> Any:
+        """Credentials may have to be fetched first: the event loop does not wait for them."""
+        if send.destination.scheme is None:
+            return self._attempt(asking, send, request)
+        return await asyncio.to_thread(self._attempt, asking, send, request)
 
     async def _count(self, asking: SdkCount, request: Any) -> SdkResponse:
         try:

@@ -61,16 +61,27 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.env,) if isinstance(self.env, str) else self.env
 
 
+class CloudUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a cloud authorizes requests that have no key: its scheme (`upstream/auth`), the name of its service there,
+    and the region that fills `{region}` in the address, by default or from the environment."""
+
+    scheme: str = ""
+    service: str = ""
+    region: str = ""
+    region_env: tuple[str, ...] = ()
+
+
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
     whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `catalogue`: what
-    it takes from the catalogue of models."""
+    it takes from the catalogue of models. `cloud`: how a cloud authorizes requests."""
 
     dialect: str = ""
     title: str = ""
     url: str = ""
     url_env: str = ""
     key: Key = Key()
+    cloud: CloudUse = CloudUse()
     path: str = ""
     like: str = ""
     hosts: tuple[str, ...] = ()
@@ -84,7 +95,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
 
 
-INHERITED = ("dialect", "title", "url", "url_env", "key", "path")
+INHERITED = ("dialect", "title", "url", "url_env", "key", "cloud", "path")
 
 
 class Layer(msgspec.Struct, frozen=True):

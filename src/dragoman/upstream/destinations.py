@@ -28,9 +28,11 @@ from dragoman.engine.attempts import Policy
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
+from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, merge, patched
+from dragoman.upstream.auth.authorizer import AuthScheme
 from dragoman.upstream.transport import Timeouts
 
 _AUTH = {
@@ -45,7 +47,8 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds.
 
     `emulated`: an emulator of ours stands in for the provider. `price`: what tokens cost, where that is known.
-    `rate_limits`: what it is sent at most in a minute."""
+    `rate_limits`: what it is sent at most in a minute.
+    `scheme`: how requests are authorized that have no key."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -59,6 +62,7 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     emulated: bool = False
     price: TokenPrice | None = None
     rate_limits: ModelRateLimits | None = None
+    scheme: AuthScheme | None = None
 
     def url(self, path: str) -> str:
         return self.base_url + path
@@ -158,11 +162,12 @@ def destination(
     if facts or treated.rules or config.texts:
         target = patched(target, Layer("configuration", facts, treated.rules, config.texts))
     keys = tuple(key.reveal() for key in provider.key_pool())
+    scheme = _scheme(provider, profile)
     return HttpDestination(
         name=found.target,
         provider=found.provider_name,
         target=target,
-        base_url=_base_url(provider.base_url or profile.url, target),
+        base_url=_base_url(provider.base_url or profile.url, target).replace(_REGION, _region(provider, profile)),
         headers=tuple((name, value) for name, value in {**profile.headers, **provider.fixed_headers()}.items()),
         keys=keys,
         key_count=max(len(keys), 1),
@@ -188,7 +193,29 @@ def destination(
         emulated=provider.api_key == EMULATOR_KEY,
         price=_price(found, profile.name),
         rate_limits=treated.rate_limits,
+        scheme=scheme,
+        renews_credentials=scheme is not None,
     )
+
+
+_REGION = "{region}"
+_REGION_NAME = re.compile(r"[a-z0-9-]{1,40}")
+
+
+def _region(provider: Provider, profile: Profile) -> str:
+    """The region, which becomes a part of the host's name."""
+    region = provider.cloud.region or profile.cloud.region
+    if region and not _REGION_NAME.fullmatch(region):
+        raise ConfigError(f'"{region[:80]}" is not the name of a region', at="cloud.region")
+    return region
+
+
+def _scheme(provider: Provider, profile: Profile) -> AuthScheme | None:
+    """How requests are authorized where there is no key, and none is forbidden."""
+    cloud = profile.cloud
+    if not cloud.scheme or provider.key_pool() or provider.auth is not None:
+        return None
+    return AuthScheme(cloud.scheme, cloud.service, _region(provider, profile), provider.cloud.account or "")
 
 
 def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:

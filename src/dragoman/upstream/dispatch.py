@@ -44,6 +44,8 @@ from dragoman.engine.steps import (
     Wait,
 )
 from dragoman.profiles.profile import Target
+from dragoman.upstream.auth.authorizer import NoCredentials
+from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import SMALL, HeavyWork, is_heavy
@@ -132,6 +134,9 @@ class World(Protocol):
 
     @property
     def send_limits(self) -> SendLimits: ...
+
+    @property
+    def authorizers(self) -> Authorizers: ...
 
     @property
     def answer_limit(self) -> int:
@@ -286,12 +291,16 @@ class Dispatch:
         headers = (*request.headers.items(), *destination.signed(send.key))
         outgoing = Outgoing("POST", destination.url(request.path), headers, request.body)
         try:
+            if destination.scheme is not None:
+                outgoing = await self._world.authorizers.authorize(destination.scheme, outgoing)
             transport = self._world.transport(destination)
             incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
             self._incoming = incoming
             return await self._receive(incoming)
         except TransportFailure as fault:
             return self.exchange.broken(transport_failure(fault))
+        except NoCredentials as fault:
+            return self.exchange.broken(Failure(FailureKind.AUTH, str(fault), fault.status))
 
     async def _book(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows; why that cannot be, if so."""
@@ -337,6 +346,9 @@ class Dispatch:
         health.failed(destination, failure, now)
         if failure.kind in KEY_BOUND and destination.key_count > 1:
             health.spoilt(destination, failed.key, failure, now)
+        if failure.kind is FailureKind.AUTH and destination.scheme is not None:
+            date = self._incoming.header("date") if self._incoming is not None else None
+            self._world.authorizers.refused(destination.scheme, date or "")
         self._world.note_failure(self.exchange, failed)
 
     async def _conclude(self, end: End) -> None:

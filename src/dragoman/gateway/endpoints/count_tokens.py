@@ -19,6 +19,7 @@ from dragoman.gateway.endpoints.generate import beside, find_route
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.services import Services
+from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 from dragoman.upstream.transport import Outgoing, TransportFailure
@@ -69,8 +70,10 @@ async def _counted(
     headers = (*asked.headers.items(), *first.signed(step.key))
     outgoing = Outgoing("POST", first.url(asked.path), headers, asked.body)
     try:
+        if first.scheme is not None:
+            outgoing = await services.authorizers.authorize(first.scheme, outgoing)
         incoming = await services.transport(first).send(outgoing, first.timeouts, _counting_is_safe)
         answer = await incoming.read(LIMIT)
-    except TransportFailure:
+    except (TransportFailure, NoCredentials):
         return None
     return answer if incoming.status == 200 else None

@@ -21,6 +21,7 @@ from dragoman.gateway.outbound import JSON, Outbound, header
 from dragoman.gateway.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
+from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import SendBooking
 from dragoman.upstream.refusals import error_body, transport_failure
@@ -114,6 +115,8 @@ async def _passed(services: Services, outbound: Outbound, sending: _Sending, sen
     headers = (("content-type", sent[0]), *services.signed(destination))
     outgoing = Outgoing("POST", destination.url(sending.path), headers, sent[1])
     try:
+        if destination.scheme is not None:
+            outgoing = await services.authorizers.authorize(destination.scheme, outgoing)
         transport = services.transport(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
@@ -125,6 +128,8 @@ async def _passed(services: Services, outbound: Outbound, sending: _Sending, sen
         failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
         failure = transport_failure(fault)
+    except NoCredentials as fault:
+        failure = Failure(FailureKind.AUTH, str(fault), fault.status)
     failure = services.redaction.failure(failure)
     await outbound.refusal(DEFAULT_DIALECT, failure, named)
     return failure

@@ -1,0 +1,54 @@
+"""The schemes by name, and the live authorizers of a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from dragoman.upstream.auth.authorizer import Authorizer, AuthScheme
+from dragoman.upstream.transport import Outgoing
+
+
+def _open_aws(scheme: AuthScheme) -> Authorizer:
+    from dragoman.upstream.auth.aws import AwsAuthorizer
+
+    return AwsAuthorizer(scheme)
+
+
+SCHEMES: Mapping[str, Callable[[AuthScheme], Authorizer]] = {"aws": _open_aws}
+"""How the authorizer of each scheme is made. A profile names its scheme."""
+
+
+class Authorizers:
+    """One live authorizer for each scheme with its settings, made when first needed."""
+
+    def __init__(self, schemes: Mapping[str, Callable[[AuthScheme], Authorizer]] = SCHEMES) -> None:
+        self._schemes = schemes
+        self._open: dict[AuthScheme, Authorizer] = {}
+
+    def of(self, scheme: AuthScheme) -> Authorizer:
+        found = self._open.get(scheme)
+        if found is None:
+            found = self._open[scheme] = self._schemes[scheme.name](scheme)
+        return found
+
+    async def authorize(self, scheme: AuthScheme, request: Outgoing) -> Outgoing:
+        """The request with the headers that authorize it. Raises NoCredentials."""
+        authorizer = self.of(scheme)
+        await authorizer.ready()
+        return _with_headers(request, authorizer)
+
+    def authorize_now(self, scheme: AuthScheme, request: Outgoing) -> Outgoing:
+        """The same for callers without an event loop. It may block."""
+        authorizer = self.of(scheme)
+        authorizer.ready_now()
+        return _with_headers(request, authorizer)
+
+    def refused(self, scheme: AuthScheme, date: str) -> None:
+        """The provider refused a request of this scheme."""
+        self.of(scheme).refused(date)
+
+
+def _with_headers(request: Outgoing, authorizer: Authorizer) -> Outgoing:
+    return msgspec.structs.replace(request, headers=(*request.headers, *authorizer.headers_for(request)))
