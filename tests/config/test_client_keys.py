@@ -96,7 +96,33 @@ def test_a_key_is_created_listed_and_revoked(tmp_path: Path) -> None:
     assert path.read_text().startswith("# mine\n")
 
 
-@pytest.mark.parametrize("options", [["--expires", "soon"], ["--rpm", "0"]])
+def test_a_key_is_created_with_a_budget(tmp_path: Path) -> None:
+    path = tmp_path / "dragoman.yaml"
+    path.write_text("server: {}\n")
+    options = ["--budget-day", "5", "--budget-month", "50.5", "--budget-total", "0", "--warn", "0.5"]
+    created = CliRunner().invoke(keys, ["create", "ci", "-c", str(path), *options, "--unpriced", "allow"])
+    assert created.exit_code == 0, created.output
+    entry = yaml.safe_load(path.read_text())["keys"]["ci"]
+    assert entry["budget"] == {"day": 5, "month": 50.5, "total": 0, "warn": 0.5}
+    assert entry["unpriced"] == "allow"
+    listed = CliRunner().invoke(keys, ["list", "-c", str(path)]).stdout
+    assert "budget: 5 a day, 50.5 a month, 0 in total, models without a price too" in listed
+
+
+BAD_LIMITS = [
+    ["--expires", "soon"],
+    ["--rpm", "0"],
+    ["--budget-day", "-1"],
+    ["--budget-day", "nan"],
+    ["--budget-month", "inf"],
+    ["--budget-day", "5", "--warn", "1.5"],
+    ["--warn", "0.5"],
+    ["--unpriced", "allow"],
+    ["--budget-day", "5", "--unpriced", "maybe"],
+]
+
+
+@pytest.mark.parametrize("options", BAD_LIMITS)
 def test_a_bad_limit_changes_nothing(tmp_path: Path, options: list[str]) -> None:
     path = tmp_path / "dragoman.yaml"
     path.write_text("server: {}\n")

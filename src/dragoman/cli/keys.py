@@ -15,6 +15,8 @@ from dragoman.config import DEFAULT_FILE, ClientKey, InvalidConfig, Loaded, pars
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.key_editing import add_key, remove_key, write_file
 from dragoman.config.load import read_environment, read_text
+from dragoman.config.schema import Unpriced
+from dragoman.errors import OptionError
 
 file_option = click.option(
     "--config",
@@ -26,6 +28,10 @@ file_option = click.option(
     show_default=True,
     help="The configuration file.",
 )
+
+
+_AMOUNT = click.FloatRange(min=0)
+_BUDGET = {"budget_day": "day", "budget_month": "month", "budget_total": "total", "warn": "warn"}
 
 
 @click.group()
@@ -41,6 +47,15 @@ def keys() -> None:
 @click.option("--rpm", type=click.IntRange(min=1), help="Requests per minute.")
 @click.option("--tpm", type=click.IntRange(min=1), help="Tokens per minute.")
 @click.option("--concurrent", type=click.IntRange(min=1), help="Requests at the same time.")
+@click.option("--budget-day", type=_AMOUNT, help="What it may spend in a day, in the currency of the prices.")
+@click.option("--budget-month", type=_AMOUNT, help="What it may spend in a month.")
+@click.option("--budget-total", type=_AMOUNT, help="What it may ever spend.")
+@click.option("--warn", type=click.FloatRange(0, 1), help="The part of a budget from which on answers warn.")
+@click.option(
+    "--unpriced",
+    type=click.Choice([one.value for one in Unpriced]),
+    help="Whether a budget allows models without a price.",
+)
 @click.option("--expires", help="The date or time when it expires, such as 2030-01-01.")
 @click.option("--admin", is_flag=True, help="May see all reports.")
 @click.pass_context
@@ -99,7 +114,13 @@ def _entry(sha256: str, options: dict[str, Any]) -> dict[str, Any]:
         "expires": options["expires"],
         "admin": options["admin"],
     }
-    return {"sha256": sha256} | {name: value for name, value in names.items() if value}
+    budget = {name: options[option] for option, name in _BUDGET.items() if options[option] is not None}
+    if not budget.keys() & {"day", "month", "total"} and (budget or options["unpriced"]):
+        raise OptionError(
+            "--warn and --unpriced need a budget", hint="add --budget-day, --budget-month or --budget-total"
+        )
+    spending = {"budget": budget, "unpriced": options["unpriced"]}
+    return {"sha256": sha256} | {name: value for name, value in (names | spending).items() if value}
 
 
 def _split(values: tuple[str, ...]) -> list[str]:
@@ -120,10 +141,25 @@ def _limits(key: ClientKey) -> str:
         f"{key.requests_per_minute} requests/min" if key.requests_per_minute else "",
         f"{key.tokens_per_minute} tokens/min" if key.tokens_per_minute else "",
         f"{key.concurrent} at once" if key.concurrent else "",
+        _budget(key),
         _expiry(key.expires),
         "admin" if key.admin else "",
     )
     return "; ".join(filter(None, parts))
+
+
+def _budget(key: ClientKey) -> str:
+    budget = key.budget
+    if budget is None:
+        return ""
+    limits = {"day": budget.day, "month": budget.month, "total": budget.total}
+    shown = [
+        f"{amount:g} in {name}" if name == "total" else f"{amount:g} a {name}"
+        for name, amount in limits.items()
+        if amount is not None
+    ]
+    allowed = ", models without a price too" if key.unpriced is Unpriced.ALLOW else ""
+    return f"budget: {', '.join(shown) or 'none'}{allowed}"
 
 
 def _expiry(expires: datetime | None) -> str:

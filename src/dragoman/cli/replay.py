@@ -1,4 +1,4 @@
-"""`dragoman replay`: compile, judge, shrink or send a recorded refusal again."""
+"""`dragoman replay`: compile, judge, shrink or send a recorded request again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import msgspec
 from dragoman.cli.config import chosen_file, config_option, env_option
 from dragoman.cli.console import print_error, print_table, printable
 from dragoman.cli.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
+from dragoman.cli.recorded_requests import from_config, from_gateway, is_request_id
 from dragoman.cli.reproduction import Reproduction, reproduction
+from dragoman.cli.state_access import key_option, url_option
 from dragoman.errors import DragomanError, OptionError
 from dragoman.store import RefusalLine, parse_refusal, parse_refusals
 
@@ -44,19 +46,32 @@ class ReplayOptions(msgspec.Struct, frozen=True):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @config_option
 @env_option
+@url_option
+@key_option
+@click.pass_context
 def replay(
+    ctx: click.Context,
+    /,
     source: str,
     target: str | None,
     path: Path | None,
     env_files: tuple[Path, ...],
+    url: str | None,
+    key: str | None,
     **flags: Any,
 ) -> int:
-    """Compile a recorded refusal again, offline, and show the report.
+    """Compile a recorded request again, offline, and show the report.
 
-    SOURCE is a file such as logs/provider_errors.jsonl, one of its lines as FILE:NUMBER, the text of a line, or - for
-    standard input. The exit code is 1 if the emulator or the provider still refuses the request.
+    SOURCE is the id of a request (of the store beside the configuration, or of the gateway at --url), a file such as
+    logs/provider_errors.jsonl, one of its lines as FILE:NUMBER, the text of a line, or - for standard input. The exit
+    code is 1 if the emulator or the provider still refuses the request.
     """
-    failures = list(_failures(source))
+    if url is not None:
+        failures = [(1, from_gateway(url, key, source))]
+    elif is_request_id(source):
+        failures = [(1, from_config(ctx, path, env_files, source))]
+    else:
+        failures = list(_failures(source))
     if not failures:
         raise OptionError("contains no refusals", at=printable(source))
     options = ReplayOptions(chosen_file(path), env_files, **flags)

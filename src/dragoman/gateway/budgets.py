@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import msgspec
 
 from dragoman.config.schema import Budget, Unpriced
@@ -33,10 +31,10 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
 
 async def hold(services: Services, known: Known, budget: Budget, amount: float = 0.0) -> Hold:
     """Book an amount. Raises Refused where a budget has no room for it."""
-    periods = periods_at(budget, time.time())
+    periods = periods_at(budget, services.clocks.wall())
     verdict = await services.store.budgets.reserve(known.name, periods, amount)
     if isinstance(verdict, Exhausted):
-        raise Refused(_exhausted(verdict, amount), _NO_RETRY)
+        raise Refused(_exhausted(verdict, amount, services.clocks.wall()), _NO_RETRY)
     return Hold(periods, amount, tuple(_warnings(periods, verdict, budget.warn)))
 
 
@@ -72,17 +70,17 @@ def _unpriced(route: TargetRoute[HttpDestination]) -> HttpDestination | None:
 
 
 def settle(services: Services, known: Known, held: Hold | None, cost: float | None) -> None:
-    """Book what a request really cost. One that was not held (a decision, a summary) is booked now."""
+    """Book what a request really cost. One that was not held is booked now."""
     budget = known.budget
     if budget is None:
         return
-    held = held or Hold(periods_at(budget, time.time()))
+    held = held or Hold(periods_at(budget, services.clocks.wall()))
     more = (cost or 0.0) - held.amount
     if more:
         services.store.budgets.settle(known.name, held.periods, more)
 
 
-def _exhausted(verdict: Exhausted, amount: float) -> Failure:
+def _exhausted(verdict: Exhausted, amount: float, now: float) -> Failure:
     one = verdict.budget
     span = f"in {one.name}" if one.ends is not None else "in total"
     what = f"the key's budget of {one.limit:g} {span} is spent ({verdict.spent:.6g}"
@@ -90,7 +88,7 @@ def _exhausted(verdict: Exhausted, amount: float) -> Failure:
     if one.ends is None:
         return Failure(FailureKind.RATE_LIMIT, f"{what}; it does not end", 429, "budget_exhausted")
     ends = one.ends.strftime("%Y-%m-%dT%H:%M:%SZ")
-    wait = max(one.ends.timestamp() - time.time(), 1.0)
+    wait = max(one.ends.timestamp() - now, 1.0)
     return Failure(FailureKind.RATE_LIMIT, f"{what}; it ends {ends}", 429, "budget_exhausted", retry_after=wait)
 
 

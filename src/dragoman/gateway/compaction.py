@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.config.schema import LogLevel
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.compaction import CompactPolicy, CompactTask, PrefixSummary, parts_of, question, task_for
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Known, Refused
 from dragoman.gateway.services import Services
 from dragoman.gateway.side_requests import ask_model
 from dragoman.upstream.destinations import HttpDestination
@@ -27,7 +27,11 @@ def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDesti
 
 async def _summarise(services: Services, known: Known, policy: CompactPolicy, task: CompactTask) -> None:
     for shrink in range(policy.retries + 1):
-        text = await _summary(services, known, policy, task, shrink)
+        try:
+            text = await _summary(services, known, policy, task, shrink)
+        except Refused as refused:  # one caller's empty budget says nothing about the model
+            services.lines.add(LogLevel.INFO, {"event": "summary", "key": known.name, "skipped": str(refused)})
+            return
         if text:
             services.summary_breaker.succeeded(policy.model)
             await services.memory.keep_summary(known.name, task.key, PrefixSummary(text, task.count))

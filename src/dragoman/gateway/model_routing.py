@@ -97,13 +97,16 @@ class _Choice:
         return None if pin is None else LastUse(pin.target, max(0.0, time.time() - pin.at))
 
     async def _asked_router(self, question: RouterQuestion) -> str | None:
-        """What the router model says; None where it fails or takes too long."""
+        """What the router model says; None where it fails, takes too long, or is too dear for the caller's budget."""
         router = self._config.router
         assert router is not None
         body = question.body if router.temperature is None else {**question.body, "temperature": router.temperature}
         models = [router.model, *([router.fallback] if router.fallback else [])]
         request_id = f"{self._id}-{ROUTER}"
-        return await ask_model(self._services, self._known, models, body, router.timeout, request_id)
+        try:
+            return await ask_model(self._services, self._known, models, body, router.timeout, request_id)
+        except Refused:
+            return None
 
 
 def _turn_digests(ask: Ask) -> tuple[str, str]:

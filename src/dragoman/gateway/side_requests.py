@@ -16,6 +16,7 @@ from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import Answered
+from dragoman.gateway.budgets import hold_request
 from dragoman.gateway.callers import Known
 from dragoman.gateway.request_record import RequestRecord, record_request
 from dragoman.gateway.services import Services
@@ -28,16 +29,18 @@ async def ask_model(
 ) -> str | None:
     """The text that the first of these models answers; None where all fail, or it takes too long.
 
-    `body` is a Chat request without its model. The tokens are the caller's.
+    `body` is a Chat request without its model. The caller pays for it: raises Refused where its budget has no room.
     """
     route = _route(services, models)
     if route is None:
         return None
     ask = read({"model": models[0], **body}, source=DEFAULT_DIALECT)
+    budget = known.budget
+    held = await hold_request(services, known, budget, ask, route) if budget is not None else None
     context = AnswerContext(model=models[0], id=request_id, created=int(time.time()))
     exchange = Exchange(ask, route, context, redaction=services.redaction)
     dispatch = Dispatch(services, exchange, known.name)
-    record = RequestRecord(request_id, DEFAULT_DIALECT, known, time.perf_counter(), context, models[0])
+    record = RequestRecord(request_id, DEFAULT_DIALECT, known, time.perf_counter(), context, models[0], hold=held)
     record.ask, record.exchange, record.dispatch = ask, exchange, dispatch
     try:
         async with asyncio.timeout(seconds):
