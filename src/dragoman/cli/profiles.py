@@ -101,6 +101,8 @@ def _show(target: Target, stated: list[StatedFact], known: Profiles) -> None:
     click.echo(f"address  {printable(profile.url or '(you set it)')}")
     if profile.key.names:
         click.echo(f"key      {' or '.join(profile.key.names)}")
+    if profile.families:
+        click.echo(f"families {', '.join(profile.families)}")
     globs = [glob for models in profile.models for glob in models.globs]
     if globs:
         click.echo(f"models   {printable(', '.join(globs[:12]))}{', …' if len(globs) > 12 else ''}")

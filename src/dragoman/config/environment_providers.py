@@ -54,6 +54,8 @@ def _implied(config: Config, known: KnownNames, variables: Environment) -> Itera
         profiles = known.profiles if known.profiles is not None else {first}
         if slash and first not in config.providers and first in profiles:
             yield first
+    if known.profiles is not None:
+        yield from sorted(({*config.families.values()} & known.profiles) - {*config.providers})
     if not config.providers and not config.models:
         yield from (name for name in known.variables if _is_offered(name, known, variables))
 

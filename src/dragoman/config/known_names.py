@@ -30,6 +30,9 @@ class KnownNames(Struct, frozen=True, kw_only=True):
     texts: frozenset[str] | None = None
     """Reasons for a synthetic turn or text."""
 
+    families: tuple[str, ...] = ()
+    """Families of model names."""
+
     variables: Mapping[str, tuple[str, ...]] = {}
     """Profile → the environment variables for its key. The first that is set wins."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from dragoman.config.name_patterns import PatternMatch, is_pattern, match_pattern
 from dragoman.config.schema import (
     Compact,
     Config,
@@ -128,13 +129,49 @@ def _facts(override: ModelOverride) -> dict[str, Any]:
 
 
 def find_target(config: Config, name: str) -> ConfiguredTarget | None:
-    """The target of a public model name or of `PROVIDER/MODEL`; None if unknown."""
-    entry = config.models.get(name) or config.models.get(known_as(config, name))
-    provider_name, slash, model = (entry.target if entry else name).partition("/")
+    """The target of a public model name, of a name that fits a pattern, or of `PROVIDER/MODEL`; None if unknown.
+
+    Names of the file come first, then its patterns, then providers, then the pattern `*`.
+    """
+    found = find_entry(config, name)
+    if found is not None:
+        return _target(config, found.target, found.entry)
+    return _target(config, name, None) if not is_pattern(name) else None
+
+
+def _target(config: Config, target: str, entry: Model | None) -> ConfiguredTarget | None:
+    provider_name, slash, model = target.partition("/")
     provider = config.providers.get(provider_name)
     if not slash or not model or provider is None:
         return None
     return ConfiguredTarget(provider_name, provider, model, entry)
+
+
+class NamedEntry(Struct, frozen=True):
+    """A model of the file that a name leads to, by itself or by a pattern."""
+
+    entry: Model
+    match: PatternMatch | None = None
+
+    @property
+    def target(self) -> str:
+        return self.fill(self.entry.target)
+
+    def fill(self, target: str) -> str:
+        return target if self.match is None else self.match.fill(target)
+
+
+def find_entry(config: Config, name: str) -> NamedEntry | None:
+    """The model of the file that a name leads to; None where it names a provider itself, or nothing."""
+    if is_pattern(name):
+        return None
+    entry = config.models.get(name) or config.models.get(known_as(config, name))
+    if entry is not None:
+        return NamedEntry(entry)
+    match = match_pattern(config.models, name)
+    if match is None or (match.is_catch_all and _target(config, name, None) is not None):
+        return None
+    return NamedEntry(config.models[match.pattern], match)
 
 
 def known_as(config: Config, name: str) -> str:
@@ -144,10 +181,15 @@ def known_as(config: Config, name: str) -> str:
     """
     if name in config.models or "/" in name:
         return name
-    models = config.models.items()
+    models = [(alias, model) for alias, model in config.models.items() if not is_pattern(alias)]
     same = [alias for alias, model in models if model.target.partition("/")[2] == name]
-    begun = [alias for alias in config.models if alias.startswith(name)] if name else []
+    begun = [alias for alias, _ in models if alias.startswith(name)] if name else []
     return next((found[0] for found in (same, begun) if len(found) == 1), name)
+
+
+def listed_names(config: Config) -> tuple[str, ...]:
+    """The names of the file that are shown: neither hidden ones nor patterns."""
+    return tuple(name for name, model in config.models.items() if not model.hidden and not is_pattern(name))
 
 
 AUTO = "auto"
@@ -161,7 +203,7 @@ def find_candidates(config: Config, name: str) -> tuple[str, ...] | None:
     route = config.routes.get(name)
     if (route is None and not name.endswith(AUTO)) or name in config.models:
         return None
-    listed = tuple(alias for alias, model in config.models.items() if not model.hidden)
+    listed = listed_names(config)
     if route is not None:
         return route.models or listed
     prefix, slash, last = name.rpartition("/")
@@ -183,13 +225,14 @@ def find_fallbacks(config: Config, name: str, reason: FallbackReason | None = No
 
 
 def _fallbacks(config: Config, name: str, reason: FallbackReason | None) -> Iterator[ConfiguredTarget]:
-    entry = config.models.get(name)
-    if entry is None:
+    known = find_entry(config, name)
+    if known is None:
         return
+    entry = known.entry
     first: tuple[str, ...] = getattr(entry.fallbacks_on, reason.value) if reason is not None else ()
-    seen = {entry.target}
+    seen = {known.target}
     for other in (*first, *entry.fallbacks):
-        found = find_target(config, other)
+        found = find_target(config, known.fill(other))
         if found is not None and found.target not in seen:
             seen.add(found.target)
             yield found

@@ -718,9 +718,20 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     providers: Annotated[dict[str, Provider], Meta(description="Provider endpoints by name. You choose the names.")] = (
         field(default_factory=dict)
     )
-    models: Annotated[dict[str, Model], Meta(description="Public model names and their targets.")] = field(
-        default_factory=dict
-    )
+    models: Annotated[
+        dict[str, Model],
+        Meta(
+            description="Public model names and their targets. A name may hold one `*`, for many names: `anthropic/*`, "
+            "`team-*`, or `*` for all that nothing else fits. A `*` in its targets stands for the same."
+        ),
+    ] = field(default_factory=dict)
+    families: Annotated[
+        dict[str, str],
+        Meta(
+            description="The provider for bare names of a family, such as `gpt-4o`, where several serve it.",
+            examples=[{"gpt": "openai"}],
+        ),
+    ] = field(default_factory=dict)
     routes: Annotated[
         dict[str, ModelRoute],
         Meta(description="Names behind which a model is chosen for each request. `auto` is always one, of all models."),

@@ -14,6 +14,7 @@ from dragoman.config.build import Origins, join_path, quote
 from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
 from dragoman.config.known_names import KnownNames
+from dragoman.config.name_patterns import STAR, is_pattern
 from dragoman.config.schema import ClientKey, Config, Model, Provider, RuleChoice
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
@@ -50,7 +51,9 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     for name, provider in config.providers.items():
         yield from _provider(join_path("providers", name), name, provider, known)
     for name, model in config.models.items():
+        yield from _pattern(join_path("models", name), name, model)
         yield from _model(join_path("models", name), model, config, known)
+    yield from _families(config, known)
     yield from _routes(config)
     yield from _router(config, known)
     yield from _rules("rules", config.rules, known)
@@ -160,13 +163,35 @@ def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterat
     yield from _rules(f"{path}.rules", model.rules, known)
 
 
+def _pattern(path: str, name: str, model: Model) -> Iterator[LocatedMessage]:
+    """A name with a star, and the stars of its targets."""
+    if name.count(STAR) > 1:
+        yield path, f"{path} has more than one *; a name may have one"
+    on = model.fallbacks_on
+    for target in (model.target, *model.fallbacks, *on.context_length, *on.content_filter, *on.rate_limit):
+        if target.count(STAR) > 1 or (is_pattern(target) and not is_pattern(name)):
+            yield path, f"{path} leads to {quote(target)}; a target has one * at most, and only where the name has one"
+        elif is_pattern(target.partition("/")[0]):
+            yield path, f"{path} leads to {quote(target)}; a * may not stand for the provider"
+
+
+def _families(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
+    for family, provider in config.families.items():
+        path = join_path("families", family)
+        if known.families and family not in known.families:
+            yield path, f"{path} is not a family; {near_match(family, known.families)}"
+        if provider not in config.providers and known.profiles is not None and provider not in known.profiles:
+            names = {*config.providers, *known.profiles}
+            yield path, f"{path} is {quote(provider)}, which is no provider of this file; {near_match(provider, names)}"
+
+
 def _routes(config: Config) -> Iterator[LocatedMessage]:
     for name, route in config.routes.items():
         path = join_path("routes", name)
         if name in config.models:
             yield path, f"{path} is also the name of a model; give the route another one"
         for i, model in enumerate(route.models):
-            if model not in config.models:
+            if model not in config.models or is_pattern(model):
                 here = f"{path}.models[{i}]"
                 yield (
                     here,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.config import Config
+from dragoman.config.model_targets import listed_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,9 +35,8 @@ class GatewaySummary(msgspec.Struct, frozen=True):
 
 
 def summarise(config: Config, url: str, file: str | None, state: str = "memory", notice: str = "") -> GatewaySummary:
-    models = tuple(name for name, model in config.models.items() if not model.hidden)
     return GatewaySummary(
-        url, models, tuple(config.providers), len(config.keys), config.server.workers, file, state, notice
+        url, listed_names(config), tuple(config.providers), len(config.keys), config.server.workers, file, state, notice
     )
 
 

@@ -13,6 +13,7 @@ from dragoman.config import KnownNames
 from dragoman.engine.adapt import check_choice
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.families import family_names
 from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
@@ -30,6 +31,7 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
         rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
         facts={field.name: _enum_values(field.type) for field in msgspec.structs.fields(Facts)},
         texts=frozenset(TEXTS),
+        families=family_names(),
         variables={name: found for name, found in variables.items() if found},
         addresses={name: found for name, found in addresses.items() if found},
         regions={name: found for name in names if (found := known.profile(name).cloud.region_env)},

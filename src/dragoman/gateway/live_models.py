@@ -1,10 +1,15 @@
-"""What providers themselves say about their models, such as windows and prices: asked on demand, and kept a while."""
+"""What providers themselves say about their models: names, windows, prices. Asked when needed, and kept a while.
+
+A provider that does not answer costs nothing but its share of the list: a request waits for a first list for a short
+time, and for a later one not at all.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,50 +20,96 @@ from dragoman.upstream.transport import Outgoing, Transport, TransportFailure
 
 Entry = Mapping[str, Any]
 KEPT_SECONDS = 300.0
-_TIMEOUT = 5.0
-_LIMIT = 16 * 1024 * 1024
+RETRY_SECONDS = 30.0
+FIRST_TIMEOUT = 3.0
+"""Seconds that a request waits for the first list of a provider."""
+MOST_MODELS = 5000
+_LONGEST_NAME = 512
+_TIMEOUT = 10.0
+_LIMIT = 8 * 1024 * 1024
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """The last list of a provider, and until when it is good."""
+
+    until: float
+    entries: Mapping[str, Entry]
+
+
+_NOTHING = _Listed(0.0, {})
 
 
 class LiveModels:
-    """The lists of models of all providers, by the provider's name. A provider that does not answer has none."""
+    """The lists of models of all providers. Each is asked by one task at a time, beside the requests."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, Mapping[str, Entry]]] = {}
-        self._asking = asyncio.Lock()
+        self._known: dict[tuple[str, str], _Listed] = {}
+        self._asking: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def entry(self, destination: HttpDestination, transport: Transport) -> Entry | None:
         """What the provider says about the model of a destination."""
-        async with self._asking:
-            known = self._known.get(destination.provider)
-            if known is None or known[0] < time.monotonic():
-                found = await _ask(destination, transport)
-                known = self._known[destination.provider] = (time.monotonic() + KEPT_SECONDS, found)
-        return known[1].get(destination.target.model)
+        return (await self.entries(destination, transport)).get(destination.target.model)
+
+    async def entries(self, destination: HttpDestination, transport: Transport) -> Mapping[str, Entry]:
+        """All models of a destination's provider, by their names; none where it does not tell."""
+        key = (destination.provider, destination.base_url)
+        known = self._known.get(key)
+        if known is None or known.until < time.monotonic():
+            asking = self._asked(key, destination, transport)
+            if known is None:
+                await asyncio.wait((asking,), timeout=FIRST_TIMEOUT)
+        return self._known.get(key, _NOTHING).entries
+
+    def known_names(self) -> Iterable[str]:
+        """Every name that is known at this moment, without asking anybody."""
+        return (name for listed in self._known.values() for name in listed.entries)
+
+    def close(self) -> None:
+        for asking in self._asking.values():
+            asking.cancel()
+
+    def _asked(self, key: tuple[str, str], destination: HttpDestination, transport: Transport) -> asyncio.Task[None]:
+        found = self._asking.get(key)
+        if found is None:
+            found = self._asking[key] = asyncio.create_task(self._refresh(key, destination, transport))
+        return found
+
+    async def _refresh(self, key: tuple[str, str], destination: HttpDestination, transport: Transport) -> None:
+        """Ask once more. What was known before stays where the provider does not answer."""
+        try:
+            entries = await _ask(destination, transport)
+            before = self._known.get(key, _NOTHING).entries
+            kept = KEPT_SECONDS if entries is not None else RETRY_SECONDS
+            self._known[key] = _Listed(time.monotonic() + kept, before if entries is None else entries)
+        finally:
+            del self._asking[key]
 
 
-async def _ask(destination: HttpDestination, transport: Transport) -> Mapping[str, Entry]:
+async def _ask(destination: HttpDestination, transport: Transport) -> Mapping[str, Entry] | None:
+    if not destination.target.profile.lists_models:
+        return {}
     url = destination.url(dialect(destination.target.dialect).models_path)
     outgoing = Outgoing("GET", url, (*destination.signed(0), ("accept", "application/json")), b"")
     try:
         async with asyncio.timeout(_TIMEOUT):
             incoming = await transport.send(outgoing, destination.timeouts)
             body = await incoming.read(_LIMIT)
-        return _by_name(msgspec.json.decode(body)) if incoming.status == 200 else {}
+        return _by_name(msgspec.json.decode(body)) if incoming.status == 200 else None
     except (TransportFailure, TimeoutError, msgspec.DecodeError):
-        return {}
+        return None
 
 
 def _by_name(listed: Any) -> Mapping[str, Entry]:
     entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
     if not isinstance(entries, list):
         return {}
-    return dict(_named(entry for entry in entries if isinstance(entry, dict)))
+    return dict(islice(_named(entry for entry in entries if isinstance(entry, dict)), MOST_MODELS))
 
 
 def _named(entries: Iterable[dict[str, Any]]) -> Iterable[tuple[str, Entry]]:
     for entry in entries:
         name = entry.get("id") or entry.get("name")
-        if isinstance(name, str):
+        if isinstance(name, str) and len(name) <= _LONGEST_NAME:
             yield name.removeprefix("models/"), entry
 
 

@@ -198,6 +198,7 @@ class Services:
 
     async def close(self) -> None:
         self.heavy.close()
+        self.live_models.close()
         for transport in self.transports.values():
             await transport.close()
         for media in (self.media, *self._retired):

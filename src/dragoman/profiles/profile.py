@@ -20,6 +20,7 @@ import msgspec
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.families import family_names
 from dragoman.profiles.models import CatalogueUse, facts_from, find_model
 
 
@@ -73,8 +74,9 @@ class CloudUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
-    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `catalogue`: what
-    it takes from the catalogue of models. `cloud`: how a cloud authorizes requests."""
+    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `families`:
+    those of `families.toml` whose bare names it serves. `lists_models`: it has a list of what can be asked for.
+    `catalogue`: what it takes from the catalogue of models. `cloud`: how a cloud authorizes requests."""
 
     dialect: str = ""
     title: str = ""
@@ -85,6 +87,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str = ""
     like: str = ""
     hosts: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    lists_models: bool = True
     headers: dict[str, str] = {}
     facts: dict[str, Any] = {}
     rules: dict[str, Any] = {}
@@ -95,7 +99,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
 
 
-INHERITED = ("dialect", "title", "url", "url_env", "key", "cloud", "path")
+INHERITED = ("dialect", "title", "url", "url_env", "key", "cloud", "path", "families", "lists_models")
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -299,6 +303,9 @@ def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
         profile = msgspec.convert({**table, "name": name}, Profile)
     except msgspec.ValidationError as fault:
         raise ProfileError(str(fault), at=file, hint="see the guide on profiles") from None
+    for family in profile.families:
+        if family not in family_names():
+            raise ProfileError(f'families has "{family}"; {near_match(family, family_names())}', at=file)
     if profile.like and not profile.dialect:
         return profile
     if profile.dialect not in DIALECT_NAMES:

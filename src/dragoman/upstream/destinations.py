@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
-from dragoman.config.model_targets import TargetSettings
+from dragoman.config.family_providers import FamilyChoice, choose_family_provider
+from dragoman.config.model_targets import TargetSettings, find_entry
 from dragoman.config.schema import (
     Auth,
     Growth,
@@ -91,40 +92,69 @@ class Routes:
         self.profiles = profiles
         self._policy = policy
         self._known: dict[str, TargetRoute[HttpDestination]] = {}
+        self._bare: dict[tuple[str, str], TargetRoute[HttpDestination]] = {}
         self._destinations: dict[tuple[str, int], HttpDestination] = {}
 
-    def find(self, name: str) -> TargetRoute[HttpDestination] | None:
-        """Where a name leads; None where it leads nowhere."""
-        found = self._known.get(name)
-        if found is None:
-            found = self._route(name)
-            if found is not None:
-                self._remember(name, found)
-        return found
+    def find(self, name: str, client: str = "") -> TargetRoute[HttpDestination] | None:
+        """Where a name leads; None where it leads nowhere. `client` is the dialect of who asks: it may decide which
+        provider a bare name means."""
+        found = self._known.get(name) or self._bare.get((name, client))
+        return found if found is not None else self._made(name, client)
 
-    def _route(self, name: str) -> TargetRoute[HttpDestination] | None:
+    def provider(self, name: str) -> HttpDestination | None:
+        """A place of a provider that stands for all its models; None where there is no such provider."""
+        provider = self.config.providers.get(name)
+        return self._destination(ConfiguredTarget(name, provider, ANY_MODEL)) if provider is not None else None
+
+    def family(self, name: str, client: str) -> FamilyChoice | None:
+        """Who serves a bare name; None where no provider does."""
+        return choose_family_provider(self.config, self.profiles, name, client)
+
+    def _made(self, name: str, client: str) -> TargetRoute[HttpDestination] | None:
         first = find_target(self.config, name)
-        if first is None or not _clean(first.model):
+        if first is not None:
+            found = self._route(name, first)
+            if found is not None:
+                self._forget_many()
+                self._known[name] = found
+            return found
+        bare = self._bare_target(name, client)
+        if bare is None or not _clean(name):
+            return None
+        self._forget_many()
+        made = self._bare[name, client] = TargetRoute((self._destination(bare),))
+        return made
+
+    def _route(self, name: str, first: ConfiguredTarget) -> TargetRoute[HttpDestination] | None:
+        if not _clean(first.model):
             return None
         destinations = tuple(map(self._destination, (first, *find_fallbacks(self.config, name))))
         reserved = {kind: self._reserved(name, reason) for reason, kind in _REASONS.items()}
         return TargetRoute(destinations, {kind: others for kind, others in reserved.items() if others})
 
+    def _bare_target(self, name: str, client: str) -> ConfiguredTarget | None:
+        chosen = self.family(name, client)
+        if chosen is None or not chosen.provider:
+            return None
+        return find_target(self.config, f"{chosen.provider}/{name}")
+
     def _reserved(self, name: str, reason: FallbackReason) -> tuple[HttpDestination, ...]:
         """The destinations that the file names for one reason of failure."""
-        entry = self.config.models.get(name)
-        if entry is None:
+        known = find_entry(self.config, name)
+        if known is None:
             return ()
-        named: tuple[str, ...] = getattr(entry.fallbacks_on, reason.value)
-        places = [find_target(self.config, other) for other in named]
-        return tuple(self._destination(one) for one in places if one is not None and one.target != entry.target)
+        named: tuple[str, ...] = getattr(known.entry.fallbacks_on, reason.value)
+        places = [find_target(self.config, known.fill(other)) for other in named]
+        return tuple(self._destination(one) for one in places if one is not None and one.target != known.target)
 
-    def _remember(self, name: str, found: TargetRoute[HttpDestination]) -> None:
-        """Names of the file for good; what clients make up, only so many."""
-        if len(self._known) > _MOST:
-            self._known.clear()
-            self._destinations = {key: one for key, one in self._destinations.items() if key[1] != id(None)}
-        self._known[name] = found
+    def _forget_many(self) -> None:
+        """Clients may make up names: only so many are remembered. Names of the file are found again at once."""
+        if len(self._known) + len(self._bare) <= _MOST:
+            return
+        self._known.clear()
+        self._bare.clear()
+        named = {(model.target, id(model)) for model in self.config.models.values()}
+        self._destinations = {key: one for key, one in self._destinations.items() if key in named}
 
     def _destination(self, found: ConfiguredTarget) -> HttpDestination:
         """One object for one place: health and plans are remembered by it."""
@@ -135,6 +165,8 @@ class Routes:
         return known
 
 
+ANY_MODEL = "-"
+"""Of a destination that stands for a whole provider."""
 _MOST = 4096
 _NAME = re.compile(r"[!-~]+")
 

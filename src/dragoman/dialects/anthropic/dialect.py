@@ -125,7 +125,7 @@ DIALECT = Dialect(
     recognise=_recognise,
     token_count=TOKEN_COUNT,
     model_listing=ANTHROPIC_MODELS,
-    models_path="/v1/models",
+    models_path="/v1/models?limit=1000",
     load_requests=_load_requests,
     load_answers=_load_answers,
 )

@@ -135,7 +135,7 @@ DIALECT = Dialect(
     hides_unasked=True,
     token_count=TOKEN_COUNT,
     model_listing=GEMINI_MODELS,
-    models_path="/v1beta/models",
+    models_path="/v1beta/models?pageSize=1000",
     load_requests=_load_requests,
     load_answers=_load_answers,
 )

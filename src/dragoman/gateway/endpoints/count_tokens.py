@@ -15,8 +15,9 @@ from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.endpoints.generate import beside, find_route
+from dragoman.gateway.endpoints.generate import beside
 from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.model_names import find_route
 from dragoman.gateway.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -40,7 +41,7 @@ async def count(
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         ask = await beside(services, body, partial(parse_count_request, dialect, body, inbound.headers, model, limits))
         name = ask.model or services.config.default_model or ""
-        first = find_route(services, known, name).first
+        first = find_route(services, known, name, dialect).first
         if known.limits is not None:
             await admit(services, known, known.limits, 0)
         options = caller_options(inbound.headers, loosen=known.admin)

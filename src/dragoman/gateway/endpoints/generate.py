@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dragoman.config.model_targets import find_candidates, known_as
+from dragoman.config.model_targets import find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, Framing
@@ -23,11 +23,12 @@ from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError
 from dragoman.gateway.budgets import hold, hold_request
-from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
+from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.compaction import begin_summary
 from dragoman.gateway.inbound import ClientGone, Inbound
+from dragoman.gateway.model_names import find_route
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.request_cost import request_cost
@@ -86,7 +87,11 @@ async def _generate(
     record.ask = ask = parse() if len(body) < SMALL else await beside(services, body, parse)
     record.model = name = ask.model or services.config.default_model or ""
     known = record.known
-    route = None if find_candidates(services.config, name) is not None else find_route(services, known, name)
+    route = (
+        None
+        if find_candidates(services.config, name) is not None
+        else find_route(services, known, name, record.dialect)
+    )
     if known.limits is not None:
         tokens = estimate_request(ask.conversation) if known.counts_tokens else 0
         await admit(services, known, known.limits, tokens)
@@ -149,18 +154,6 @@ def _exchange(
     if record.known.counts_tokens or record.known.budget is not None:
         options = msgspec.structs.replace(options, ask_usage=True)
     return Exchange(ask, route, record.context, options, services.redaction)
-
-
-def find_route(services: Services, known: Known, name: str) -> TargetRoute[HttpDestination]:
-    """Where a model's name leads, for a caller who may ask for it. Raises Refused."""
-    if not name:
-        message = "the request names no model, and there is no default; GET /v1/models lists what there is"
-        raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
-    may_ask(known, known_as(services.config, name))
-    route = services.routes.find(name)
-    if route is None:
-        raise Refused(unknown_model(name))
-    return route
 
 
 async def _answer(services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch) -> None:
@@ -226,11 +219,6 @@ def _parse(
     if model is None and stream is None:
         return ask
     return msgspec.structs.replace(ask, model=model or ask.model, stream=bool(stream))
-
-
-def unknown_model(name: str) -> Failure:
-    message = f'no model is called "{name[:200]}" here; GET /v1/models lists those that are'
-    return Failure(FailureKind.NOT_FOUND, message, 404, "model_not_found", param="model")
 
 
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:

@@ -18,9 +18,10 @@ from dragoman.engine.steps import Send
 from dragoman.engine.summary import fold
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.endpoints.generate import beside, find_route
+from dragoman.gateway.endpoints.generate import beside
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.metrics import render_metrics
+from dragoman.gateway.model_names import find_route
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.upstream.dispatch import Dispatch
@@ -123,7 +124,7 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         check_body(body, limits)
         wanted = _dry_run(body)
-        route = find_route(services, known, wanted.to)
+        route = find_route(services, known, wanted.to, wanted.source)
         if known.limits is not None:
             await admit(services, known, known.limits, 0)
         request = bytes(wanted.request)

@@ -13,10 +13,10 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.engine.token_estimate import estimate_text
 from dragoman.gateway.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers import Known, Refused, Slot, admit, may_ask
+from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.endpoints.generate import unknown_model
 from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.model_names import find_route
 from dragoman.gateway.outbound import JSON, Outbound, header
 from dragoman.gateway.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
@@ -73,10 +73,7 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
         body = _parse(inbound.headers, received)
         name = body.model or _default_model(services.config, path)
-        may_ask(known, name)
-        route = services.routes.find(name)
-        if route is None:
-            raise Refused(unknown_model(name))
+        route = find_route(services, known, name, DEFAULT_DIALECT)
         if known.budget is not None:
             refuse_unpriced(known, f"{path} of {route.first.name}")
             await hold(services, known, known.budget)

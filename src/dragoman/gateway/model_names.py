@@ -1,0 +1,149 @@
+"""The model names that a client may ask for, and what it is told about one that leads nowhere."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+from dragoman.config.family_providers import FamilyChoice
+from dragoman.config.model_targets import known_as, listed_names
+from dragoman.config.name_patterns import PatternMatch, is_pattern, match_pattern
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine.destination import TargetRoute
+from dragoman.gateway.callers import Known, Refused, may_ask
+from dragoman.gateway.live_models import Entry
+from dragoman.gateway.services import Services
+from dragoman.profiles.families import families_of
+from dragoman.upstream.destinations import HttpDestination
+
+_MOST_COMPARED = 500
+_SHOWN = 200
+
+
+def find_route(services: Services, known: Known, name: str, client: str) -> TargetRoute[HttpDestination]:
+    """Where a model's name leads, for a caller who may ask for it. `client` is its dialect. Raises Refused."""
+    if not name:
+        message = "the request names no model, and there is no default; GET /v1/models lists what there is"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
+    meant = known_as(services.config, name)
+    if known.client is not None and not known.client.may_ask(meant):
+        meant = _full_name(services, name, client)
+    may_ask(known, meant)
+    route = services.routes.find(name, client)
+    if route is None:
+        raise Refused(unknown_model(services, known, name, client))
+    return route
+
+
+def _full_name(services: Services, name: str, client: str) -> str:
+    """`PROVIDER/MODEL` of a bare name: a key that may use the one may use the other."""
+    if services.config.models.get(name) is not None:
+        return name
+    chosen = services.routes.family(name, client)
+    route = services.routes.find(name, client)
+    return route.first.name if chosen is not None and route is not None and _is_bare(services, name) else name
+
+
+def _is_bare(services: Services, name: str) -> bool:
+    """Whether a name leads somewhere by its family alone."""
+    config = services.config
+    return match_pattern(config.models, name) is None and name.partition("/")[0] not in config.providers
+
+
+# Lists
+
+
+async def visible_names(services: Services, known: Known, client: str) -> dict[str, Entry | None]:
+    """Every name that the caller may ask for, with what its provider says about it where that is known.
+
+    Names and routes of the file; its patterns with the models of their providers; without any models in the file, the
+    models of all providers.
+    """
+    config = services.config
+    found: dict[str, Entry | None] = dict.fromkeys((*listed_names(config), *config.routes))
+    if config.models:
+        found |= await _expanded(services)
+    else:
+        found |= await _offered(services, client)
+    return {name: entry for name, entry in found.items() if known.client is None or known.client.may_ask(name)}
+
+
+async def _expanded(services: Services) -> dict[str, Entry | None]:
+    """The names that patterns stand for. A pattern with one model for all stands for nothing that could be listed."""
+    found: dict[str, Entry | None] = {}
+    for pattern, model in services.config.models.items():
+        if not is_pattern(pattern) or not is_pattern(model.target) or model.hidden:
+            continue
+        provider, _, rest = model.target.partition("/")
+        for name, entry in (await provider_models(services, provider)).items():
+            match = match_pattern((rest,), name)
+            if match is not None:
+                found.setdefault(PatternMatch(pattern, match.star).fill(pattern), entry)
+    return found
+
+
+async def _offered(services: Services, client: str) -> dict[str, Entry | None]:
+    """The models of every provider: by their bare names where those lead to one."""
+    found: dict[str, Entry | None] = {}
+    for provider in services.config.providers:
+        for name, entry in (await provider_models(services, provider)).items():
+            chosen = services.routes.family(name, client)
+            found.setdefault(name if chosen is not None and chosen.provider else f"{provider}/{name}", entry)
+    return found
+
+
+async def provider_models(services: Services, provider: str) -> Mapping[str, Entry]:
+    """What a provider lists."""
+    place = services.routes.provider(provider)
+    return await services.live_models.entries(place, services.transport(place)) if place is not None else {}
+
+
+# What leads nowhere
+
+
+def unknown_model(services: Services, known: Known, name: str, client: str) -> Failure:
+    """What is wrong with a name, names that are near it, and what to write."""
+    shown = name[:_SHOWN]
+    chosen = services.routes.family(name, client)
+    why = _undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
+    near = _near(services, known, name)
+    hints = [f"Did you mean {' or '.join(near)}?"] if near else []
+    if chosen is None:
+        hints += [f"{_what_to_write(services, shown)}.", "GET /v1/models lists what there is."]
+    return Failure(FailureKind.NOT_FOUND, " ".join([f"{why}.", *hints]), 404, "model_not_found", param="model")
+
+
+def _undecided(shown: str, chosen: FamilyChoice) -> str:
+    among = " and ".join(chosen.among)
+    return (
+        f'"{shown}" could be a model of {among}; ask for {chosen.among[0]}/{shown}, or write '
+        f"families: {{{chosen.family}: {chosen.among[0]}}} into the configuration"
+    )
+
+
+def _what_to_write(services: Services, shown: str) -> str:
+    """The line of the configuration that would make the name known."""
+    maker = next((family.default for family in families_of(shown) if family.default), "")
+    if maker and maker not in services.config.providers and "/" not in shown and maker in services.profiles.names():
+        variables = services.profiles.profile(maker).key.names
+        setting = f"set {variables[0]} and write" if variables else "write"
+        return f'It is a name of {maker}: {setting} models: {{"{shown}": {{target: "{maker}/{shown}"}}}}'
+    provider = next(iter(services.config.providers), "PROVIDER")
+    return f'Ask for {provider}/MODEL, or write models: {{"{shown}": {{target: "{provider}/MODEL"}}}}'
+
+
+def _near(services: Services, known: Known, name: str) -> list[str]:
+    """At most three names like this one that the caller may ask for."""
+    word = name[:100]
+    names = list(islice(_askable(services, known), _MOST_COMPARED))
+    lowered = {one.lower(): one for one in reversed(names)}
+    close = difflib.get_close_matches(word.lower(), lowered, n=3, cutoff=0.7)
+    return [f'"{lowered[one]}"' for one in close]
+
+
+def _askable(services: Services, known: Known) -> Iterator[str]:
+    names: Iterable[str] = (*listed_names(services.config), *services.config.routes)
+    if not services.config.models:
+        names = (*names, *services.live_models.known_names())
+    return (name for name in names if known.client is None or known.client.may_ask(name))
