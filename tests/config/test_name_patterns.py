@@ -78,7 +78,8 @@ def test_K25_with_all_keys_in_the_environment_every_family_still_leads_to_its_ma
             assert found.first.name == name
         else:
             provider = "openrouter" if name.startswith("meta-llama/") else provider
-            assert found is not None and found.first.name == f"{provider}/{name}", name
+            assert found is not None, name
+            assert found.first.name == f"{provider}/{name}"
 
 
 def test_K25_the_openai_client_gets_the_chat_endpoint_of_a_maker_with_two() -> None:
