@@ -23,8 +23,10 @@ from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, c
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import FAITHFUL_CLIENT, Plan, client_of, plan
 from dragoman.engine.report import ReportBuilder, body_repairs, reported
+from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Doubt, Facts
+from dragoman.profiles.models import known_window
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules.rule import Rule
 from dragoman.wire.duplicate_keys import find_duplicates
@@ -32,6 +34,7 @@ from dragoman.wire.json_reader import too_deep
 
 DUPLICATE_KEY = "duplicate-key"
 UNREPRESENTABLE = "unrepresentable"
+CONTEXT_LENGTH = "context-length"
 ANY_MODEL = "latest"
 """Stands for a model of a profile that no glob names: the facts of its newest generation hold for it."""
 
@@ -148,6 +151,7 @@ def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> 
     conversation, steps, fault = _run(ask, planned, same)
     refused = None if faithful else _refused(ask, target)
     found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
+    found += _too_long(ask, target)
     fault = fault or _unwritable(conversation, target)
     return found if fault is None else [*found, _unrepresentable(fault, target)]
 
@@ -217,6 +221,17 @@ def headline(rule: Rule) -> str:
     """The defect in one sentence: how the rule's page begins."""
     first = " ".join(rule.text.split("\n\n")[0].split())
     return first.partition(". ")[0].rstrip(".")
+
+
+def _too_long(ask: Ask, target: Target) -> list[Finding]:
+    """A warning, since the tokens are estimated."""
+    window = known_window(target.model, target.facts.context_window)
+    tokens = estimate_request(ask.conversation) if window else 0
+    if tokens <= window:
+        return []
+    says = f"the conversation has about {tokens:,} tokens, and the model holds {window:,}"
+    did = "nothing, unless `history` shortens it"
+    return [Finding(target.name, CONTEXT_LENGTH, "", says, str(Loss.NOTHING), Severity.WARNING, did)]
 
 
 def _unwritable(conversation: Conversation, target: Target) -> Unrepresentable | None:

@@ -15,6 +15,7 @@ from dragoman.gateway.callers import Known, Refused, may_ask
 from dragoman.gateway.live_models import Entry
 from dragoman.gateway.services import Services
 from dragoman.profiles.families import families_of
+from dragoman.profiles.offers import offered_names
 from dragoman.upstream.destinations import HttpDestination
 
 _MOST_COMPARED = 500
@@ -142,8 +143,14 @@ def _near(services: Services, known: Known, name: str) -> list[str]:
     return [f'"{lowered[one]}"' for one in close]
 
 
+def _offered_names(services: Services) -> Iterator[str]:
+    """What the configured providers are known to run."""
+    for name, provider in services.config.providers.items():
+        yield from offered_names(provider.profile or name)
+
+
 def _askable(services: Services, known: Known) -> Iterator[str]:
     names: Iterable[str] = (*listed_names(services.config), *services.config.routes)
     if not services.config.models:
-        names = (*names, *services.live_models.known_names())
+        names = (*names, *services.live_models.known_names(), *_offered_names(services))
     return (name for name in names if known.client is None or known.client.may_ask(name))

@@ -106,6 +106,16 @@ def find_model(name: str) -> ModelEntry | None:
     return next((pattern.value for pattern in _patterns() if pattern.expression.match(lowered)), None)
 
 
+def known_window(name: str, stated: int) -> int:
+    """The context window that is stated of a model, else the one that its maker gives it; 0 where nobody knows.
+
+    A host may cut a model's window and never widens it."""
+    if stated:
+        return stated
+    found = find_model(name)
+    return found.context_window if found is not None else 0
+
+
 def facts_from(model: ModelEntry, use: CatalogueUse) -> Mapping[str, Any]:
     """The facts that a profile takes from an entry."""
     facts: dict[str, Any] = _thinking_facts(model.thinking, use.thinking) if use.thinking else {}

@@ -31,6 +31,7 @@ from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.models import known_window
 from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, merge, patched
 from dragoman.upstream.auth.authorizer import AuthScheme
@@ -261,7 +262,7 @@ def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:
 def _trim_policy(treated: TargetSettings, facts: Facts) -> TrimPolicy | None:
     if treated.trim is None:
         return None
-    return TrimPolicy(**msgspec.structs.asdict(treated.trim), window=facts.context_window)
+    return TrimPolicy(**msgspec.structs.asdict(treated.trim), window=known_window(facts.model, facts.context_window))
 
 
 def _options(treated: TargetSettings, facts: Facts) -> dict[str, Any]:
