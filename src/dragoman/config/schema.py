@@ -397,6 +397,21 @@ class ModelRoute(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
 
 
+class CacheConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What routes assume of providers' caches, for models with a `cache_ttl`."""
+
+    buffer_seconds: Annotated[
+        float, Meta(ge=0, description="A cache counts as cold so many seconds before its end.")
+    ] = 30.0
+    minutes_per_message: Annotated[float, Meta(gt=0, description="How often a turn of a session comes.")] = 2.0
+    create_multiplier: Annotated[
+        float, Meta(ge=0, description="Times the input price for what is written, where the price has no `written`.")
+    ] = 1.25
+    hit_multiplier: Annotated[
+        float, Meta(ge=0, description="Times the input price for what is read, where the price has no `cached`.")
+    ] = 0.1
+
+
 class RouterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The small model that decides for routes with `strategy: model`."""
 
@@ -737,6 +752,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="Names behind which a model is chosen for each request. `auto` is always one, of all models."),
     ] = field(default_factory=dict)
     router: Annotated[RouterConfig | None, Meta(description="The model that decides for routes.")] = None
+    caches: Annotated[CacheConfig, Meta(description="What routes assume of providers' caches.")] = CacheConfig()
     health_checks: Annotated[
         HealthChecks | None,
         Meta(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from dragoman.config import Config
+from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.decide import RoutePolicy
 from dragoman.engine.routing.router_model import PROMPT
@@ -24,6 +27,9 @@ def candidate(config: Config, routes: Routes, name: str) -> Candidate:
         weight=model.weight,
         scores=model.ratings,
         price=price.input + price.output if price is not None else None,
+        input_price=price.input if price is not None else None,
+        cached_price=price.cached if price is not None else None,
+        written_price=price.written if price is not None else None,
         context_window=known_window(facts.model, facts.context_window),
         inputs=frozenset(kind for kind, medium in facts.media.items() if _is_read(medium)),
         tools=facts.tools is not REFUSES,
@@ -44,4 +50,5 @@ def route_policy(config: Config, name: str) -> RoutePolicy:
         default=(route.default if route is not None else None) or "",
         prompt=(router.prompt if router is not None else None) or PROMPT,
         context_messages=router.context_messages if router is not None else 0,
+        caches=CacheHabits(**msgspec.structs.asdict(config.caches)),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.engine.adapt import read
+from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.engine.routing.candidates import Candidate, Decision
 from dragoman.engine.routing.decide import LastUse, RoutePolicy, RouterQuestion, Routing
 from dragoman.engine.routing.router_model import PLACES, PROMPT, parse_choice, question
@@ -96,6 +97,51 @@ def test_C28_a_warm_cache_is_left_only_for_a_higher_rating() -> None:
     assert decided(warm, cheap, last=LastUse("large", 271)).chosen == "small"
     best = RoutePolicy(strategy=Strategy.RATING)
     assert decided(warm, best, last=LastUse("other", 60)).chosen == "large"
+
+
+CACHING = {"price": 13.0, "input_price": 10.0, "cache_minutes": 6.0}
+PRICES = [
+    # of `large`, last use of it in seconds, price of `other`, who is the cheapest
+    ({"price": 13.0, "input_price": 10.0}, None, 9.0, "other"),  # no cache: 13
+    (CACHING, None, 8.0, "large"),  # three turns: 12.5, 1 and 1, and 3 for output: 7.83
+    (CACHING, None, 7.8, "other"),
+    (CACHING, 60, 4.1, "large"),  # warm: 1 and 3
+    (CACHING, 60, 3.9, "other"),
+    (CACHING, 331, 7.8, "other"),  # 29 seconds before its end it counts as cold
+    ({**CACHING, "cached_price": 5.0, "written_price": 10.0}, None, 9.6, "other"),  # by its own prices 9.67
+    ({**CACHING, "cached_price": 5.0, "written_price": 10.0}, None, 9.7, "large"),
+    ({**CACHING, "cached_price": 5.0}, 60, 7.9, "other"),  # warm: 5 and 3
+    ({**CACHING, "cached_price": 5.0}, 60, 8.1, "large"),
+    ({**CACHING, "cache_minutes": 1.0}, None, 15.4, "other"),  # written once and never read: 12.5 and 3
+    ({"price": None, "cache_minutes": 6.0}, 60, 99.0, "large"),  # never leave what is warm for no reason
+]
+
+
+@pytest.mark.parametrize(("large", "seconds", "price", "chosen"), PRICES)
+def test_C28_what_a_cache_saves_is_part_of_the_price(
+    large: dict[str, Any], seconds: float | None, price: float, chosen: str
+) -> None:
+    """`other` is rated higher, so that a warm cache alone does not hold the session."""
+    two = (with_(LARGE, **large), with_(OTHER, price=price, scores={"coding": 1400.0}))
+    last = None if seconds is None else LastUse("large", seconds)
+    if large["price"] is None:
+        two = (two[0], with_(two[1], scores={"coding": 1000.0}))
+    assert decided(two, RoutePolicy(strategy=Strategy.CHEAPEST), last=last).chosen == chosen
+
+
+def test_C28_the_router_model_is_told_the_price_with_the_cache() -> None:
+    two = (with_(LARGE, **CACHING), with_(OTHER, price=4.0, scores={"coding": 1400.0}))
+    cold, warm = asked(two)[1], asked(two, last=LastUse("large", 60))[1]
+    assert "7.83333 per million tokens" in cold["messages"][0]["content"]
+    assert "(coding 1300, 4 per million tokens)" in warm["messages"][0]["content"]
+
+
+def test_C28_what_is_assumed_of_caches_can_be_set() -> None:
+    two = (with_(LARGE, **CACHING), with_(OTHER, price=4.1, scores={"coding": 1400.0}))
+    dear = RoutePolicy(strategy=Strategy.CHEAPEST, caches=CacheHabits(hit_multiplier=0.5, buffer_seconds=0))
+    assert decided(two, dear, last=LastUse("large", 60)).chosen == "other"
+    quick = RoutePolicy(strategy=Strategy.CHEAPEST, caches=CacheHabits(minutes_per_message=0.01))
+    assert decided((two[0], with_(two[1], price=4.2)), quick).chosen == "large"
 
 
 def test_C29_no_healthy_model_is_503() -> None:

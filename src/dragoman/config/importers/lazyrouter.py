@@ -54,6 +54,14 @@ TRIM_KEYS = (
 )
 
 
+CACHE_KEYS = {
+    "cache_buffer_seconds": "buffer_seconds",
+    "cache_estimated_minutes_per_message": "minutes_per_message",
+    "cache_create_input_multiplier": "create_multiplier",
+    "cache_hit_input_multiplier": "hit_multiplier",
+}
+
+
 def _router(source: ForeignSection, config: dict[str, Any]) -> None:
     """The model that chooses, the routes it chooses from, and whether results of tools stay with their model."""
     section = source.section("router")
@@ -64,6 +72,9 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
     if section.take("skip_router_on_tool_results", default=True) is False:
         config["pin_tool_results"] = False
     fields = {name: section.take(name) for name in ("temperature", "context_messages", "prompt")}
+    caches = without_empty({ours: section.take(theirs) for theirs, ours in CACHE_KEYS.items()})
+    if caches:
+        config["caches"] = caches
     if first is not None:
         config["router"] = without_empty({"model": first, "fallback": second, **fields})
     section.note_rest()

@@ -6,7 +6,9 @@ import msgspec
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One model. `scores` are its ratings by discipline. `price` is what a million tokens cost, in and out together.
+    """One model. `scores` are its ratings by discipline. `price` is what a million tokens cost, in and out together,
+    `input_price` the part of it for input, `cached_price` and `written_price` for input that is read from the
+    provider's cache and written to it.
 
     What changes all the time: `healthy`, `full` (no room in its limits), `latency` (seconds to the first byte,
     measured; None: not known), and `busy` (requests under way). `inputs` are the kinds of media that it reads.
@@ -19,6 +21,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0
     scores: dict[str, float] = {}
     price: float | None = None
+    input_price: float | None = None
+    cached_price: float | None = None
+    written_price: float | None = None
     context_window: int = 0
     inputs: frozenset[str] = frozenset()
     tools: bool = True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.engine.routing.cache_prices import CacheHabits, expected_price
 from dragoman.engine.routing.candidates import Candidate, Decision, LeftOut
 from dragoman.engine.routing.needs import capable, needs_of
 from dragoman.engine.routing.router_model import PROMPT, parse_choice, question
@@ -17,14 +18,14 @@ MODELS_PER_REQUEST = 3
 
 
 class RoutePolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How a route chooses. `default` is taken where a router model cannot tell. A cache counts as cold `cache_buffer`
-    seconds before its end."""
+    """How a route chooses. `default` is taken where a router model cannot tell. `caches`: what is assumed of providers'
+    caches."""
 
     strategy: Strategy = Strategy.ORDER
     default: str = ""
     prompt: str = PROMPT
     context_messages: int = 6
-    cache_buffer: float = 30.0
+    caches: CacheHabits = CacheHabits()
 
 
 class LastUse(msgspec.Struct, frozen=True):
@@ -64,8 +65,13 @@ class Routing:
             LeftOut(one.name, "is left alone after failures") for one in candidates if not one.healthy
         )
         able, self._unable = capable(healthy, self._needs)
-        self._able, self._full = _with_room(able, pinned)
+        room, self._full = _with_room(able, pinned)
+        self._able = tuple(self._priced(one) for one in room)
         self._all = tuple(candidates)
+
+    def _priced(self, candidate: Candidate) -> Candidate:
+        price = expected_price(candidate, self._is_warm(candidate), self._policy.caches)
+        return candidate if price == candidate.price else msgspec.structs.replace(candidate, price=price)
 
     @property
     def _left_out(self) -> tuple[LeftOut, ...]:
@@ -114,11 +120,13 @@ class Routing:
 
     def _warm(self) -> Candidate | None:
         """The session's model, if its provider still holds the conversation."""
+        return next((one for one in self._able if self._is_warm(one)), None)
+
+    def _is_warm(self, candidate: Candidate) -> bool:
         last = self._last
-        found = None if last is None else self._find(last.model)
-        if last is None or found is None or not found.cache_minutes:
-            return None
-        return found if last.seconds < found.cache_minutes * 60 - self._policy.cache_buffer else None
+        if last is None or last.model not in (candidate.name, candidate.target):
+            return False
+        return last.seconds < candidate.cache_minutes * 60 - self._policy.caches.buffer_seconds
 
     def _higher(self, warm: Candidate) -> bool:
         return any(_is_higher(one, warm) for one in self._able)
