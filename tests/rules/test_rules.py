@@ -38,7 +38,16 @@ NAMES = [rule.name for rule in ORDER]
 FLATTENING = {"flat-tools", "orphan-result", "repeated-result"}
 """Rules whose repair is to say calls or results as text."""
 ONLY_EXAMPLES = {
-    *("item-id-form", "many-thoughts", "media-form", "off-schema", "refused-prefill", "remote-media", "volatile-ids"),
+    *(
+        "endless-loop",
+        "item-id-form",
+        "many-thoughts",
+        "media-form",
+        "off-schema",
+        "refused-prefill",
+        "remote-media",
+        "volatile-ids",
+    ),
     "tool-choice-form",
     *("user-alias", "vendor-header"),
 }

@@ -496,6 +496,8 @@ ONCE = frozenset(
     {
         "cache-marks",
         "empty-tools",
+        "endless-loop",
+        "forced-loop",
         "forced-tool",
         "foreign-field",
         "json-word",

@@ -11,8 +11,10 @@ from dragoman.rules.developer_role import developer_role
 from dragoman.rules.duplicate_call_id import duplicate_call_id
 from dragoman.rules.empty_content import empty_content
 from dragoman.rules.empty_tools import empty_tools
+from dragoman.rules.endless_loop import endless_loop
 from dragoman.rules.error_mark import error_mark
 from dragoman.rules.flat_tools import flat_tools
+from dragoman.rules.forced_loop import forced_loop
 from dragoman.rules.forced_tool import forced_tool
 from dragoman.rules.foreign_field import foreign_field
 from dragoman.rules.foreign_reasoning import foreign_reasoning
@@ -114,6 +116,8 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         many_thoughts,
         trailing_space,
         list_content,
+        forced_loop,
+        endless_loop,
         forced_tool,  # it may turn thinking off, and then no thinking is missing
         missing_reasoning,  # last, because it looks at which turns stand next to each other
     ),

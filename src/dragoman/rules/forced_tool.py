@@ -42,19 +42,20 @@ _FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
 def forced_tool(conversation: Conversation, context: Context) -> Rewrite:
     facts, settings = context.facts, conversation.settings
     choice = settings.tool_choice
-    if choice is None or not conversation.tools or not _is_forced(choice) or not forbids_forced_tool(settings, facts):
+    if choice is None or not conversation.tools or not is_forced(choice) or not forbids_forced_tool(settings, facts):
         return Rewrite(conversation)
     if can_be_asked(facts) and facts.thinking_off is not Stance.REFUSES:
         did = "turned thinking off: the target takes no forced tool beside it"
         note = Note(did, key="thinking", before=settings.thinking, after=False)
         return rewrite_settings(conversation, [note], thinking=Thinking(on=False))
-    softened = _softened(choice)
+    free = softened(choice)
     did = "let the model choose: the target takes no forced tool while it thinks"
-    note = Note(did, key="tool_choice", before=choice, after=softened)
-    return rewrite_settings(conversation, [note], tool_choice=softened)
+    note = Note(did, key="tool_choice", before=choice, after=free)
+    return rewrite_settings(conversation, [note], tool_choice=free)
 
 
-def _is_forced(choice: ToolChoice) -> bool:
+def is_forced(choice: ToolChoice) -> bool:
+    """Must the model call a tool?"""
     return choice.mode in _FORCED or (choice.mode is ChoiceMode.ALLOWED and choice.must)
 
 
@@ -73,5 +74,6 @@ def _by_budget(settings: Settings, facts: Facts) -> bool:
     return settings.thinking is not None and (settings.thinking.budget or 0) > 0
 
 
-def _softened(choice: ToolChoice) -> ToolChoice:
+def softened(choice: ToolChoice) -> ToolChoice:
+    """The same choice, and the model may also call none."""
     return but(choice, must=False) if choice.mode is ChoiceMode.ALLOWED else ToolChoice(ChoiceMode.AUTO)
