@@ -137,7 +137,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 LISTS = {"openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
 LOSING: dict[str, dict[str, Any]] = {
-    "openai-responses": {"truncation": "auto"},
+    "openai-responses": {"max_tool_calls": 3},
     "anthropic": {"top_k": 3},
     "gemini": {"generationConfig": {"topK": 3}},
 }

@@ -55,9 +55,11 @@ from dragoman.engine.history.calibration import (
 )
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary, compact_keys, compacted
 from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut, shorter
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
+from dragoman.engine.history.wishes import history_wish, wished_policy
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.reasoning_wish import expects_reasoning
@@ -226,6 +228,16 @@ class Exchange(Generic[D]):
         return ToKeep(facts.provider, scope(facts), states)
 
     @property
+    def forbids_cuts(self) -> bool:
+        """Does the client want its history whole?"""
+        return self.ask.conversation.extras is not None and history_wish(self.ask.conversation).cut is False
+
+    @property
+    def trims(self) -> bool:
+        """Is the history so long that it may be cut?"""
+        return self._visit.history is not None
+
+    @property
     def summary(self) -> UsedSummary | None:
         """The summary that was sent in place of the beginning."""
         return self._visit.summary
@@ -274,7 +286,7 @@ class Exchange(Generic[D]):
 
     def _recall_history(self) -> Step[D]:
         policy = self._visit.destination.compact
-        if policy is None or len(self.ask.source) <= policy.above_tokens:
+        if policy is None or len(self.ask.source) <= policy.above_tokens or self.forbids_cuts:
             return self._recall_cut()
         self._summary_keys = compact_keys(self.ask.conversation, policy)
         return RecallSummary(self._summary_keys)
@@ -287,13 +299,20 @@ class Exchange(Generic[D]):
 
     def _recall_cut(self) -> Step[D]:
         destination, summary = self._visit.destination, self._visit.summary
-        policy = destination.history
+        policy = self._trim_policy()
         if policy is None or not may_need_cut(self.ask, policy):
             return self._prepare()
         self._visit.history = TrimRequest(policy)
         whole = self.ask.conversation
         sent = whole if summary is None else compacted(whole, summary).conversation
         return RecallCut(cut_keys(sent, destination.name, policy), calibration_key(destination.name, whole))
+
+    def _trim_policy(self) -> TrimPolicy | None:
+        """How the history is trimmed for this destination: as configured, unless the client wants something else."""
+        configured, extras = self._visit.destination.history, self.ask.conversation.extras
+        if extras is None:
+            return configured
+        return wished_policy(configured, history_wish(self.ask.conversation), self._visit.target.facts, extras)
 
     def cut_recalled(self, cut: Cut | None, scale: TokenScale = AS_ESTIMATED) -> Step[D]:
         """The cut that was kept, and how the model counts."""
@@ -445,7 +464,7 @@ class Exchange(Generic[D]):
     def _may_shorten(self, failure: Failure) -> bool:
         """Trim the conversation to what the provider said, once; unless the configuration sends it elsewhere."""
         visit = self._visit
-        policy = visit.destination.history
+        policy = self._trim_policy()
         if policy is None or visit.shortened or self.request is None or self._reserved(failure):
             return False
         estimate = estimate_tokens(self.request.conversation, visit.target.model)

@@ -16,6 +16,7 @@ def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDesti
     policy = exchange.destination.compact if exchange.destination is not None else None
     if (
         policy is None
+        or exchange.forbids_cuts
         or len(exchange.ask.source) <= policy.above_tokens
         or services.summary_breaker.is_open(policy.model)
     ):

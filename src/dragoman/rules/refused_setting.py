@@ -131,7 +131,7 @@ def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool
 def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
     if extras is None:
         return None
-    fields = {name: value for name, value in extras.fields.items() if _stays(name, value, extras.dialect, facts)}
+    fields = {name: value for name, value in extras.fields.items() if is_sent(name, value, extras.dialect, facts)}
     if len(fields) == len(extras.fields):
         return extras
     for name in extras.fields.keys() - fields.keys():
@@ -147,7 +147,8 @@ def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | No
     return Extras(extras.dialect, fields) if fields else None
 
 
-def _stays(name: str, value: Json, dialect: str, facts: Facts) -> bool:
+def is_sent(name: str, value: Json, dialect: str, facts: Facts) -> bool:
+    """Does a field of a dialect that is not ours to understand go to this target?"""
     if dialect != facts.dialect or not {name, f"{name}={value.decode()}"}.isdisjoint(facts.refused_settings):
         return False
     if name in THINKING_FIELDS and not can_be_asked(facts):

@@ -376,7 +376,7 @@ class Dispatch:
         state = self.exchange.to_keep()
         if state is not None:
             await self._world.memory.keep(self._caller, state)
-        if destination.history is not None:
+        if destination.history is not None or self.exchange.trims:
             await self._keep_history()
 
     async def _keep_history(self) -> None:

@@ -95,6 +95,11 @@ def estimate_tokens(conversation: Conversation, model: str) -> float:
     return size / bytes_per_token(messages, model)
 
 
+def result_size(result: Result) -> int:
+    """The bytes that a result holds, without what any result costs."""
+    return _sizes(result.parts)[0]
+
+
 def sizes_of(messages: Sequence[Message]) -> list[Size]:
     return list(map(size_of, messages))
 

@@ -1,0 +1,187 @@
+"""What the client itself wants done about a long history.
+
+OpenAI Responses has `truncation`, Anthropic `context_management`. Where the target takes the field, its provider does
+the work. Elsewhere we do the same to the request, and the report says so.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Extras, Json
+from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.result_clearing import ClearPolicy
+from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
+from dragoman.rules.refused_setting import is_sent
+from dragoman.rules.rule import Rule
+
+TRUNCATION, MANAGEMENT = "truncation", "context_management"
+_MOST_EDITS = 16
+
+
+class HistoryWish(msgspec.Struct, frozen=True):
+    """`cut`: may the history be cut? None: nothing was said. `clear`: which old results go. `undone` are the kinds of
+    edits that we cannot do ourselves."""
+
+    cut: bool | None = None
+    clear: ClearPolicy | None = None
+    undone: tuple[str, ...] = ()
+
+
+class Truncation(StrEnum):
+    """`auto`: old turns leave where the window is too small. `disabled`: the request is refused then."""
+
+    AUTO = "auto"
+    DISABLED = "disabled"
+
+
+class _Amount(msgspec.Struct, frozen=True):
+    type: Literal["input_tokens", "tool_uses"]
+    value: int
+
+
+class _ClearToolUses(msgspec.Struct, frozen=True, tag="clear_tool_uses_20250919"):
+    trigger: _Amount = _Amount("input_tokens", 100_000)
+    keep: _Amount = _Amount("tool_uses", 3)
+    clear_at_least: _Amount | None = None
+    exclude_tools: list[str] | None = None
+    clear_tool_inputs: bool | list[str] | None = None
+
+
+class _ClearThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):
+    pass
+
+
+class _CompactEdit(msgspec.Struct, frozen=True, tag="compact_20260112"):
+    pass
+
+
+class _Management(msgspec.Struct, frozen=True):
+    edits: list[_ClearToolUses | _ClearThinking | _CompactEdit] = []
+
+
+_management = msgspec.json.Decoder(_Management).decode
+_truncation = msgspec.json.Decoder(Truncation).decode
+NO_WISH = HistoryWish()
+
+
+def history_wish(conversation: Conversation) -> HistoryWish:
+    """What the client wants, as far as it can be read."""
+    extras = conversation.extras
+    if extras is None or (TRUNCATION not in extras.fields and MANAGEMENT not in extras.fields):
+        return NO_WISH
+    return _wish(extras.fields.get(TRUNCATION), extras.fields.get(MANAGEMENT))
+
+
+@remembered
+def _wish(truncation: Json | None, management: Json | None) -> HistoryWish:
+    clear, undone = _edits(management) if management is not None else (None, ())
+    return HistoryWish(None if truncation is None else _may_cut(truncation), clear, undone)
+
+
+def _may_cut(truncation: Json) -> bool | None:
+    try:
+        return _truncation(truncation) is Truncation.AUTO
+    except msgspec.DecodeError:
+        return None
+
+
+def _edits(management: Json) -> tuple[ClearPolicy | None, tuple[str, ...]]:
+    try:
+        edits = _management(management).edits[:_MOST_EDITS]
+    except msgspec.DecodeError:  # newer than this program
+        return None, ()
+    clear = next((edit for edit in edits if isinstance(edit, _ClearToolUses)), None)
+    undone = [type(edit).__struct_config__.tag for edit in edits if not isinstance(edit, _ClearToolUses)]
+    if clear is not None and clear.clear_tool_inputs:
+        undone.append("clear_tool_inputs")
+    return (None if clear is None else _clear_policy(clear)), tuple(map(str, undone))
+
+
+def _clear_policy(edit: _ClearToolUses) -> ClearPolicy:
+    in_tokens = edit.trigger.type == "input_tokens"
+    at_least = edit.clear_at_least
+    return ClearPolicy(
+        above_tokens=max(0, edit.trigger.value) if in_tokens else None,
+        above_uses=None if in_tokens else max(0, edit.trigger.value),
+        keep=max(0, edit.keep.value),
+        at_least=max(0, at_least.value) if at_least is not None else 0,
+        spared=frozenset(edit.exclude_tools or ()),
+    )
+
+
+def wished_policy(
+    configured: TrimPolicy | None, wish: HistoryWish, facts: Facts, extras: Extras | None
+) -> TrimPolicy | None:
+    """How a history is trimmed: as configured, or to the window where the client wants it and the provider does not.
+
+    A client that forbids cuts gets none.
+    """
+    if wish.cut is False:
+        return None
+    if configured is not None or not wish.cut or not facts.context_window or _goes_out(TRUNCATION, extras, facts):
+        return configured
+    return TrimPolicy(max_history_tokens=0, window=facts.context_window)
+
+
+def clearing(wish: HistoryWish, facts: Facts, extras: Extras | None) -> ClearPolicy | None:
+    """Which results we clear ourselves: those that the client names where the provider does not do it."""
+    return None if wish.clear is None or _goes_out(MANAGEMENT, extras, facts) else wish.clear
+
+
+def fulfilled(conversation: Conversation, wish: HistoryWish, facts: Facts, clears: bool) -> Rewrite:
+    """The request without the fields that the target does not take and that we honour in its place."""
+    extras = conversation.extras
+    if extras is None:
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    if wish.cut is not None and _is_honoured(wish, facts, extras):
+        done = "the history is trimmed here if it outgrows the window" if wish.cut else "the history is not trimmed"
+        notes.append(Note(f"honoured {TRUNCATION}: {done}", key=TRUNCATION, before=extras.fields[TRUNCATION]))
+    if clears:
+        notes.append(_managed(wish, extras))
+    if not notes:
+        return Rewrite(conversation)
+    gone = {note.key for note in notes}
+    left = {name: value for name, value in extras.fields.items() if name not in gone}
+    return Rewrite(conversation.but(extras=Extras(extras.dialect, left) if left else None), tuple(notes))
+
+
+def _is_honoured(wish: HistoryWish, facts: Facts, extras: Extras) -> bool:
+    """A history can only be trimmed to a window that is known; leaving it whole is always possible."""
+    return not _goes_out(TRUNCATION, extras, facts) and (not wish.cut or facts.context_window > 0)
+
+
+def _managed(wish: HistoryWish, extras: Extras) -> Note:
+    before = extras.fields[MANAGEMENT]
+    if not wish.undone:
+        return Note(f"honoured {MANAGEMENT}: old results are cleared here", key=MANAGEMENT, before=before)
+    did = f"honoured {MANAGEMENT} in part: old results are cleared here, without {', '.join(wish.undone)}"
+    return Note(did, key=MANAGEMENT, loses=Loss.METADATA, before=before)
+
+
+def _goes_out(name: str, extras: Extras | None, facts: Facts) -> bool:
+    value = extras.fields.get(name) if extras is not None else None
+    return extras is not None and value is not None and is_sent(name, value, extras.dialect, facts)
+
+
+def _never(facts: Facts) -> bool:
+    """No target needs it: it is the client's own field that asks for it."""
+    return False
+
+
+def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
+    return Rewrite(conversation)
+
+
+history_wish_rule = Rule(
+    "history-wish", _never, 0, Loss.NOTHING, (), _unchanged, "What the client wants done about a long history."
+)
+"""The name under which a field is reported that we honour in the provider's place."""
