@@ -41,7 +41,7 @@ class _OldResult(msgspec.Struct, frozen=True, gc=False):
     tool: str
 
 
-class _Walk:
+class _ClearingWalk:
     """The requests of a conversation, one after another, and what each of them cleared."""
 
     def __init__(self, conversation: Conversation, policy: ClearPolicy, bytes_per_token: float) -> None:
@@ -93,7 +93,7 @@ class _Walk:
 def clear_results(conversation: Conversation, policy: ClearPolicy, bytes_per_token: float) -> Rewrite:
     """The conversation with its old results cleared; the same object where there is nothing to clear."""
     messages = conversation.messages
-    walk = _Walk(conversation, policy, bytes_per_token)
+    walk = _ClearingWalk(conversation, policy, bytes_per_token)
     for at, message in enumerate(messages):
         walk.add(at, message)
         if at + 1 == len(messages) or messages[at + 1].role is ASSISTANT:
