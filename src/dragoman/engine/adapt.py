@@ -20,21 +20,21 @@ from dragoman.conversation.parts import Opaque, Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.engine.history.client_choice import (
+    NO_CHOICE,
+    HistoryChoice,
+    chosen_policy,
+    clearing,
+    fulfilled,
+    history_choice,
+    history_choice_rule,
+)
 from dragoman.engine.history.compaction import UsedSummary, compacted, history_summary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
-from dragoman.engine.history.wishes import (
-    NO_WISH,
-    HistoryWish,
-    clearing,
-    fulfilled,
-    history_wish,
-    history_wish_rule,
-    wished_policy,
-)
 from dragoman.engine.plan import Plan, client_of, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
@@ -172,7 +172,7 @@ def adapt(
     found = choose(target, profiles, rules)
     policy = history
     if ask.conversation.extras is not None:
-        policy = wished_policy(history, history_wish(ask.conversation), found.facts, ask.conversation.extras)
+        policy = chosen_policy(history, history_choice(ask.conversation), found.facts, ask.conversation.extras)
     options = Options(
         Loss.CONTENT if max_loss is None else loss_of(max_loss),
         synthetic,
@@ -274,15 +274,15 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         conversation = restored(conversation, options.kept, facts)
     changes = body_repairs(ask) if ask.repairs else []
     trimmed = cut = None
-    wish = NO_WISH if conversation.extras is None else history_wish(conversation)
-    if wish is not NO_WISH:
-        conversation = _fulfil(wish, conversation, ask, steps, options, changes)
-    if options.summary is not None and wish.cut is not False:
+    choice = NO_CHOICE if conversation.extras is None else history_choice(conversation)
+    if choice is not NO_CHOICE:
+        conversation = _fulfil(choice, conversation, ask, steps, options, changes)
+    if options.summary is not None and choice.cut is not False:
         summed_up = compacted(conversation, options.summary)
         _allow(history_summary, summed_up.notes, ReportBuilder(ask), steps.context, options)
         changes += ReportBuilder(ask).entries(history_summary, summed_up.notes)
         conversation = summed_up.conversation
-    if options.history is not None and wish.cut is not False:
+    if options.history is not None and choice.cut is not False:
         cutting = trim(conversation, options.history, target.model)
         _allow(history_trim, cutting.rewrite.notes, ReportBuilder(ask), steps.context, options)
         changes += ReportBuilder(ask).entries(history_trim, cutting.rewrite.notes)
@@ -322,14 +322,14 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
 
 
 def _fulfil(
-    wish: HistoryWish, conversation: Conversation, ask: Ask, steps: Plan, options: Options, changes: list[Change]
+    choice: HistoryChoice, conversation: Conversation, ask: Ask, steps: Plan, options: Options, changes: list[Change]
 ) -> Conversation:
     """What the client wants done about its history, and the provider does not do.
 
     Where no content may be lost no result is cleared, and the field is reported like any other that is left out.
     """
     facts = steps.facts
-    policy = clearing(wish, facts, conversation.extras) if options.max_loss is Loss.CONTENT else None
+    policy = clearing(choice, facts, conversation.extras) if options.max_loss is Loss.CONTENT else None
     if policy is not None:
         scale = bytes_per_token(conversation.messages, facts.model)
         if options.history is not None:
@@ -337,8 +337,8 @@ def _fulfil(
         cleared = clear_results(conversation, policy, scale)
         changes += ReportBuilder(ask).entries(history_trim, cleared.notes)
         conversation = cleared.conversation
-    done = fulfilled(conversation, wish, facts, policy is not None)
-    changes += ReportBuilder(ask).entries(history_wish_rule, done.notes)
+    done = fulfilled(conversation, choice, facts, policy is not None)
+    changes += ReportBuilder(ask).entries(history_choice_rule, done.notes)
     return done.conversation
 
 

@@ -53,13 +53,13 @@ from dragoman.engine.history.calibration import (
     calibration_key,
     can_be_estimated,
 )
+from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary, compact_keys, compacted
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut, shorter
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.history.wishes import history_wish, wished_policy
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.reasoning_wish import expects_reasoning
@@ -230,7 +230,7 @@ class Exchange(Generic[D]):
     @property
     def forbids_cuts(self) -> bool:
         """Does the client want its history whole?"""
-        return self.ask.conversation.extras is not None and history_wish(self.ask.conversation).cut is False
+        return self.ask.conversation.extras is not None and history_choice(self.ask.conversation).cut is False
 
     @property
     def trims(self) -> bool:
@@ -312,7 +312,7 @@ class Exchange(Generic[D]):
         configured, extras = self._visit.destination.history, self.ask.conversation.extras
         if extras is None:
             return configured
-        return wished_policy(configured, history_wish(self.ask.conversation), self._visit.target.facts, extras)
+        return chosen_policy(configured, history_choice(self.ask.conversation), self._visit.target.facts, extras)
 
     def cut_recalled(self, cut: Cut | None, scale: TokenScale = AS_ESTIMATED) -> Step[D]:
         """The cut that was kept, and how the model counts."""

@@ -55,19 +55,19 @@ def entries(adapted: Adapted) -> list[tuple[str, str, str]]:
     return [(change.rule, change.at, change.loses) for change in adapted.changes]
 
 
-@pytest.mark.parametrize("wish", ["auto", "disabled"])
-def test_a_target_that_knows_truncation_gets_it(wish: str) -> None:
-    request = responses(truncation=wish)
+@pytest.mark.parametrize("choice", ["auto", "disabled"])
+def test_a_target_that_knows_truncation_gets_it(choice: str) -> None:
+    request = responses(truncation=choice)
     adapted = dragoman.adapt(request, source="openai-responses", target="openai-responses/gpt-4o")
-    assert adapted.json["truncation"] == wish
+    assert adapted.json["truncation"] == choice
     assert adapted.changes == ()
 
 
 @pytest.mark.parametrize("target", ["anthropic/claude-sonnet-4-5", "openai/gpt-4o", "gemini/gemini-2.5-pro"])
 def test_elsewhere_truncation_is_honoured_here(target: str) -> None:
-    for wish in ("auto", "disabled"):
-        adapted = dragoman.adapt(responses(truncation=wish), source="openai-responses", target=target)
-        assert ("history-wish", "/truncation", "nothing") in entries(adapted)
+    for choice in ("auto", "disabled"):
+        adapted = dragoman.adapt(responses(truncation=choice), source="openai-responses", target=target)
+        assert ("history-choice", "/truncation", "nothing") in entries(adapted)
         assert "truncation" not in adapted.json
         assert adapted.trimmed is None  # it fits
 
@@ -108,13 +108,13 @@ def test_without_a_known_window_auto_is_a_loss() -> None:
 
 
 @pytest.mark.parametrize("value", ["sometimes", 3, None, {"a": 1}])
-def test_a_wish_that_nobody_can_read_changes_nothing(value: Any) -> None:
+def test_a_choice_that_nobody_can_read_changes_nothing(value: Any) -> None:
     target = "anthropic/claude-sonnet-4-5"
     adapted = dragoman.adapt(responses(truncation=value), source="openai-responses", target=target)
-    assert "history-wish" not in {change.rule for change in adapted.changes}
+    assert "history-choice" not in {change.rule for change in adapted.changes}
     request = {**claude(9), "context_management": value}
     adapted = dragoman.adapt(request, source="anthropic", target="openai/gpt-4o")
-    assert not {"history-wish", "history-trim"} & {change.rule for change in adapted.changes}
+    assert not {"history-choice", "history-trim"} & {change.rule for change in adapted.changes}
 
 
 def results_of(adapted: Adapted) -> list[str]:
@@ -134,7 +134,7 @@ def test_elsewhere_old_results_are_cleared_here() -> None:
     assert cleared[-3:] == [False] * 3
     assert cleared[:12] == [True] * 12
     assert sum(change.rule == "history-trim" for change in adapted.changes) == sum(cleared)
-    assert ("history-wish", "/context_management", "nothing") in entries(adapted)
+    assert ("history-choice", "/context_management", "nothing") in entries(adapted)
     first = next(change for change in adapted.changes if change.rule == "history-trim")
     assert (first.at, first.loses) == ("/messages/2/content/0", "content")
     assert first.did.startswith("cleared an old result of note, about ")
@@ -166,7 +166,7 @@ def test_tools_can_be_spared_and_more_can_be_kept() -> None:
 def test_nothing_is_cleared_before_it_is_time(edit: dict[str, Any]) -> None:
     adapted = dragoman.adapt(claude(20, edit), source="anthropic", target="openai/gpt-4o")
     assert CLEARED.text not in results_of(adapted)
-    assert ("history-wish", "/context_management", "nothing") in entries(adapted)
+    assert ("history-choice", "/context_management", "nothing") in entries(adapted)
 
 
 def test_a_number_of_uses_can_be_the_limit() -> None:
@@ -178,7 +178,7 @@ def test_a_number_of_uses_can_be_the_limit() -> None:
 def test_edits_that_are_not_done_here_are_a_loss() -> None:
     others = [{"type": "clear_thinking_20251015", "keep": "all"}, {"type": "compact_20260112"}]
     adapted = dragoman.adapt(claude(20, CLEAR, *others), source="anthropic", target="openai/gpt-4o")
-    (change,) = [change for change in adapted.changes if change.rule == "history-wish"]
+    (change,) = [change for change in adapted.changes if change.rule == "history-choice"]
     assert change.loses == "metadata"
     assert change.did.endswith("without clear_thinking_20251015, compact_20260112")
     only = dragoman.adapt(claude(20, *others), source="anthropic", target="openai/gpt-4o")

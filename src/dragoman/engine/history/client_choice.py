@@ -1,4 +1,4 @@
-"""What the client itself wants done about a long history.
+"""What the client itself chooses for a long history.
 
 OpenAI Responses has `truncation`, Anthropic `context_management`. Where the target takes the field, its provider does
 the work. Elsewhere we do the same to the request, and the report says so.
@@ -26,7 +26,7 @@ TRUNCATION, MANAGEMENT = "truncation", "context_management"
 _MOST_EDITS = 16
 
 
-class HistoryWish(msgspec.Struct, frozen=True):
+class HistoryChoice(msgspec.Struct, frozen=True):
     """`cut`: may the history be cut? None: nothing was said. `clear`: which old results go. `undone` are the kinds of
     edits that we cannot do ourselves."""
 
@@ -69,21 +69,21 @@ class _Management(msgspec.Struct, frozen=True):
 
 _management = msgspec.json.Decoder(_Management).decode
 _truncation = msgspec.json.Decoder(Truncation).decode
-NO_WISH = HistoryWish()
+NO_CHOICE = HistoryChoice()
 
 
-def history_wish(conversation: Conversation) -> HistoryWish:
+def history_choice(conversation: Conversation) -> HistoryChoice:
     """What the client wants, as far as it can be read."""
     extras = conversation.extras
     if extras is None or (TRUNCATION not in extras.fields and MANAGEMENT not in extras.fields):
-        return NO_WISH
-    return _wish(extras.fields.get(TRUNCATION), extras.fields.get(MANAGEMENT))
+        return NO_CHOICE
+    return _choice(extras.fields.get(TRUNCATION), extras.fields.get(MANAGEMENT))
 
 
 @remembered
-def _wish(truncation: Json | None, management: Json | None) -> HistoryWish:
+def _choice(truncation: Json | None, management: Json | None) -> HistoryChoice:
     clear, undone = _edits(management) if management is not None else (None, ())
-    return HistoryWish(None if truncation is None else _may_cut(truncation), clear, undone)
+    return HistoryChoice(None if truncation is None else _may_cut(truncation), clear, undone)
 
 
 def _may_cut(truncation: Json) -> bool | None:
@@ -117,36 +117,36 @@ def _clear_policy(edit: _ClearToolUses) -> ClearPolicy:
     )
 
 
-def wished_policy(
-    configured: TrimPolicy | None, wish: HistoryWish, facts: Facts, extras: Extras | None
+def chosen_policy(
+    configured: TrimPolicy | None, choice: HistoryChoice, facts: Facts, extras: Extras | None
 ) -> TrimPolicy | None:
     """How a history is trimmed: as configured, or to the window where the client wants it and the provider does not.
 
     A client that forbids cuts gets none.
     """
-    if wish.cut is False:
+    if choice.cut is False:
         return None
-    if configured is not None or not wish.cut or not facts.context_window or _goes_out(TRUNCATION, extras, facts):
+    if configured is not None or not choice.cut or not facts.context_window or _goes_out(TRUNCATION, extras, facts):
         return configured
     return TrimPolicy(max_history_tokens=0, window=facts.context_window)
 
 
-def clearing(wish: HistoryWish, facts: Facts, extras: Extras | None) -> ClearPolicy | None:
+def clearing(choice: HistoryChoice, facts: Facts, extras: Extras | None) -> ClearPolicy | None:
     """Which results we clear ourselves: those that the client names where the provider does not do it."""
-    return None if wish.clear is None or _goes_out(MANAGEMENT, extras, facts) else wish.clear
+    return None if choice.clear is None or _goes_out(MANAGEMENT, extras, facts) else choice.clear
 
 
-def fulfilled(conversation: Conversation, wish: HistoryWish, facts: Facts, clears: bool) -> Rewrite:
+def fulfilled(conversation: Conversation, choice: HistoryChoice, facts: Facts, clears: bool) -> Rewrite:
     """The request without the fields that the target does not take and that we honour in its place."""
     extras = conversation.extras
     if extras is None:
         return Rewrite(conversation)
     notes: list[Note] = []
-    if wish.cut is not None and _is_honoured(wish, facts, extras):
-        done = "the history is trimmed here if it outgrows the window" if wish.cut else "the history is not trimmed"
+    if choice.cut is not None and _is_honoured(choice, facts, extras):
+        done = "the history is trimmed here if it outgrows the window" if choice.cut else "the history is not trimmed"
         notes.append(Note(f"honoured {TRUNCATION}: {done}", key=TRUNCATION, before=extras.fields[TRUNCATION]))
     if clears:
-        notes.append(_managed(wish, extras))
+        notes.append(_managed(choice, extras))
     if not notes:
         return Rewrite(conversation)
     gone = {note.key for note in notes}
@@ -154,16 +154,16 @@ def fulfilled(conversation: Conversation, wish: HistoryWish, facts: Facts, clear
     return Rewrite(conversation.but(extras=Extras(extras.dialect, left) if left else None), tuple(notes))
 
 
-def _is_honoured(wish: HistoryWish, facts: Facts, extras: Extras) -> bool:
+def _is_honoured(choice: HistoryChoice, facts: Facts, extras: Extras) -> bool:
     """A history can only be trimmed to a window that is known; leaving it whole is always possible."""
-    return not _goes_out(TRUNCATION, extras, facts) and (not wish.cut or facts.context_window > 0)
+    return not _goes_out(TRUNCATION, extras, facts) and (not choice.cut or facts.context_window > 0)
 
 
-def _managed(wish: HistoryWish, extras: Extras) -> Note:
+def _managed(choice: HistoryChoice, extras: Extras) -> Note:
     before = extras.fields[MANAGEMENT]
-    if not wish.undone:
+    if not choice.undone:
         return Note(f"honoured {MANAGEMENT}: old results are cleared here", key=MANAGEMENT, before=before)
-    did = f"honoured {MANAGEMENT} in part: old results are cleared here, without {', '.join(wish.undone)}"
+    did = f"honoured {MANAGEMENT} in part: old results are cleared here, without {', '.join(choice.undone)}"
     return Note(did, key=MANAGEMENT, loses=Loss.METADATA, before=before)
 
 
@@ -181,7 +181,7 @@ def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation)
 
 
-history_wish_rule = Rule(
-    "history-wish", _never, 0, Loss.NOTHING, (), _unchanged, "What the client wants done about a long history."
+history_choice_rule = Rule(
+    "history-choice", _never, 0, Loss.NOTHING, (), _unchanged, "What the client wants done about a long history."
 )
 """The name under which a field is reported that we honour in the provider's place."""
