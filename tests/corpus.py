@@ -35,6 +35,20 @@ def exchanges(*patterns: str) -> Iterator[dict[str, Any]]:
                 yield from map(orjson.loads, lines)
 
 
+RECORDED_AS = {"cohere": "cohere.cohere-chat"}
+"""Dialects that the corpus calls otherwise, with who answered where others use the same name."""
+_PATHS = {"cohere": "/v2/chat"}
+"""The path of a dialect, where the same file holds traffic of an older one."""
+
+
+def spoken_in(dialect: str) -> Iterator[dict[str, Any]]:
+    """Every exchange in a dialect."""
+    for exchange in exchanges(f"{RECORDED_AS.get(dialect, f'*.{dialect}')}.jsonl"):
+        request = exchange["request"]
+        if request is None or request["path"].startswith(_PATHS.get(dialect, "")):
+            yield exchange
+
+
 def sampled(identity: str, one_in: int) -> bool:
     """Whether an exchange is in the sample of the default run."""
     return FULL or int(identity[:8], 16) % one_in == 0

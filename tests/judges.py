@@ -37,6 +37,7 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "together": ("together", {}),
     "fireworks": ("fireworks", {}),
     "perplexity": ("perplexity", {}),
+    "cohere": ("cohere", {}),
     "cohere-openai": ("cohere-openai", {}),
     "ollama": ("ollama", {}),
     "vllm": ("vllm", {}),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 from msgspec import Struct
-from tests.corpus import exchanges, sampled
+from tests.corpus import sampled, spoken_in
 
 
 class Recording(Struct, frozen=True):
@@ -19,7 +19,7 @@ class Recording(Struct, frozen=True):
 
 def recordings(dialect: str, one_in: int = 1) -> Iterator[Recording]:
     """The answers in the sample, errors left out: those have a test of their own."""
-    for exchange in exchanges(f"*.{dialect}.jsonl"):
+    for exchange in spoken_in(dialect):
         if exchange["response"]["status"] < 400 and sampled(exchange["id"], one_in):
             yield _recording(exchange["id"], exchange["response"])
 

@@ -39,6 +39,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "groq": ("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
     "xai": ("grok-4", "grok-3-mini"),
     "zai": ("glm-4.6",),
+    "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025", "command-a-plus-05-2026"),
     "moonshot": ("kimi-k2-thinking", "kimi-k2-0905-preview"),
 }
 

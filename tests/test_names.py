@@ -24,6 +24,8 @@ SHARED_CLASSES = {
 SHADOWING_MODULES = {
     "config/importers/litellm.py": "an importer is named after the gateway whose configuration it reads",
     "dialects/anthropic": "a dialect is named after its wire format",
+    "dialects/cohere": "a dialect is named after its wire format",
+    "emulators/cohere": "an emulator is named after its provider",
     "emulators/anthropic": "an emulator is named after its provider",
     "emulators/openai.py": "an emulator is named after its provider",
     "profiles/profile.py": "a profile is a word of the glossary; the standard profiler is not used here",
@@ -31,8 +33,8 @@ SHADOWING_MODULES = {
 
 # Packages that the project, its clients or its readers import. The standard library is added below.
 WELL_KNOWN = {
-    "anthropic", "click", "google", "httptools", "httpx", "httpx2", "hypothesis", "jinja2", "litellm", "msgspec",
-    "mypy", "numpy", "openai", "opentelemetry", "orjson", "pydantic", "pytest", "redis", "requests", "rich",
+    "anthropic", "click", "cohere", "google", "httptools", "httpx", "httpx2", "hypothesis", "jinja2", "litellm",
+    "msgspec", "mypy", "numpy", "openai", "opentelemetry", "orjson", "pydantic", "pytest", "redis", "requests", "rich",
     "starlette", "uvicorn", "uvloop", "yaml",
 }  # fmt: skip
 

@@ -181,6 +181,7 @@ CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]
     "openai-chat": (chat_turn, "openai_chat", {"tools._parse_list", "settings.parse_settings"}),
     "openai-responses": (responses_turn, "openai_responses", {"tools.parse_tools", "settings.parse_settings", OPENING}),
     "anthropic": (anthropic_turn, "anthropic", {"tools.parse_tools", "settings.parse_settings", OPENING}),
+    "cohere": (chat_turn, "cohere", {"tools._parse_list", "settings.parse_settings"}),
     "gemini": (gemini_turn, "gemini", {"tools.parse_tools", "settings.parse_settings", OPENING}),
 }
 """By client: a turn of its own, its package, and what is parsed once for all its turns.

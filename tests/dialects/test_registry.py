@@ -166,6 +166,7 @@ NO_ID = {
     "openai-responses": {"output": [{"type": "function_call", "name": "f", "arguments": "{}"}], "status": "completed"},
     "anthropic": {"content": [{"type": "tool_use", "name": "f", "input": {}}], "stop_reason": "tool_use"},
     "gemini": {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
+    "cohere": {"message": {"tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]}},
 }
 
 

@@ -62,6 +62,7 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "openai-responses": EmulatorEntry("responses"),
     "anthropic": EmulatorEntry("anthropic"),
     "gemini": EmulatorEntry("gemini"),
+    "cohere": EmulatorEntry("cohere"),
     "vertex": EmulatorEntry("gemini", "vertex"),
     "openrouter": EmulatorEntry("openrouter"),
     "mistral": EmulatorEntry("mistral"),

@@ -3,7 +3,7 @@
     received: system user assistant tool user; tools: 2; last user: "And in Paris?"
 
 If the request forces a tool, the echo calls it. If the request has a response schema, the echo answers with a value
-that fits. The echo recognises all four dialects by the names of their fields.
+that fits. The echo recognises the dialects by the names of their fields.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _forced(body: dict[str, Any]) -> tuple[str, Any] | None:
     calling = config.get("functionCallingConfig") if isinstance(config, dict) else None
     if isinstance(calling, dict) and calling.get("mode") == "ANY":
         return _named(tools, (calling.get("allowedFunctionNames") or [None])[0])
-    if choice in ("required", "any"):
+    if choice in ("required", "any", "REQUIRED"):
         return _named(tools, None)
     if not isinstance(choice, dict):
         return None
@@ -123,4 +123,7 @@ def _schema(body: dict[str, Any]) -> Any:
 
 def _json_object(body: dict[str, Any]) -> Any:
     format_ = body.get("response_format")
-    return {"type": "object"} if isinstance(format_, dict) and format_.get("type") == "json_object" else None
+    if not isinstance(format_, dict) or format_.get("type") != "json_object":
+        return None
+    bare = format_.get("json_schema")  # Cohere's schema stands without a wrapper
+    return bare if isinstance(bare, dict) else {"type": "object"}

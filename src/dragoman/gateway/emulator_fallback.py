@@ -47,7 +47,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
     "cerebras": ("gpt-oss-120b",),
     "together": ("meta-llama/Llama-3.3-70B-Instruct-Turbo",),
     "perplexity": ("sonar",),
-    "cohere-openai": ("command-a-03-2025",),
+    "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025", "command-a-plus-05-2026"),
 }
 """The emulators by the names of their profiles, and short model names. `PROVIDER/MODEL` accepts any model."""
 

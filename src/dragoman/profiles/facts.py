@@ -93,6 +93,7 @@ class ThinkingForm(StrEnum):
     ADAPTIVE = "adaptive"
     LEVEL = "level"
     SWITCH = "switch"
+    OPTIONAL_BUDGET = "optional-budget"
     OPEN = "open"
 
 
@@ -136,6 +137,7 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stored: Stance = REFUSES
     plain: Stance = REFUSES
     types: tuple[str, ...] = ()
+    user: Stance = ACCEPTS
     assistant: Stance = REFUSES
     system: Stance = REFUSES
     result: Stance = REFUSES

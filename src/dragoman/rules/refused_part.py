@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import prefixed, quote
-from dragoman.conversation.messages import MADE, Message, Role
+from dragoman.conversation.messages import FIELD, MADE, Message, Role
 from dragoman.conversation.parts import (
     Citation,
     Inline,
@@ -80,7 +80,7 @@ def _known(kind: str, facts: Facts) -> bool:
 
 def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
     medium = facts.medium(part.kind.value)
-    if not _refused(message.role, part, medium, facts):
+    if not _refused(message.role, part, medium, facts, message.at == FIELD):
         if part.detail is None or facts.media_detail is not REFUSES:
             return None
         return Swap((but(part, detail=None),), "left out the level of detail", Loss.METADATA)
@@ -90,9 +90,9 @@ def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
     return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
 
 
-def _refused(role: Role, part: Media, medium: Medium, facts: Facts) -> bool:
-    stance = {Role.ASSISTANT: medium.assistant, Role.SYSTEM: medium.system, Role.DEVELOPER: medium.system}.get(role)
-    if stance is REFUSES or (role is Role.TOOL and medium.result is REFUSES):
+def _refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool = False) -> bool:
+    """Does the target refuse it in a turn of this role? `apart`: it stands in a field of its own, and in no turn."""
+    if _stances(medium)[role] is REFUSES and not apart:
         return True
     match part.source:
         case Inline(media_type, _):
@@ -103,6 +103,17 @@ def _refused(role: Role, part: Media, medium: Medium, facts: Facts) -> bool:
             return medium.stored is REFUSES or (provider not in ("", facts.provider, facts.dialect.partition("-")[0]))
         case Plain():
             return medium.plain is REFUSES
+
+
+def _stances(medium: Medium) -> dict[Role, Stance]:
+    """Whether media of this kind may stand in a turn of each role."""
+    return {
+        Role.USER: medium.user,
+        Role.ASSISTANT: medium.assistant,
+        Role.SYSTEM: medium.system,
+        Role.DEVELOPER: medium.system,
+        Role.TOOL: medium.result,
+    }
 
 
 def _stand_in(part: Media) -> str:

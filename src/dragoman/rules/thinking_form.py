@@ -206,6 +206,18 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     return Thinking(on=True, budget=fitting, visible=thinking.visible)
 
 
+def _optional_budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
+    """On or off, with a budget where the client counts or names an effort. On alone leaves it to the model."""
+    if _is_off(thinking):
+        return _off(thinking, facts)
+    counted = thinking.budget is not None and thinking.budget > 0
+    if counted or thinking.effort is not None:
+        return _budget(thinking, settings, facts)
+    if thinking.on is None and not thinking.adaptive and thinking.budget is None:
+        return None
+    return Thinking(on=True, visible=thinking.visible)
+
+
 def _off(thinking: Thinking, facts: Facts) -> Thinking:
     """No thinking, or the least that the model can be told."""
     if facts.thinking_off is Stance.REFUSES:
@@ -332,5 +344,6 @@ FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]
     ThinkingForm.ADAPTIVE: _adaptive,
     ThinkingForm.LEVEL: _level,
     ThinkingForm.SWITCH: _switch,
+    ThinkingForm.OPTIONAL_BUDGET: _optional_budget,
     ThinkingForm.OPEN: _open,
 }

@@ -132,6 +132,7 @@ def _assert_fits(written: list[dict[str, Any]], form: SchemaForm) -> None:
         assert form.typing != "always" or node.keys() & {"type", "anyOf", "$ref"}
         assert not form.string_enums or all(isinstance(one, str) and one for one in node.get("enum", []))
         assert not form.required_exist or set(node.get("required", [])) <= set(node.get("properties", {}))
+        assert not form.some_required or not node.get("properties") or node.get("required")
         assert form.strict == "off" or node.get("type") != "object" or node["additionalProperties"] is False
         assert form.strict != "all" or node.get("type") != "object" or set(node["required"]) == set(node["properties"])
         assert form.array_items is None or node.get("type") != "array" or "items" in node

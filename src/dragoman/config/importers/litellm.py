@@ -22,7 +22,7 @@ from dragoman.config.importers.vendor_hosts import profile_at
 PROFILES = {
     "azure": "azure-openai",
     "azure_ai": "openai-compatible",
-    "cohere_chat": "cohere-openai",
+    "cohere_chat": "cohere",
     "custom_openai": "openai-compatible",
     "dashscope": "qwen",
     "fireworks_ai": "fireworks",
@@ -40,7 +40,7 @@ GUESSES = (
     (re.compile(r"gpt-|o\d|chatgpt-"), "openai"),
     (re.compile(r"claude-"), "anthropic"),
     (re.compile(r"gemini-"), "vertex_ai"),
-    (re.compile(r"command-"), "cohere_chat"),
+    (re.compile(r"command-"), "cohere"),
 )
 # A vendor's prefix with an address of its own: the dialect, and the profile where no vendor owns the address.
 ELSEWHERE = {

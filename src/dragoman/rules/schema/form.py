@@ -66,6 +66,7 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     property_names     a pattern that property names must match
     required_exist     `required` names declared properties only
     empty_required     `required: []` is fine
+    some_required      an object with properties requires at least one of them
     root_properties    the root must have `properties`
     strict             what strict mode demands
     checked            keywords must have values of the right type
@@ -94,6 +95,7 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     property_names: str | None = None
     required_exist: bool = False
     empty_required: bool = True
+    some_required: bool = False
     root_properties: bool = False
     strict: Strictness = Strictness.OFF
     checked: bool = True

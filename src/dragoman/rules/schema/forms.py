@@ -164,6 +164,25 @@ MINIMAL = SchemaForm(
     root_properties=True,
 )
 
+# For an answer, by Cohere's documentation of structured outputs.
+COHERE_ANSWER = replace(
+    OBJECT,
+    typing=Typing.ALWAYS,
+    root_unions=False,
+    unions=frozenset(),
+    boolean_schemas=False,
+    required_exist=True,
+    empty_required=False,
+    some_required=True,
+    formats=(("string", frozenset({"date-time", "date", "time", "uuid"})),),
+    refused=frozenset(
+        {
+            *("not", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+            *("minItems", "maxItems", "uniqueItems", "minLength", "maxLength"),
+        }
+    ),
+)
+
 FORMS: Mapping[str, SchemaForm] = MappingProxyType(
     {
         "json-schema": ANYTHING,
@@ -182,5 +201,6 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "mistral": OBJECT,
         "bedrock": OBJECT,
         "minimal": MINIMAL,
+        "cohere-answer": COHERE_ANSWER,
     }
 )

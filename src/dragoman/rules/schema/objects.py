@@ -82,6 +82,8 @@ def _ordered(node: Schema, place: Place) -> Schema:
 
 def strict(node: Schema, place: Place) -> Schema:
     """An object as strict mode wants it: closed, and with every property required, optional ones nullable."""
+    if place.form.some_required and _describes_object(node):
+        node = _some_required(node, place)
     if place.form.strict is Strictness.OFF or "$ref" in node or not _describes_object(node):
         return node
     node = _closed(node, place)
@@ -111,6 +113,14 @@ def _all_required(node: Schema, place: Place) -> Schema:
     if isinstance(node.get("properties"), dict) and isinstance(node.get("required"), list):
         return node
     return place.changed({**node, "properties": fields, "required": names(node)}, "added properties and required")
+
+
+def _some_required(node: Schema, place: Place) -> Schema:
+    """With all properties required where none is: the target wants at least one."""
+    fields = mapping(node, "properties")
+    if not fields or names(node):
+        return node
+    return place.changed({**node, "required": list(fields)}, f"made {', '.join(fields)} required", "metadata")
 
 
 def _or_null(value: Any) -> Any:

@@ -1,0 +1,108 @@
+"""The dialect `cohere`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.dialects.cohere import NAME
+from dragoman.dialects.cohere.model_list import COHERE_MODELS
+from dragoman.dialects.dialect import (
+    AnswerCodec,
+    Dialect,
+    Endpoint,
+    Job,
+    Likeness,
+    RequestCodec,
+    UnservedPath,
+    fixed_path,
+)
+from dragoman.dialects.request_schema import TEXT, turns
+from dragoman.wire.sse import DONE_FRAME
+
+_MEMBERS = {"citation_options", "safety_mode", "strict_tools"}
+_CHOICES = ("REQUIRED", "NONE")
+
+
+def _recognise(body: Mapping[str, Any]) -> Likeness:
+    """By members, words or plans that Chat does not have. The list of messages has the same name in both."""
+    choice = _decoded(body.get("tool_choice"))
+    hinted = body.keys() & _MEMBERS or choice in _CHOICES or _has_plan(body)
+    return Likeness.HINTED if hinted else Likeness.NONE
+
+
+def _has_plan(body: Mapping[str, Any]) -> bool:
+    messages = _decoded(body.get("messages"))
+    return isinstance(messages, list) and any(isinstance(turn, dict) and "tool_plan" in turn for turn in messages)
+
+
+def _decoded(raw: Any) -> Any:
+    return msgspec.json.decode(raw) if isinstance(raw, (bytes, msgspec.Raw)) else raw
+
+
+def _asks_for_reasoning(conversation: Conversation) -> bool:
+    thinking = conversation.settings.thinking
+    return thinking is not None and thinking.on is not False
+
+
+def _load_requests() -> RequestCodec:
+    from dragoman.dialects.cohere.request_parse import locate, locate_parts, parse_request
+    from dragoman.dialects.cohere.request_render import render_request
+
+    return RequestCodec(parse_request, render_request, locate, locate_parts)
+
+
+def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.cohere.answer_parse import parse_answer
+    from dragoman.dialects.cohere.answer_render import render_answer
+    from dragoman.dialects.cohere.errors import parse_error, render_error
+    from dragoman.dialects.cohere.stream_parse import CohereStreamParser
+    from dragoman.dialects.cohere.stream_render import CohereStreamRenderer
+    from dragoman.dialects.cohere.streamed_words import WORDS
+
+    return AnswerCodec(
+        parse_answer,
+        render_answer,
+        CohereStreamParser,
+        CohereStreamRenderer,
+        parse_error,
+        render_error,
+        streamed_text=WORDS,
+    )
+
+
+_REQUIRED = {"model": TEXT, "messages": turns("system", "user", "assistant", "tool")}
+
+_NEWER = "send POST /v2/chat, which the vendor's SDKs call ClientV2.chat"
+_ELSEWHERE = "ask the provider at its own address"
+_UNSERVED = (
+    UnservedPath("/v1/chat", _NEWER, ("POST",)),
+    UnservedPath("/v1/generate", _NEWER, ("POST",)),
+    UnservedPath("/v1/rerank", _ELSEWHERE, ("POST",)),
+    UnservedPath("/v2/rerank", _ELSEWHERE, ("POST",)),
+    UnservedPath("/v1/embed", _ELSEWHERE, ("POST",)),
+    UnservedPath("/v2/embed", _ELSEWHERE, ("POST",)),
+    UnservedPath("/v1/tokenize", _ELSEWHERE, ("POST",)),
+    UnservedPath("/v1/detokenize", _ELSEWHERE, ("POST",)),
+)
+
+DIALECT = Dialect(
+    name=NAME,
+    title="Cohere Chat",
+    # The whole path: `/chat` alone is the end of other vendors' paths too.
+    endpoints=(Endpoint(Job.GENERATE, "/v2/chat", "Cohere Chat, version 2", required=_REQUIRED),),
+    prefixes=("",),
+    unserved=_UNSERVED,
+    caller_headers=("x-fern-sdk-name",),
+    request_path=fixed_path("/v2/chat"),
+    recognise=_recognise,
+    asks_for_reasoning=_asks_for_reasoning,
+    stream_end=DONE_FRAME,
+    model_listing=COHERE_MODELS,
+    models_path="/v1/models",
+    load_requests=_load_requests,
+    load_answers=_load_answers,
+)

@@ -1,0 +1,194 @@
+"""Our messages to Cohere's.
+
+It renders exactly what the value says and knows no facts. Where the dialect has no form for a value it raises
+Unrepresentable, and a rule is missing for that target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, TOOL, Message, Role
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Inline,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Plain,
+    Reasoning,
+    Remote,
+    Result,
+    Text,
+)
+from dragoman.dialects.cohere import NAME
+from dragoman.dialects.cohere.documents import is_documents, render_document
+from dragoman.dialects.ownership import own_block, render_extras
+from dragoman.dialects.parsing import data_url
+from dragoman.dialects.rendering import Pieces
+from dragoman.errors import Unrepresentable
+
+_HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
+
+
+def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """messages[start:stop] as items of the list, each with a comma before it. Documents of the request are no items."""
+    for index in range(start, stop):
+        message = messages[index]
+        if is_documents(message):
+            continue
+        if message.role is TOOL:
+            for part in message.parts:
+                _result(part, out)
+        elif message.role is ASSISTANT:
+            _assistant(message, out)
+        else:
+            _plain(message, out)
+
+
+def _plain(message: Message, out: Pieces) -> None:
+    if message.role is DEVELOPER:
+        raise Unrepresentable("a developer message in a Cohere request", at=f"/messages/{message.at}")
+    head = b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role]
+    out.append(head)
+    _content(message.parts, message.listed, out)
+    render_extras(message.extras, NAME, out)
+    out.append(b"}")
+
+
+def _assistant(message: Message, out: Pieces) -> None:
+    """Text beside calls is the plan, unless the client wrote it as a list of parts."""
+    calls = [part for part in message.parts if type(part) is Call]
+    citations = [part for part in message.parts if type(part) is Citation]
+    content = [part for part in message.parts if type(part) is not Call and type(part) is not Citation]
+    plan = _plan(content) if calls and not message.listed else None
+    if plan is not None:
+        content.remove(plan)
+    out.append(b',{"role":"assistant"')
+    if content or not (calls or plan):
+        out.append(b',"content":')
+        _content(content, message.listed, out)
+    if plan is not None:
+        out += (b',"tool_plan":', plan.literal)
+    if citations:
+        out += (b',"citations":[', b",".join([_citation(part) for part in citations]), b"]")
+    _calls(calls, out)
+    render_extras(message.extras, NAME, out)
+    out.append(b"}")
+
+
+def _plan(content: list[Part]) -> Text | None:
+    """The text before calls, where it is one plain text after the thinking."""
+    texts = [part for part in content if type(part) is not Reasoning]
+    only = texts[0] if len(texts) == 1 else None
+    if type(only) is not Text or only.extras is not None or only.literal == EMPTY or content[-1] is not only:
+        return None
+    return only
+
+
+def _citation(part: Citation) -> bytes:
+    if part.origin.dialect != NAME:
+        raise Unrepresentable(f"a citation of {part.origin.dialect} in a Cohere request")
+    return part.json
+
+
+def _calls(calls: list[Call], out: Pieces) -> None:
+    mark = b',"tool_calls":['
+    for call in calls:
+        if call.custom:
+            raise Unrepresentable(f"a call of the custom tool {call.name} in a Cohere request")
+        out += (mark, b'{"id":', quote(call.id), b',"type":"function","function":{"name":', quote(call.name))
+        out += (b',"arguments":', _argument_text(call), b"}")
+        render_extras(call.extras, NAME, out)
+        out.append(b"}")
+        mark = b","
+    if calls:
+        out.append(b"]")
+
+
+def _argument_text(call: Call) -> bytes:
+    return call.arguments if call.arguments[:1] == b'"' else quote(call.arguments.decode())
+
+
+def _result(part: Part, out: Pieces) -> None:
+    if not isinstance(part, Result):
+        raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
+    out += (b',{"role":"tool","tool_call_id":', quote(part.call_id), b',"content":')
+    if part.parts:
+        _content(part.parts, part.listed, out)
+    else:
+        out.append(b"[]" if part.listed else EMPTY)
+    render_extras(part.extras, NAME, out)
+    out.append(b"}")
+
+
+def _content(parts: Sequence[Part], listed: bool, out: Pieces) -> None:
+    """A string for one plain text, else a list."""
+    only = parts[0] if len(parts) == 1 and not listed else None
+    if type(only) is Text and only.extras is None:
+        out.append(only.literal)
+        return
+    mark = b"["
+    for part in parts:
+        out.append(mark)
+        render_part(part, out)
+        mark = b","
+    out.append(b"]" if parts else b"[]")
+
+
+def render_part(part: Part, out: Pieces) -> None:
+    """One part of a list content."""
+    renderer = PART_RENDERERS.get(type(part))
+    if renderer is None:
+        raise Unrepresentable(f"a part of kind {type(part).__name__} in Cohere content")
+    renderer(part, out)
+
+
+def _render_text(part: Text, out: Pieces) -> None:
+    out += (b'{"type":"text","text":', part.literal)
+    render_extras(part.extras, NAME, out)
+    out.append(b"}")
+
+
+def _render_thinking(part: Reasoning, out: Pieces) -> None:
+    if part.state is not None or part.text is None:
+        raise Unrepresentable("the opaque state of thinking in a Cohere request")
+    out += (b'{"type":"thinking","thinking":', part.text.literal)
+    render_extras(part.extras, NAME, out)
+    out.append(b"}")
+
+
+def _render_media(part: Media, out: Pieces) -> None:
+    if part.kind is MediaKind.DOCUMENT and isinstance(part.source, Plain):
+        out.append(b'{"type":"document","document":')
+        render_document(part, out)
+        out.append(b"}")
+    elif part.kind is MediaKind.IMAGE and isinstance(part.source, (Inline, Remote)):
+        _render_image(part, part.source, out)
+    else:
+        raise Unrepresentable(f"{part.kind.value} as {type(part.source).__name__.lower()} in Cohere content")
+
+
+def _render_image(part: Media, source: Inline | Remote, out: Pieces) -> None:
+    url = data_url(source) if isinstance(source, Inline) else (quote(source.url),)
+    out += (b'{"type":"image_url","image_url":{"url":', *url)
+    if part.detail is not None:
+        out += (b',"detail":', quote(part.detail))
+    out.append(b"}")
+    render_extras(part.extras, NAME, out)
+    out.append(b"}")
+
+
+def _render_opaque(part: Opaque, out: Pieces) -> None:
+    out.append(own_block(part, NAME))
+
+
+PART_RENDERERS: dict[type[Part], Callable[..., None]] = {
+    Text: _render_text,
+    Reasoning: _render_thinking,
+    Media: _render_media,
+    Opaque: _render_opaque,
+}

@@ -1,0 +1,288 @@
+"""Events to the bytes of a Cohere stream.
+
+Content blocks and calls come one after the other. While a call is open, events of other parts wait until it is complete
+(`call_order.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dragoman.conversation.collect import UNFINISHED, merged
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import EMPTY, joined, quote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.call_order import CallOrder
+from dragoman.dialects.cohere import NAME
+from dragoman.dialects.cohere.citations import render_citation
+from dragoman.dialects.cohere.errors import message_of
+from dragoman.dialects.cohere.logprobs import render_logprobs
+from dragoman.dialects.cohere.media_links import LINK_END, link_head
+from dragoman.dialects.cohere.stop_reasons import render_stop
+from dragoman.dialects.cohere.usage import render_usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.raw_json import decode_items
+from dragoman.wire.json_reader import render_object
+from dragoman.wire.sse import DONE_FRAME, render_event_frame
+
+TEXT, THINKING, PLAN, CALL, NOTHING = b"text", b"thinking", b"plan", b"call", b""
+_NO_PART = -1
+_HEAD = b'{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}'
+
+
+class CohereStreamRenderer:
+    """Renders events as they come. One choice is shown: the first one to come."""
+
+    __slots__ = (
+        "_begun",
+        "_calls",
+        "_citations",
+        "_contents",
+        "_context",
+        "_kind",
+        "_linked",
+        "_order",
+        "_out",
+        "_over",
+        "_part",
+        "_shown",
+        "_stop",
+        "_text",
+        "_text_part",
+        "_transcripts",
+        "_usage",
+    )
+
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
+        self._out: list[bytes] = []
+        self._begun = False
+        self._over = False
+        self._part = _NO_PART
+        self._kind = NOTHING
+        self._contents = self._calls = self._citations = 0
+        self._text: list[bytes] = []
+        self._text_part = _NO_PART
+        self._linked = False
+        self._transcripts: list[bytes] = []
+        self._order = CallOrder()
+        self._shown: int | None = None
+        self._stop: Stopped | None = None
+        self._usage: Usage | None = None
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        out = self._out = []
+        for event in events:
+            self._take(event)
+        return b"".join(out)
+
+    def close(self) -> bytes:
+        if self._over:
+            return b""
+        self._out = []
+        self._failed(Failed(UNFINISHED))
+        return b"".join(self._out)
+
+    def _take(self, event: Event) -> None:
+        if self._over:
+            return
+        choice: int | None = getattr(event, "choice", None)
+        if choice is not None and choice != self._shown:
+            if self._shown is not None:
+                return
+            self._shown = choice
+        for ordered in self._order.take(event):
+            _TAKE[type(ordered)](self, ordered)
+
+    # Events.
+
+    def _started(self, event: Started) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        members = {"id": quote(event.id or self._context.id), "delta": _HEAD, **own_fields(event.extras, NAME)}
+        self._frame(b"message-start", members)
+
+    def _words(self, event: TextDelta | RefusalDelta) -> None:
+        if isinstance(event, TextDelta) and "tool_plan" in own_fields(event.extras, NAME):
+            self._open(event.part, PLAN)
+        elif event.literal == EMPTY and not (isinstance(event, TextDelta) and event.logprobs):
+            return
+        if self._part != event.part or self._kind not in (TEXT, PLAN):
+            self._open(event.part, TEXT)
+        if self._kind is PLAN:
+            self._frame(b"tool-plan-delta", {"delta": b'{"message":{"tool_plan":' + event.literal + b"}}"})
+            return
+        self._append(event.literal, _item(event.logprobs) if isinstance(event, TextDelta) else None)
+
+    def _append(self, literal: bytes, logprobs: Json | None = None) -> None:
+        self._text.append(literal)
+        self._content_delta(TEXT, literal, logprobs)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        if event.literal == EMPTY:
+            return
+        if self._part != event.part or self._kind is not THINKING:
+            self._open(event.part, THINKING)
+        self._content_delta(THINKING, event.literal)
+
+    def _call_started(self, event: CallStarted) -> None:
+        self._close()
+        self._begin()
+        self._part, self._kind = event.part, CALL
+        function = render_object({"name": quote(event.name), "arguments": EMPTY})
+        call = render_object({"id": quote(event.id), "type": b'"function"', "function": function})
+        self._indexed(b"tool-call-start", self._calls, b'{"message":{"tool_calls":' + call + b"}}")
+
+    def _call_delta(self, event: CallDelta) -> None:
+        if self._kind is CALL and event.literal != EMPTY:
+            delta = b'{"message":{"tool_calls":{"function":{"arguments":' + event.literal + b"}}}}"
+            self._indexed(b"tool-call-delta", self._calls, delta)
+
+    def _call_ended(self, event: CallEnded) -> None:
+        self._close()
+
+    def _cited(self, event: Cited) -> None:
+        cited = render_citation(event.json, event.origin, self._text, max(self._contents - (self._kind is NOTHING), 0))
+        if cited is None:
+            return
+        self._begin()
+        self._indexed(b"citation-start", self._citations, b'{"message":{"citations":' + cited + b"}}")
+        self._frame(b"citation-end", {"index": b"%d" % self._citations})
+        self._citations += 1
+
+    def _media(self, event: MediaDelta) -> None:
+        """Answers of this dialect have no media: they become a link that holds the bytes, and the transcript."""
+        if self._part != event.part or self._kind is not TEXT:
+            self._open(event.part, TEXT)
+            if event.url:
+                self._append(quote(f"[{event.kind.value}]({event.url})"))
+        if event.data != EMPTY and not event.url:
+            if not self._linked:
+                self._linked = True
+                self._append(link_head(event.kind, event.media_type))
+            self._append(event.data)
+        if event.transcript is not None and event.transcript != EMPTY:
+            self._transcripts.append(event.transcript)
+
+    def _end_media(self) -> None:
+        words = [joined("", self._transcripts)] if self._transcripts else []
+        ends = [LINK_END] if self._linked else []
+        lead = [] if ends or len(self._text) == 0 else [EMPTY]
+        self._linked, self._transcripts = False, []
+        self._append(joined("\n\n", [*ends, *lead, *words]))
+
+    def _stopped(self, event: Stopped) -> None:
+        self._close()
+        self._stop = event
+
+    def _used(self, event: Used) -> None:
+        self._usage = merged(self._usage, event.usage)
+
+    def _ended(self, event: Ended) -> None:
+        self._close()
+        self._begin()
+        stop = self._stop
+        word = render_stop(stop.reason, stop.word) if stop is not None else render_stop(Stop.END, "")
+        self._finish({"finish_reason": quote(word), "usage": render_usage(self._usage)})
+
+    def _failed(self, event: Failed) -> None:
+        failure: Failure = event.failure
+        self._begin()
+        error = {"finish_reason": quote(render_stop(Stop.ERROR, "")), "error": quote(message_of(failure))}
+        self._finish({**error, "usage": render_usage(self._usage)})
+
+    def _hidden(self, event: Event) -> None:
+        """Opaque state and other providers' blocks have no place here. The store keeps state for the next turn."""
+
+    # Frames.
+
+    def _finish(self, delta: Mapping[str, Json]) -> None:
+        self._over = True
+        self._frame(b"message-end", {"delta": render_object(delta)})
+        self._out.append(DONE_FRAME)
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._started(Started())
+
+    def _open(self, part: int, kind: bytes) -> None:
+        self._close()
+        self._begin()
+        self._part, self._kind = part, kind
+        if kind is PLAN:
+            return
+        if kind is TEXT:
+            self._text = []
+        block = b'{"message":{"content":{"type":"%b","%b":""}}}' % (kind, kind)
+        self._indexed(b"content-start", self._contents, block)
+
+    def _close(self) -> None:
+        kind = self._kind
+        if self._linked or self._transcripts:
+            self._end_media()
+        self._part, self._kind = _NO_PART, NOTHING
+        if kind is CALL:
+            self._frame(b"tool-call-end", {"index": b"%d" % self._calls})
+            self._calls += 1
+        elif kind is TEXT or kind is THINKING:
+            self._frame(b"content-end", {"index": b"%d" % self._contents})
+            self._contents += 1
+
+    def _content_delta(self, kind: bytes, literal: bytes, logprobs: Json | None = None) -> None:
+        delta = b'{"message":{"content":{"%b":%b}}}' % (kind, literal)
+        more: dict[str, Json] = {} if logprobs is None else {"logprobs": logprobs}
+        self._frame(b"content-delta", {"index": b"%d" % self._contents, "delta": delta, **more})
+
+    def _indexed(self, name: bytes, index: int, delta: Json) -> None:
+        self._frame(name, {"index": b"%d" % index, "delta": delta})
+
+    def _frame(self, name: bytes, members: Mapping[str, Json]) -> None:
+        self._out.append(render_event_frame(name, render_object({"type": b'"' + name + b'"', **members})))
+
+
+def _item(logprobs: Json | None) -> Json | None:
+    """The log probabilities of one delta: one item, where a whole answer has a list."""
+    found = render_logprobs(logprobs) if logprobs is not None else None
+    items = decode_items(found) if found is not None else []
+    return bytes(items[0]) if items else None
+
+
+_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
+    Started: CohereStreamRenderer._started,
+    TextDelta: CohereStreamRenderer._words,
+    RefusalDelta: CohereStreamRenderer._words,
+    ReasoningDelta: CohereStreamRenderer._reasoning,
+    Signed: CohereStreamRenderer._hidden,
+    CallStarted: CohereStreamRenderer._call_started,
+    CallDelta: CohereStreamRenderer._call_delta,
+    CallEnded: CohereStreamRenderer._call_ended,
+    Cited: CohereStreamRenderer._cited,
+    MediaDelta: CohereStreamRenderer._media,
+    Kept: CohereStreamRenderer._hidden,
+    Stopped: CohereStreamRenderer._stopped,
+    Used: CohereStreamRenderer._used,
+    Ended: CohereStreamRenderer._ended,
+    Failed: CohereStreamRenderer._failed,
+}

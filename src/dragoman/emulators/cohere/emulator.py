@@ -1,0 +1,135 @@
+"""The emulated Cohere API: its paths and errors, the judge and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.cohere import answer, judge
+from dragoman.emulators.cohere.judge import CohereRefusal
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
+from dragoman.emulators.usage import answer_seed, count_tokens
+from dragoman.emulators.wire import make_id, render_sse_event
+
+_KNOWN_MODELS = ("command-a-plus-05-2026", "command-a-reasoning-08-2025", "command-a-03-2025", "command-r7b-12-2024")
+_FAULTS: dict[FaultKind, tuple[int, str]] = {
+    FaultKind.AUTH: (
+        401,
+        "Incorrect API key provided: ***. You can find your API key at https://dashboard.cohere.com/api-keys.",
+    ),
+    FaultKind.MODEL: (
+        404,
+        "model '{model}' not found, make sure the correct model ID was used and that you have access to the model.",
+    ),
+    FaultKind.RATE: (
+        429,
+        "You are using a Trial key, which is limited to 40 API calls / minute. You can continue to use the Trial key"
+        " for free or upgrade to a Production key with higher rate limits at 'https://dashboard.cohere.com/api-keys'.",
+    ),
+    FaultKind.SERVER: (500, "internal server error"),
+    FaultKind.OVERLOADED: (503, "the service is temporarily unavailable"),
+    FaultKind.CONTEXT: (
+        400,
+        "too many tokens: size limit exceeded by 12000 tokens. Try using shorter or fewer inputs. The limit for this"
+        " model is 288000 tokens.",
+    ),
+    FaultKind.TOO_LARGE: (413, "request body too large"),
+    FaultKind.TIMEOUT: (408, "request timeout"),
+    FaultKind.NOT_FOUND: (404, "endpoint not found"),
+    FaultKind.METHOD: (405, "method not allowed"),
+}
+
+
+class CohereApi:
+    """Cohere's Chat API, version 2."""
+
+    name = "cohere"
+    stream_type = "text/event-stream"
+    example: tuple[str, Any] = (
+        "/v2/chat",
+        {"model": "command-a-03-2025", "messages": [{"role": "user", "content": "Hello"}]},
+    )
+
+    def __init__(self, options: EmulatorOptions) -> None:
+        self.options = options
+
+    def operation_of(self, method: str, path: str) -> Operation | None:
+        if path == "/v1/models" and method == "GET":
+            return Operation.MODELS
+        return Operation.GENERATE if path == "/v2/chat" and method == "POST" else None
+
+    def parse_request(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
+        if operation is Operation.MODELS:
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
+        try:
+            body = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            return render_refusal(CohereRefusal(f"invalid json syntax: {error}"))
+        if not isinstance(body, dict):
+            return render_refusal(CohereRefusal("invalid json syntax: the body is not an object"))
+        model, streams = body.get("model"), body.get("stream") is True
+        named = model if isinstance(model, str) else ""
+        return ReceivedRequest(method, path, query, headers, raw, body, named, streams, operation)
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.body is None:
+            return None
+        try:
+            if self.options.strict:
+                judge.check(request.body)
+        except CohereRefusal as refusal:
+            return render_refusal(refusal, answer_seed(request))
+        return None if self.options.knows(request.model) else self.render_fault(FaultKind.MODEL, request)
+
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return answer.render_answer(request, turn)
+
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        return answer.render_stream(request, turn)
+
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        delta = {"finish_reason": "ERROR", "error": _FAULTS[kind][1].format(model=request.model)}
+        return render_sse_event({"type": "message-end", "delta": delta}, event="message-end")
+
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        status, words = _FAULTS[kind]
+        model = request.model if request else "unknown"
+        seed = answer_seed(request) if request else ""
+        refused = render_refusal(CohereRefusal(words.format(model=model), status), seed)
+        if kind is FaultKind.CONTEXT:
+            refused.body["error_type"] = "TOO_MANY_TOKENS"
+        return refused
+
+    def list_models(self) -> Any:
+        known = self.options.models or _KNOWN_MODELS
+        return {"models": [{"name": name, "endpoints": ["chat"], "context_length": 256000} for name in known]}
+
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        return {"input_tokens": max(1, count_tokens(answer.prompt(request)))}
+
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
+        return {"x-debug-trace-id": make_id("", 32, answer_seed(request), alphabet="0123456789abcdef")}
+
+
+def render_refusal(refusal: CohereRefusal, seed: str = "") -> ErrorResponse:
+    """The refusal as the service sends it."""
+    identity = make_id("", 32, seed, refusal.message, alphabet="0123456789abcdef")
+    return ErrorResponse(refusal.status, {"id": identity, "message": refusal.message})
+
+
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of `api.cohere.com`."""
+    return CohereApi(options)

@@ -1,0 +1,124 @@
+"""The published types of a request, after the cohere package 7.3.1. Unknown keys are refused at every depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.emulators.request_shape import (
+    MismatchKind,
+    RecordShape,
+    Shape,
+    ShapeMismatch,
+    boolean,
+    either,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    one_of,
+    tagged,
+    text,
+)
+
+_TEXT_OR_PARTS = "string or array"
+_TEXT_PART = RecordShape({"type": text, "text": text}, required=("type", "text"))
+_THINKING_PART = RecordShape({"type": text, "thinking": text}, required=("type", "thinking"))
+_IMAGE = RecordShape({"url": text, "detail": one_of("auto", "low", "high")}, required=("url",))
+_IMAGE_PART = RecordShape({"type": text, "image_url": _IMAGE}, required=("type", "image_url"))
+_DATA = either("string or object", text=text, keys=mapping)
+_DOCUMENT = RecordShape({"data": _DATA, "id": nullable(text)}, required=("data",))
+_DOCUMENT_PART = RecordShape({"type": text, "document": _DOCUMENT}, required=("type", "document"))
+
+
+def _content(parts: Mapping[str, Shape]) -> Shape:
+    return either(_TEXT_OR_PARTS, text=text, items=items(tagged("type", parts), expected="array"))
+
+
+_FUNCTION_CALL = RecordShape({"name": text, "arguments": text}, required=("name", "arguments"))
+_CALL = RecordShape({"id": text, "type": text, "function": _FUNCTION_CALL}, required=("id", "type", "function"))
+_CALLS = items(tagged("type", {"function": _CALL}), expected="array")
+_SYSTEM = RecordShape({"role": text, "content": _content({"text": _TEXT_PART})}, required=("role", "content"))
+_USER = RecordShape(
+    {"role": text, "content": _content({"text": _TEXT_PART, "image_url": _IMAGE_PART})}, required=("role", "content")
+)
+_ASSISTANT = RecordShape(
+    {
+        "role": text,
+        "content": nullable(_content({"text": _TEXT_PART, "thinking": _THINKING_PART})),
+        "tool_calls": nullable(_CALLS),
+        "tool_plan": nullable(text),
+        "citations": nullable(items(mapping, expected="array")),
+    },
+    required=("role",),
+)
+_RESULT = RecordShape(
+    {
+        "role": text,
+        "tool_call_id": text,
+        "content": _content({"text": _TEXT_PART, "document": _DOCUMENT_PART}),
+    },
+    required=("role", "tool_call_id", "content"),
+)
+_FUNCTION = RecordShape(
+    {"name": text, "description": nullable(text), "parameters": mapping}, required=("name", "parameters")
+)
+_TOOL = RecordShape({"type": text, "function": _FUNCTION}, required=("type", "function"))
+_FORMATS: Mapping[str, Shape] = {
+    "text": RecordShape({"type": text}),
+    "json_object": RecordShape({"type": text, "json_schema": nullable(mapping)}),
+}
+_MODES = one_of("ENABLED", "DISABLED", "FAST", "ACCURATE", "OFF", "enabled", "disabled", "fast", "accurate", "off")
+
+
+def _document(value: Any, path: tuple[str | int, ...]) -> ShapeMismatch | None:
+    return None if isinstance(value, str) else _DOCUMENT(value, path)
+
+
+REQUEST = RecordShape(
+    {
+        "model": text,
+        "messages": items(
+            tagged("role", {"system": _SYSTEM, "user": _USER, "assistant": _ASSISTANT, "tool": _RESULT}),
+            expected="array",
+        ),
+        "stream": nullable(boolean),
+        "tools": nullable(items(tagged("type", {"function": _TOOL}), expected="array")),
+        "tool_choice": nullable(one_of("REQUIRED", "NONE")),
+        "strict_tools": nullable(boolean),
+        "documents": nullable(items(_document, expected="array")),
+        "citation_options": nullable(RecordShape({"mode": nullable(_MODES)})),
+        "response_format": nullable(tagged("type", _FORMATS)),
+        "safety_mode": nullable(one_of("CONTEXTUAL", "STRICT", "OFF")),
+        "thinking": nullable(
+            RecordShape({"type": one_of("enabled", "disabled"), "token_budget": nullable(integer)}, required=("type",))
+        ),
+        "max_tokens": nullable(integer),
+        "stop_sequences": nullable(items(text, expected="array")),
+        "temperature": nullable(number),
+        "seed": nullable(integer),
+        "frequency_penalty": nullable(number),
+        "presence_penalty": nullable(number),
+        "k": nullable(integer),
+        "p": nullable(number),
+        "logprobs": nullable(boolean),
+        "priority": nullable(integer),
+    },
+    required=("messages",),
+)
+_PROPER = "For proper usage, please refer to https://docs.cohere.com/reference/chat"
+
+
+def sentence(found: ShapeMismatch) -> tuple[int, str]:
+    """The status and the words for a value that does not fit. Only those for an unknown key are known to the letter."""
+    place = ".".join(str(step) for step in found.path)
+    match found.kind:
+        case MismatchKind.UNKNOWN:
+            return 422, f"unknown field: parameter '{found.path[-1]}' is not a valid field. {_PROPER}"
+        case MismatchKind.MISSING:
+            return 400, f"invalid request: {place} is required."
+        case MismatchKind.CHOICE:
+            return 400, f"invalid request: {place} must be one of: {', '.join(found.choices)}."
+    given = type(found.value).__name__
+    return 400, f"invalid type: parameter {place} is of type {given} but should be of type {found.expected}. {_PROPER}"
