@@ -325,7 +325,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
     says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
-    is that of the provider's stream, `models_path` where it lists its models. `usage_on_request`: a stream reports its
+    is that of the provider's stream, `models_path` where it lists its models. `relayed_paths`: further paths of its
+    vendor's API, to which requests are passed on as they are. `usage_on_request`: a stream reports its
     usage only where the request asks.
 
     `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
@@ -354,6 +355,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     client_framing: Callable[[Mapping[str, str]], Framing] = _server_sent_events
     usage_on_request: bool = False
     models_path: str = "/models"
+    relayed_paths: frozenset[str] = frozenset()
     stream_end: bytes = b""
     chunk_leftovers: frozenset[str] = frozenset()
     asks_for_reasoning: Callable[[Conversation], bool] = _never

@@ -12,12 +12,23 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import MODEL, Job, Route
+from dragoman.dialects.openai_completions import COMPLETIONS_PATH
+from dragoman.dialects.openai_paths import FORWARDED_PATHS
 from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, served_paths, unserved_path
 from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.endpoints import count_tokens, generate, introspection, ledger, model_health, models, relay
+from dragoman.gateway.endpoints import (
+    completions,
+    count_tokens,
+    generate,
+    introspection,
+    ledger,
+    model_health,
+    models,
+    relay,
+)
 from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services, open_services
@@ -25,8 +36,8 @@ from dragoman.gateway.services import Services, open_services
 Endpoint = Callable[[Services, Inbound, Outbound, Known], Awaitable[None]]
 
 _OURS: dict[str, Endpoint] = {
-    "/embeddings": partial(relay.relay, path="/embeddings"),
-    "/audio/transcriptions": partial(relay.relay, path="/audio/transcriptions"),
+    **{path: partial(relay.relay, path=path) for path in FORWARDED_PATHS},
+    COMPLETIONS_PATH: completions.complete,
     "/dragoman/adapt": introspection.adapt,
 }
 """Posted to, and of no dialect: errors are rendered in the default one."""

@@ -133,6 +133,19 @@ class Inbound:
             deadline.allow(GRACE_SECONDS + size / MIN_BYTES_PER_SECOND)
 
 
+class ReadInbound(Inbound):
+    """A request whose body has been read, and may have been rewritten."""
+
+    __slots__ = ("_content",)
+
+    def __init__(self, inbound: Inbound, content: bytes) -> None:
+        super().__init__(inbound.scope, inbound.receive, inbound.path, inbound.timer)
+        self._content = content
+
+    async def body(self, limit: int, encodings: int = 2) -> bytes:
+        return self._content
+
+
 def _decompress(body: bytes, encoding: str, limit: int, encodings: int) -> bytes:
     """Decompress a body, in a thread: zlib lets others run. Imported on demand, because few clients compress."""
     from dragoman.gateway.body_decompression import BadEncoding, TooLargeDecompressed, decompress

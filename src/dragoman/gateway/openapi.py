@@ -47,6 +47,7 @@ _STATUS = {"name": "status", "in": "query", "schema": {"type": "string", "enum":
 _LIMIT = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE}}
 _DRY_RUN = _request({"request": _ANY, "to": TEXT})
 _EMBEDDINGS = _request({"model": TEXT, "input": TEXT})
+_COMPLETIONS = _request({"model": TEXT, "prompt": TEXT})
 
 
 def _operation(
@@ -77,6 +78,7 @@ def _paths() -> dict[str, Any]:
         **{served.path: _served(served) for served in served_paths(*Job) if served.is_usual},
         **_unserved(),
         "/v1/embeddings": {"post": _operation("Embeddings, passed on", body=_EMBEDDINGS)},
+        "/v1/completions": {"post": _operation("OpenAI's legacy completions", body=_COMPLETIONS, sorts=_BOTH)},
         "/dragoman/adapt": {"post": _operation("Compile without sending", body=_DRY_RUN)},
         "/dragoman/usage": {"get": _operation("What was used and what it cost", parameters=[_BY, _SINCE])},
         "/dragoman/requests": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Protocol
 
 from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext
@@ -20,10 +21,22 @@ SSE = b"text/event-stream; charset=utf-8"
 _RESERVED = frozenset({"content-type", "content-length"})
 
 
-class Outbound:
-    """One answer. It always carries the request id, and knows whether it has begun."""
+class AnswerRewriter(Protocol):
+    """Makes another answer of one that is being sent: of a whole body, or of the pieces of a stream. Not of errors."""
 
-    __slots__ = ("_send", "id", "pieces", "started", "status")
+    def whole(self, body: bytes) -> bytes: ...
+
+    def piece(self, data: bytes) -> bytes: ...
+
+    def close(self) -> bytes: ...
+
+
+class Outbound:
+    """One answer. It always carries the request id, and knows whether it has begun.
+
+    `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own."""
+
+    __slots__ = ("_send", "id", "pieces", "rewriter", "started", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -31,9 +44,12 @@ class Outbound:
         self.started = False
         self.status = 0
         self.pieces = 0
+        self.rewriter: AnswerRewriter | None = None
 
     async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
         """Send an answer with a known body."""
+        if self.rewriter is not None and status == 200:
+            body = self.rewriter.whole(body)
         length = (b"content-length", b"%d" % len(body))
         await self._start(status, [(b"content-type", content_type), length], headers)
         await self._send({"type": "http.response.body", "body": body})
@@ -55,6 +71,8 @@ class Outbound:
     ) -> None:
         """Send a stream. Raises TimeoutError if the client does not read for `read_seconds` seconds."""
         send = self._send
+        if self.rewriter is not None:
+            pieces = _rewritten(pieces, self.rewriter)
         unbuffered = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
         await self._start(200, unbuffered, headers)
         async with asyncio.timeout(None) as deadline:
@@ -71,12 +89,23 @@ class Outbound:
 
     async def end(self, last: bytes) -> None:
         """Send the last bytes of a stream."""
+        if self.rewriter is not None and last:
+            last = self.rewriter.piece(last) + self.rewriter.close()
         await self._send({"type": "http.response.body", "body": last})
 
     async def _start(self, status: int, first: Headers, more: Headers | None) -> None:
         self.started, self.status = True, status
         headers = [*first, (b"x-dragoman-request-id", self.id.encode()), *(more or ())]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+
+async def _rewritten(pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        made = rewriter.piece(piece)
+        if made:
+            yield made
+    if last := rewriter.close():
+        yield last
 
 
 def header(name: bytes, value: str) -> tuple[bytes, bytes]:

@@ -76,6 +76,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
     whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `families`:
     those of `families.toml` whose bare names it serves. `lists_models`: it has a list of what can be asked for.
+    `completions`: globs of models that it serves at the legacy `/completions` too.
     `catalogue`: what it takes from the catalogue of models. `cloud`: how a cloud authorizes requests."""
 
     dialect: str = ""
@@ -89,6 +90,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     lists_models: bool = True
+    completions: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     facts: dict[str, Any] = {}
     rules: dict[str, Any] = {}
@@ -99,7 +101,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
 
 
-INHERITED = ("dialect", "title", "url", "url_env", "key", "cloud", "path", "families", "lists_models")
+INHERITED = ("dialect", "title", "url", "url_env", "key", "cloud", "path", "families", "lists_models", "completions")
 
 
 class Layer(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from dragoman.dialects.dialect import (
 )
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME
 from dragoman.dialects.openai_models import OPENAI_MODELS
+from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
@@ -96,6 +97,7 @@ DIALECT = Dialect(
     unserved=_UNSERVED,
     request_path=fixed_path("/chat/completions"),
     passed_headers=("openai-beta",),
+    relayed_paths=RELAYED_PATHS,
     recognise=_recognise,
     asks_for_reasoning=_asks_for_reasoning,
     usage_on_request=True,

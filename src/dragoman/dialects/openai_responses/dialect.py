@@ -17,6 +17,7 @@ from dragoman.dialects.dialect import (
     fixed_path,
 )
 from dragoman.dialects.openai_models import OPENAI_MODELS
+from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_schema import TEXT
 
@@ -78,6 +79,7 @@ DIALECT = Dialect(
     unserved=_UNSERVED,
     request_path=fixed_path("/responses"),
     passed_headers=("openai-beta",),
+    relayed_paths=RELAYED_PATHS,
     recognise=_recognise,
     asks_for_reasoning=_asks_for_reasoning,
     model_listing=OPENAI_MODELS,

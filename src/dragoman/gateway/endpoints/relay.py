@@ -1,4 +1,4 @@
-"""Endpoints that are passed on as they are: embeddings and audio transcription, to providers that have them."""
+"""Endpoints that are passed on as they are, such as embeddings, images and speech, to providers that have them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from dragoman.config.schema import Config, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
+from dragoman.engine.client_failures import render_failure
 from dragoman.engine.token_estimate import estimate_text
 from dragoman.gateway.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.model_names import find_route
-from dragoman.gateway.outbound import JSON, Outbound, header
+from dragoman.gateway.outbound import JSON, Headers, Outbound, header
 from dragoman.gateway.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
@@ -29,9 +32,11 @@ from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import readable, refuse_duplicates, render_object, split_members
 from dragoman.wire.multipart import BadForm, FormPart, form_boundary, parse_form, render_form
+from dragoman.wire.sse import render_data_frame
 
 LIMIT = 64 * 1024 * 1024
 _APPLICATION_JSON = "application/json"
+_EVENT_STREAM = b"text/event-stream"
 _MODEL = "model"
 
 
@@ -74,12 +79,13 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         body = _parse(inbound.headers, received)
         name = body.model or _default_model(services.config, path)
         route = find_route(services, known, name, DEFAULT_DIALECT)
+        destination = route.first
+        _refuse_foreign(destination, path)
         if known.budget is not None:
             refuse_unpriced(known, f"{path} of {route.first.name}")
             await hold(services, known, known.budget)
         if known.limits is not None:
             await admit(services, known, known.limits, body.tokens)
-        destination = route.first
         await _book(services, destination, body.tokens)
         sending = _Sending(destination, path)
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
@@ -88,6 +94,17 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
                 failure = await _passed(services, outbound, sending, body.named(destination.target.model))
         finally:
             _write_down(services, outbound, known, (name, sending), started, failure)
+
+
+def _refuse_foreign(destination: HttpDestination, path: str) -> None:
+    """Raise Refused where the provider speaks a dialect that does not have this path."""
+    target_dialect = dialect(destination.target.dialect)
+    if path in target_dialect.relayed_paths:
+        return
+    what = f"{path} is passed on to providers that have it, and {destination.name} speaks {target_dialect.title}; "
+    hint = "ask for a model of a provider that speaks the dialect of OpenAI"
+    failure = Failure(FailureKind.NOT_SERVED, what + hint, 501, "not_implemented")
+    raise Refused(failure, ((b"x-should-retry", b"false"),))
 
 
 async def _book(services: Services, destination: HttpDestination, tokens: int) -> None:
@@ -117,10 +134,7 @@ async def _passed(services: Services, outbound: Outbound, sending: _Sending, sen
         transport = services.transport(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
-            answer = await incoming.read(LIMIT)
-            shown = (incoming.header("content-type") or "").encode("latin-1", "replace")
-            await outbound.whole(200, answer, named, shown or JSON)
-            return None
+            return await _answered(services, outbound, incoming, named)
         refused = await error_body(incoming)
         failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
@@ -130,6 +144,25 @@ async def _passed(services: Services, outbound: Outbound, sending: _Sending, sen
     failure = services.redaction.failure(failure)
     await outbound.refusal(DEFAULT_DIALECT, failure, named)
     return failure
+
+
+async def _answered(services: Services, outbound: Outbound, incoming: Incoming, named: Headers) -> Failure | None:
+    """A stream piece by piece, anything else at once. A stream that breaks off cannot be told otherwise."""
+    shown = (incoming.header("content-type") or "").encode("latin-1", "replace") or JSON
+    if not shown.startswith(_EVENT_STREAM):
+        await outbound.whole(200, await incoming.read(LIMIT), named, shown)
+        return None
+    try:
+        async with incoming:
+            await outbound.streamed(aiter(incoming), named, shown, services.config.server.write_timeout)
+    except TransportFailure as fault:
+        failure = services.redaction.failure(transport_failure(fault))
+        error = render_failure(DEFAULT_DIALECT, failure, AnswerContext(id=outbound.id))
+        await outbound.end(render_data_frame(error.body))
+        return failure
+    except TimeoutError:
+        raise ClientGone from None
+    return None
 
 
 def _write_down(

@@ -1,0 +1,41 @@
+"""OpenAI's legacy `/completions`: passed on to providers that have it for the model, else asked as a conversation."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from dragoman.config.model_targets import find_candidates
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.dialects.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
+from dragoman.gateway.callers import Known
+from dragoman.gateway.endpoints.generate import generate
+from dragoman.gateway.endpoints.relay import relay
+from dragoman.gateway.inbound import Inbound, ReadInbound
+from dragoman.gateway.model_names import find_route
+from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.services import Services
+from dragoman.wire.json_reader import split_members
+
+
+async def complete(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
+    read = ReadInbound(inbound, body)
+    if _is_passed_on(services, known, body):
+        await relay(services, read, outbound, known, COMPLETIONS_PATH)
+        return
+    asked = parse_completion(body)
+    outbound.rewriter = CompletionAnswers(asked.prompt)
+    await generate(services, ReadInbound(inbound, asked.chat), outbound, known, DEFAULT_DIALECT)
+
+
+def _is_passed_on(services: Services, known: Known, body: bytes) -> bool:
+    """Whether the provider of the model has this endpoint for it."""
+    raw = bytes(split_members(body).get("model", b'""'))
+    name = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
+    name = name or services.config.default_model or ""
+    if find_candidates(services.config, name) is not None:
+        return False
+    target = find_route(services, known, name, DEFAULT_DIALECT).first.target
+    return any(fnmatchcase(target.model.lower(), glob) for glob in target.profile.completions)
