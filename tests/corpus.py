@@ -16,6 +16,10 @@ import pytest
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
+_RECORDED_AS = {"ollama": "ollama-chat"}
+"""What the corpus calls a dialect, where that is another name than ours."""
+_OUR_NAMES = {recorded: ours for ours, recorded in _RECORDED_AS.items()}
+
 FULL = os.environ.get("DRAGOMAN_FULL") == "1"
 
 
@@ -28,11 +32,14 @@ def corpus() -> Path:
 
 
 def exchanges(*patterns: str) -> Iterator[dict[str, Any]]:
-    """Every exchange of the files that match."""
+    """Every exchange of the files that match, under our names of the dialects."""
     for pattern in patterns:
-        for path in sorted(corpus().glob(pattern)):
+        head, dot, dialect = pattern.removesuffix(".jsonl").rpartition(".")
+        for path in sorted(corpus().glob(f"{head}{dot}{_RECORDED_AS.get(dialect, dialect)}.jsonl")):
             with path.open("rb") as lines:
-                yield from map(orjson.loads, lines)
+                for line in lines:
+                    exchange = orjson.loads(line)
+                    yield {**exchange, "dialect": _OUR_NAMES.get(exchange["dialect"], exchange["dialect"])}
 
 
 RECORDED_AS = {"cohere": "cohere.cohere-chat"}

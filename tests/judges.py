@@ -40,6 +40,7 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "cohere": ("cohere", {}),
     "cohere-openai": ("cohere-openai", {}),
     "ollama": ("ollama", {}),
+    "ollama-openai": ("ollama-openai", {}),
     "vllm": ("vllm", {}),
     "llamacpp": ("llamacpp", {}),
     "lmstudio": ("lmstudio", {}),

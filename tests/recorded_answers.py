@@ -8,6 +8,9 @@ import orjson
 from msgspec import Struct
 from tests.corpus import sampled, spoken_in
 
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import Framing
+
 
 class Recording(Struct, frozen=True):
     """One answer. `stream` tells whether it came as a stream."""
@@ -21,15 +24,15 @@ def recordings(dialect: str, one_in: int = 1) -> Iterator[Recording]:
     """The answers in the sample, errors left out: those have a test of their own."""
     for exchange in spoken_in(dialect):
         if exchange["response"]["status"] < 400 and sampled(exchange["id"], one_in):
-            yield _recording(exchange["id"], exchange["response"])
+            yield _recording(exchange["id"], exchange["response"], registry.dialect(dialect).framing)
 
 
-def _recording(identity: str, response: dict[str, object]) -> Recording:
+def _recording(identity: str, response: dict[str, object], framing: Framing) -> Recording:
     kind, body = response["kind"], response["body"]
     if kind == "json":
         return Recording(identity, orjson.dumps(body), isinstance(body, list))
     assert isinstance(body, str)
-    if kind == "ndjson":
+    if kind == "ndjson" and framing is Framing.SSE:
         # The payloads of an SSE stream, recorded without their frames.
         body = "".join(_framed(line) for line in body.split("\n") if line.strip())
     return Recording(identity, body.encode(), True)

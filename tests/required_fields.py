@@ -166,3 +166,13 @@ GEMINI_FINISH = (
     "IMAGE_SAFETY UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS IMAGE_PROHIBITED_CONTENT NO_IMAGE IMAGE_RECITATION "
     "IMAGE_OTHER"
 )
+
+OLLAMA: Table = {
+    "line": "model created_at message done",
+    "message": "role=assistant content",
+    "last line": "done_reason=stop|length|content_filter|refusal",
+    "call": "id function",
+    "function": "index name arguments",
+}
+"""Members that the server always writes (ollama, `api/types.go` of 2026-08-21). A reason that the server does not have
+is how a filter of another provider is told."""

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import anthropic
+import ollama
 import openai
 from google import genai
 from google.genai import types as gemini_types
@@ -68,6 +69,7 @@ class Loopback:
         self.openai = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
         options = gemini_types.HttpOptions(base_url=url, retry_options=gemini_types.HttpRetryOptions(attempts=1))
         self.gemini = genai.Client(api_key="none", http_options=options)
+        self.ollama = ollama.Client(host=url)
 
     def serve(self, body: bytes, stream: bool, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         _Shelf.shelf["now"] = Served(status, headers or {"content-type": SSE if stream else JSON}, body)
@@ -307,9 +309,28 @@ def _stop(said: str, called: bool, refused: bool = False) -> str:
     return "calls" if called else "filter" if refused else "end"
 
 
+def _read_ollama(server: Loopback, stream: bool) -> Seen:
+    """Its types have no ids of calls, and it counts no cached tokens."""
+    asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    whole = [] if stream else [server.ollama.chat(stream=False, **asked)]
+    answers = [*whole, *(server.ollama.chat(stream=True, **asked) if stream else ())]
+    calls = [call.function for answer in answers for call in answer.message.tool_calls or ()]
+    last = answers[-1]
+    assert last.done
+    return Seen(
+        "".join(answer.message.content or "" for answer in answers),
+        tuple((call.name, _canonical(dict(call.arguments))) for call in calls),
+        _stop(last.done_reason or "", bool(calls)),
+        (last.prompt_eval_count or 0, last.eval_count or 0, 0),
+        ("",) * len(calls),
+        "".join(answer.message.thinking or "" for answer in answers),
+    )
+
+
 _READERS = {
     "anthropic": _read_anthropic,
     "openai-chat": _read_chat,
     "openai-responses": _read_responses,
     "gemini": _read_gemini,
+    "ollama": _read_ollama,
 }

@@ -14,6 +14,7 @@ from tests.shapes.chat import chat
 from tests.shapes.chooser import Chooser, seeded
 from tests.shapes.claude import claude
 from tests.shapes.gemini import gemini
+from tests.shapes.ollama import ollama
 from tests.shapes.responses import responses
 from tests.shapes.words import Signer
 
@@ -22,6 +23,7 @@ SHAPES: dict[str, Callable[[Chooser, Signer], dict[str, Any]]] = {
     "anthropic": claude,
     "openai-responses": responses,
     "gemini": gemini,
+    "ollama": ollama,
 }
 
 

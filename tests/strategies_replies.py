@@ -45,7 +45,7 @@ objects = st.dictionaries(st.text(max_size=8), plain, max_size=4).map(msgspec.js
 def arguments(draw: st.DrawFn, dialect: str) -> bytes:
     """Mostly an object; where arguments are text, also one that is spread over lines or breaks off, or none at all."""
     whole = draw(objects)
-    if dialect in ("anthropic", "gemini") or draw(st.integers(0, 3)):
+    if dialect in ("anthropic", "gemini", "ollama") or draw(st.integers(0, 3)):
         return whole
     text = whole.decode()
     broken = text[: draw(st.integers(1, len(text)))]
@@ -62,8 +62,8 @@ def state_of(draw: st.DrawFn, dialect: str) -> Opaque:
 
 @st.composite
 def thoughts(draw: st.DrawFn, dialect: str) -> Reasoning:
-    text = draw(st.none() | words)
-    held = draw(state_of(dialect)) if text is None or draw(st.booleans()) else None
+    text = draw(st.none() | words if dialect in MAKERS else words)
+    held = draw(state_of(dialect)) if dialect in MAKERS and (text is None or draw(st.booleans())) else None
     return Reasoning(text=Text(literal=quote(text)) if text is not None else None, state=held)
 
 
@@ -89,7 +89,10 @@ STOPS = {
     "gemini": [Stop.END, Stop.LENGTH, Stop.FILTER, Stop.BROKEN_CALL, Stop.ERROR],
     "openai-chat": [Stop.END, Stop.LENGTH, Stop.FILTER],
     "openai-responses": [Stop.END, Stop.LENGTH, Stop.FILTER],
+    "ollama": [Stop.END, Stop.LENGTH],
 }
+ONE_MESSAGE = frozenset({"openai-chat", "ollama"})
+"""Dialects whose answer is one message, in which a model thinks, speaks and calls, in that order."""
 # Blocks of the provider's own, whole.
 KEPT = {
     "anthropic": b'{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}',
@@ -101,17 +104,15 @@ KEPT = {
 def replies(draw: st.DrawFn, dialect: str) -> Reply:
     """A reply that a provider speaking the dialect could have given.
 
-    In Chat a model thinks, speaks and calls, in that order; elsewhere parts may come in any order.
+    In one message a model thinks, speaks and calls, in that order; elsewhere parts may come in any order.
     """
-    parts: list[Part] = draw(st.lists(thoughts(dialect), max_size=1 if dialect == "openai-chat" else 2))
-    parts += [
-        Text(literal=quote(text)) for text in draw(st.lists(words, max_size=1 if dialect == "openai-chat" else 2))
-    ]
+    parts: list[Part] = draw(st.lists(thoughts(dialect), max_size=1 if dialect in ONE_MESSAGE else 2))
+    parts += [Text(literal=quote(text)) for text in draw(st.lists(words, max_size=1 if dialect in ONE_MESSAGE else 2))]
     parts += [draw(calls(dialect, number)) for number in range(draw(st.integers(0, 3)))]
     if dialect in KEPT and draw(st.booleans()):
         kind = "server_tool_use" if dialect == "anthropic" else "executableCode"
         parts.append(Opaque(kind=kind, json=KEPT[dialect], origin=Origin(dialect, "", "made-up-model")))
-    if dialect != "openai-chat":
+    if dialect not in ONE_MESSAGE:
         parts = draw(st.permutations(parts))
     if dialect == "gemini":
         # Of texts in a row the last one is signed: a stream does not tell to which of them a signature belongs.

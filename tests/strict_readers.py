@@ -39,7 +39,7 @@ def read(dialect: str, body: bytes, stream: bool, *, used: bool = True) -> Resul
     whole, streamed = _READERS[dialect]
     if not stream:
         return whole(json.loads(body), used)
-    return streamed(_frames(body), used)
+    return streamed(_lines(body) if dialect == "ollama" else _frames(body), used)
 
 
 def _refuse(condition: object, why: str) -> None:
@@ -102,6 +102,13 @@ def _frames(body: bytes) -> list[tuple[str, str]]:
         name = lines[0].removeprefix("event: ") if len(lines) == 2 else ""
         frames.append((name, lines[-1].removeprefix("data: ")))
     return frames
+
+
+def _lines(body: bytes) -> list[tuple[str, str]]:
+    """The lines of a stream of JSON, cut wherever some reader sees the end of one."""
+    text = body.decode()
+    _refuse(not text.endswith("\n"), "the last line has no end")
+    return [("", line) for line in text.splitlines()]
 
 
 # OpenAI Chat
@@ -577,9 +584,48 @@ def _gemini_result(identity: str, parts: list[Wire]) -> Result:
 
 _Whole = Callable[[Wire, bool], Result]
 _Streamed = Callable[[list[tuple[str, str]], bool], Result]
+# Ollama
+
+
+def _ollama(body: Wire, used: bool) -> Result:
+    return _ollama_stream([("", json.dumps(body))], used)
+
+
+def _ollama_stream(lines: list[tuple[str, str]], used: bool) -> Result:
+    texts, thoughts, calls, order = [], [], [], []
+    ended = False
+    heads = set()
+    for _, data in lines:
+        _refuse(ended, "a line after the end")
+        line = _check(json.loads(data), tables.OLLAMA, "line")
+        heads.add((line["model"], line["created_at"]))
+        message = _check(line["message"], tables.OLLAMA, "message")
+        texts.append(message["content"])
+        thoughts.append(message.get("thinking", ""))
+        order += [name for name in ("thinking", "content", "tool_calls") if message.get(name)]
+        calls += [_ollama_call(call) for call in message.get("tool_calls", [])]
+        ended = line["done"]
+        if ended:
+            _check(line, tables.OLLAMA, "last line")
+            _refuse(used and not (line.get("prompt_eval_count") and line.get("eval_count") is not None), "no usage")
+    _refuse(not ended, "the stream has no end")
+    _refuse(len(heads) != 1, f"lines of several answers: {heads}")
+    _unique([identity for identity, _, _ in calls], "id of a call")
+    runs = tuple(kind for at, kind in enumerate(order) if not at or order[at - 1] != kind)
+    text = "".join(texts)
+    return Result("", text, text, tuple(calls), "".join(thoughts), runs if len(lines) > 1 else ())
+
+
+def _ollama_call(call: Wire) -> tuple[str, str, str]:
+    function = _check(_check(call, tables.OLLAMA, "call")["function"], tables.OLLAMA, "function")
+    _refuse(not isinstance(function["arguments"], dict), "arguments that are no object")
+    return _call(call["id"], function["name"], json.dumps(function["arguments"]))
+
+
 _READERS: Mapping[str, tuple[_Whole, _Streamed]] = {
     "openai-chat": (_chat, _chat_stream),
     "openai-responses": (_response, _response_stream),
     "anthropic": (_anthropic, _anthropic_stream),
     "gemini": (_gemini, _gemini_stream),
+    "ollama": (_ollama, _ollama_stream),
 }

@@ -40,12 +40,19 @@ MODELS: dict[str, tuple[str, ...]] = {
     "xai": ("grok-4", "grok-3-mini"),
     "zai": ("glm-4.6",),
     "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025", "command-a-plus-05-2026"),
+    "ollama": ("qwen3:8b", "llama3.1", "gemma3:4b", "gpt-oss:20b"),
     "moonshot": ("kimi-k2-thinking", "kimi-k2-0905-preview"),
 }
 
 TARGETS = [f"{name}/{model}" for name in BUILTIN.names() for model in MODELS.get(name, ("some-model",))]
 
-FOUR = ("openai/gpt-4o", "openai-responses/gpt-5", "anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview")
+ONE_OF_EACH = (
+    "openai/gpt-4o",
+    "openai-responses/gpt-5",
+    "anthropic/claude-opus-4-8",
+    "gemini/gemini-3-pro-preview",
+    "ollama/qwen3:8b",
+)
 """One target of each dialect."""
 
 # So many that `make laws` ends within half an hour on two cores. Each seed is four requests for every target and law:

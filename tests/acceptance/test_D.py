@@ -148,9 +148,9 @@ def test_D5_the_environment_alone_is_a_gateway(tmp_path: Path, monkeypatch: pyte
             running.stop()
 
 
-@pytest.mark.parametrize("target", [STRICT, "lmstudio/qwen3.5", "ollama/qwen3.5"])
+@pytest.mark.parametrize("target", [STRICT, "lmstudio/qwen3.5", "ollama-openai/qwen3.5"])
 def test_D7_one_message_by_default_and_apart_by_choice(target: str) -> None:
     apart = systems(sent(TWO, target, rules={"many-systems": "separate"}).json["messages"])
     assert apart == APART
-    if target != "ollama/qwen3.5":
+    if target != "ollama-openai/qwen3.5":
         assert systems(sent(TWO, target).json["messages"]) == ["Say apple.\n\nSay banana."]

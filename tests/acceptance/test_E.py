@@ -9,7 +9,7 @@ from tests.acceptance.asking import GEMINI, OPENAI, answered, ask, called, roles
 DONE = ask(says("user", "привет"), says("assistant", "да", done=True), says("user", "ещё"))
 
 
-@pytest.mark.parametrize("target", [OPENAI, GEMINI, "deepseek/deepseek-chat", "zai/glm-4.6", "ollama/llama"])
+@pytest.mark.parametrize("target", [OPENAI, GEMINI, "deepseek/deepseek-chat", "zai/glm-4.6", "ollama-openai/llama"])
 def test_E1_done_is_removed(target: str) -> None:
     adapted = sent(DONE, target)
     assert "done" not in adapted.json["messages"][1]
@@ -35,10 +35,10 @@ def test_E7_cyrillic_is_no_error_and_empty_answers_are_repaired_where_refused() 
 def test_E8_other_fields_go_by_strictness() -> None:
     noted = {**ask(says("user", "a", my_note="x")), "model": "m"}
     assert rules(sent(noted, "openai-compatible/m")) == ["stray-field"]
-    assert rules(sent(noted, "ollama/m")) == []
+    assert rules(sent(noted, "ollama-openai/m")) == []
 
 
-@pytest.mark.parametrize("target", ["deepseek/deepseek-chat", "zai/glm-4.6", "ollama/llama", "vllm/llama"])
+@pytest.mark.parametrize("target", ["deepseek/deepseek-chat", "zai/glm-4.6", "ollama-openai/llama", "vllm/llama"])
 def test_E10_what_works_today_is_untouched(target: str) -> None:
     clean = {**ask(says("user", "a"), says("assistant", "b"), says("user", "c")), "model": target.partition("/")[2]}
     assert sent(clean, target).body == msgspec.json.encode(clean)

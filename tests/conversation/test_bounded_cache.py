@@ -176,6 +176,12 @@ def gemini_turn(text: str) -> dict[str, Any]:
     }
 
 
+def ollama_turn(text: str) -> dict[str, Any]:
+    tool = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+    return {"messages": messages, "tools": [tool], "options": {"temperature": 0.5, "num_predict": 700}}
+
+
 OPENING = "plain_messages.parse_opening"
 CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]] = {
     "openai-chat": (chat_turn, "openai_chat", {"tools._parse_list", "settings.parse_settings"}),
@@ -183,10 +189,11 @@ CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]
     "anthropic": (anthropic_turn, "anthropic", {"tools.parse_tools", "settings.parse_settings", OPENING}),
     "cohere": (chat_turn, "cohere", {"tools._parse_list", "settings.parse_settings"}),
     "gemini": (gemini_turn, "gemini", {"tools.parse_tools", "settings.parse_settings", OPENING}),
+    "ollama": (ollama_turn, "ollama", {"tools.parse_tools", "settings.parse_settings"}),
 }
 """By client: a turn of its own, its package, and what is parsed once for all its turns.
 
-A system message of a Chat client stands among the messages, and is read with them.
+A system message of a Chat or Ollama client stands among the messages, and is read with them.
 """
 
 
@@ -206,7 +213,8 @@ def test_the_same_tools_settings_and_system_text_are_parsed_once(
         adapt(msgspec.json.encode(turn(f"Turn {number}")), source=client, target=target)
     after = counts()
     for name in (f"dragoman.dialects.{package}.{function}" for function in parsed):
-        assert (after[name][0] - before[name][0], after[name][1] - before[name][1]) == (49, 1), name
+        hits, misses = before.get(name, (0, 0))  # a dialect is loaded when it is first used
+        assert (after[name][0] - hits, after[name][1] - misses) == (49, 1), name
 
 
 @pytest.mark.parametrize("target", TARGETS)

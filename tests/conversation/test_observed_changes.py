@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.strategies import SHAPES, request
-from tests.targets import FOUR, SEEDS, signer
+from tests.targets import ONE_OF_EACH, SEEDS, signer
 
 from dragoman.conversation import traits
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
@@ -16,7 +16,7 @@ from dragoman.engine.adapt import adapt
 ORDER = traits._ORDER_AND_IDS
 
 
-@pytest.mark.parametrize("target", [*FOUR, "mistral/mistral-large-latest", "strict-template/some-model"])
+@pytest.mark.parametrize("target", [*ONE_OF_EACH, "mistral/mistral-large-latest", "strict-template/some-model"])
 def test_every_repair_is_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few were any number: generated conversations are short."""
     monkeypatch.setattr(traits, "_SHARE", 0)

@@ -167,6 +167,7 @@ NO_ID = {
     "anthropic": {"content": [{"type": "tool_use", "name": "f", "input": {}}], "stop_reason": "tool_use"},
     "gemini": {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
     "cohere": {"message": {"tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]}},
+    "ollama": {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": True},
 }
 
 

@@ -22,12 +22,13 @@ LISTS = {
     "anthropic": "messages",
     "gemini": "contents",
     "cohere": "messages",
+    "ollama": "messages",
 }
 every_dialect = pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
 ANOTHER = "another-model"
-ONE_IN = {"cohere": 1}
+ONE_IN = {"cohere": 1, "ollama": 1}
 """Of others one in three is taken; of these there are few."""
-LEAST = {"cohere": 50}
+LEAST = {"cohere": 50, "ollama": 23}
 
 
 def recorded(dialect: Dialect) -> Iterator[tuple[str, dict[str, Any], bytes]]:

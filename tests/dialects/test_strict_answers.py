@@ -34,7 +34,7 @@ ASKED = AnswerContext(
     include_usage=True,
     request={"tools": TOOL, "reasoning": b'{"effort":"low"}', "text": b'{"verbosity":"low"}', "temperature": b"null"},
 )
-ONE_IN = {"anthropic": 16, "gemini": 16, "openai-chat": 32, "openai-responses": 16}
+ONE_IN = {"anthropic": 16, "gemini": 16, "openai-chat": 32, "openai-responses": 16, "ollama": 1}
 
 # Recordings of a dialect that its own strictest reader refuses for what the provider itself wrote. Written again in the
 # same dialect that stays as it came; in every other dialect they are read like all others.
@@ -50,8 +50,8 @@ EXCUSED = {
     ("8638e66480f15ce4", "openai-chat"): "a call of a tool that nobody declared: `stop`, so that no client runs it",
 }
 _CHOICES = "two choices, and the second comes first: a stream shows the first to come, a whole answer the first one"
-EXCUSED |= {("80c7aae55719f50d", client): _CHOICES for client in ("anthropic", "openai-responses")}
-PREFIXES = {"openai-chat": "chatcmpl-", "openai-responses": "resp_", "anthropic": "msg_", "gemini": ""}
+EXCUSED |= {("80c7aae55719f50d", client): _CHOICES for client in ("anthropic", "openai-responses", "ollama")}
+PREFIXES = {"openai-chat": "chatcmpl-", "openai-responses": "resp_", "anthropic": "msg_", "gemini": "", "ollama": ""}
 
 
 def both_forms(upstream: str, client: str, recording: Recording) -> Iterator[tuple[bytes, bool]]:
@@ -113,7 +113,7 @@ def test_the_strictest_reader_takes_every_recorded_answer(upstream: str) -> None
     assert faults == []
     assert min(counts[f"{client} {form}"] for client in DIALECT_NAMES for form in ("whole", "streamed")) > 30
     if FULL:
-        assert sum(counts.values()) > 3000
+        assert sum(counts.values()) > 3000 or ONE_IN[upstream] == 1
 
 
 def misreadings(upstream: str, client: str, recording: Recording, counts: Counter[str]) -> Iterator[object]:
@@ -146,7 +146,7 @@ def differences(upstream: str, client: str, recording: Recording, results: list[
 def test_ids_are_made_from_the_upstreams_and_never_change(upstream: str, client: str) -> None:
     """Two answers with the same id of the upstream's share an id, two with different ones do not."""
     found = []
-    for recording in recordings(upstream, 64):
+    for recording in recordings(upstream, 64 if ONE_IN[upstream] > 1 else 1):
         if recording.id not in UNREADABLE and not has_no_answer(recording, readable(recording, upstream)):
             once, again = (next(both_forms(upstream, client, recording))[0] for _ in range(2))
             assert once == again
@@ -214,7 +214,7 @@ def rendered_stream(client: str) -> list[bytes]:
     )
     renderer = registry.dialect(client).answers.stream_renderer(ASKED)
     body = renderer.render(Translation("anthropic", client, FORCED, ASKED).read_whole(wire)) + renderer.close()
-    end = b"\r\n\r\n" if b"\r\n\r\n" in body else b"\n\n"
+    end = next(end for end in (b"\r\n\r\n", b"\n\n", b"\n") if end in body)
     return [frame + end for frame in body.split(end)[:-1]]
 
 

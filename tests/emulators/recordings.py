@@ -35,7 +35,7 @@ EMULATORS = {
     "deepseek": "deepseek",
     "groq": "groq",
     "llamacpp": "llamacpp",
-    "ollama": "ollama",
+    "ollama": "ollama-openai",
     "xai": "xai",
     "zai": "zai",
     "azure-openai": "azure-openai",

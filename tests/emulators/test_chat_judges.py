@@ -290,13 +290,13 @@ OTHERS = [
     ("vllm", talk(part(type="file", file={})), "Unsupported chat content part type: 'file'."),
     ("sglang", {"messages": []}, "Messages cannot be empty."),
     ("sglang", {"tool_choice": "required"}, "Tools cannot be empty if tool choice is set to required."),
-    ("ollama", talk({"role": "user", "content": None}), "invalid message content type: <nil>"),
+    ("ollama-openai", talk({"role": "user", "content": None}), "invalid message content type: <nil>"),
     (
-        "ollama",
+        "ollama-openai",
         talk(part(type="image_url", image_url={"url": "https://x/y.png"})),
         "image URLs are not currently suppor",
     ),
-    ("ollama", {"reasoning_effort": "huge"}, "invalid reasoning value: 'huge'"),
+    ("ollama-openai", {"reasoning_effort": "huge"}, "invalid reasoning value: 'huge'"),
     ("template", talk(USER, SYSTEM), "System message must be at the beginning."),
     ("template", talk({"role": "developer", "content": "x"}), "Unexpected message role."),
 ]
@@ -370,7 +370,7 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     ("perplexity", talk(SYSTEM, SYSTEM, USER, SAID, USER)),
     ("compatible-lenient", talk({**USER, "done": True}, USER, zzz=1)),
     ("template", talk(SYSTEM, USER, USER, CALLS, RESULT, USER)),
-    ("ollama", {"messages": []}),
+    ("ollama-openai", {"messages": []}),
     ("fireworks", talk({**USER, "done": True})),
     ("azure-openai", {"model": None}),
 ]  # fmt: skip
@@ -440,7 +440,7 @@ def _spoiled(value: Any, put: Callable[[Any], Any]) -> list[Any]:
 NAMES = ("openai", "openrouter", "mistral", "deepseek", "groq", "compatible", "perplexity", "moonshot", "template")
 
 
-@pytest.mark.parametrize("name", [*NAMES, "llamacpp", "vllm", "sglang", "ollama"])
+@pytest.mark.parametrize("name", [*NAMES, "llamacpp", "vllm", "sglang", "ollama-openai"])
 def test_odd_values_are_judged_and_answered_without_a_crash(name: str) -> None:
     one = provider(name)
     path, example = one.example

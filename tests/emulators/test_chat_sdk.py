@@ -43,7 +43,7 @@ NAMES = [
     "llamacpp",
     "vllm",
     "sglang",
-    "ollama",
+    "ollama-openai",
     "lmstudio",
 ]
 SCRIPT: list[Any] = [

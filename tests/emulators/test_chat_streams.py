@@ -24,7 +24,7 @@ CHATS = (
     "zai",
     "perplexity",
     "llamacpp",
-    "ollama",
+    "ollama-openai",
     "vllm",
 )
 TURNS = {
@@ -142,7 +142,7 @@ def test_deepseek_streams_reasoning_content_and_counts_the_cache() -> None:
     assert usage["prompt_cache_hit_tokens"] + usage["prompt_cache_miss_tokens"] == usage["prompt_tokens"]
 
 
-@pytest.mark.parametrize("name", ["groq", "xai", "ollama"])
+@pytest.mark.parametrize("name", ["groq", "xai", "ollama-openai"])
 def test_calls_arrive_in_one_piece_where_they_do(name: str) -> None:
     one = provider(name)
     chunks = payloads(b"".join(one.render_stream(call_to(one), TURNS["calls"])))

@@ -43,6 +43,7 @@ MOOT = {
         "reasoning_text",
     },
     "openai-chat": set[str](),
+    "ollama": {"above_output_limit", "odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
 }
 # Facts that another fact of the target makes idle: no form of ids to be odd against, no thinking, no field of its own,
 # no limit that is known.
@@ -60,6 +61,7 @@ IDLE = {
         "past_signature",
         "stream_usage",
     },
+    "ollama": set[str](),
 }
 
 
@@ -117,7 +119,9 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 def _streamed(body: dict[str, Any], dialect: str, stream: bool) -> dict[str, Any]:
-    """The body of a request for a stream. In Gemini the path asks for it."""
+    """The body of a request for a stream. In Gemini the path asks for it; Ollama's clients ask for none."""
+    if dialect == "ollama":
+        return {**body, "stream": stream}
     return {**body, "stream": stream} if stream and dialect != "gemini" else body
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.corpus import FULL, exchanges, sampled
 from tests.judges import judge
 from tests.strategies import SHAPES, conversations, request
-from tests.targets import EXAMPLES, FOUR, SEEDS, TARGETS, signer, split
+from tests.targets import EXAMPLES, ONE_OF_EACH, SEEDS, TARGETS, signer, split
 
 from dragoman.engine.adapt import adapt
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 ONCE = ("mistral", "groq", "openai-compatible", "strict-template", "vertex")
-CORPUS_TARGETS = TARGETS if FULL else [*FOUR, *(one for one in TARGETS if split(one)[0] in ONCE)]
+CORPUS_TARGETS = TARGETS if FULL else [*ONE_OF_EACH, *(one for one in TARGETS if split(one)[0] in ONCE)]
 
 
 def refusal(body: bytes, source: str, target: str, strict: bool = True) -> object:

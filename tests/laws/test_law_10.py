@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from tests.corpus import FULL
 from tests.shapes.defects import BURDENS, CROWDS, ONCE, Crowd
-from tests.targets import FOUR
+from tests.targets import ONE_OF_EACH
 
 from dragoman.conversation.bounded_cache import POOL
 from dragoman.conversation.conversation import Conversation
@@ -36,7 +36,7 @@ from dragoman.rules import ORDER
 HI = Text(b'"Hi"')
 UNLIMITED = RequestLimits(values=1 << 40, messages=1 << 40, parts=1 << 40, calls=1 << 40, tools=1 << 40)
 TARGETS = (
-    *FOUR,
+    *ONE_OF_EACH,
     "mistral/mistral-large-latest",
     "strict-template/some-model",
     "openrouter/google/gemini-3-pro-preview",

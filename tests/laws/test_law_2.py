@@ -14,6 +14,7 @@ from tests.judges import judge
 from tests.strategies import request
 from tests.targets import SEEDS, TARGETS, signer, split
 
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.engine.adapt import BUILTIN, adapt
 from dragoman.wire.json_reader import split_members
 
@@ -25,17 +26,21 @@ OWN = {
     ("gemini", "gemini"): "gemini",
     ("vertex", "gemini"): "vertex",
     ("gemini-compat", "openai-chat"): "gemini-openai",
+    ("ollama", "openai-chat"): "ollama-openai",
+    ("ollama", "ollama"): "ollama",
     ("moonshotai", "openai-chat"): "moonshot",
     ("alibaba", "openai-chat"): "qwen",
     **{
         (name, "openai-chat"): name
         for name in (
             *("openrouter", "mistral", "deepseek", "groq", "xai", "zai", "cerebras"),
-            *("together", "perplexity", "ollama", "llamacpp"),
+            *("together", "perplexity", "llamacpp"),
         )
     },
 }
 """Whose recorded requests are whose own."""
+
+RECORDED = [f"*.{name}.jsonl" for name in DIALECT_NAMES]
 
 HAND_MADE = frozenset({"56e7431ae65b0f54"})
 """Exchanges that no provider answered: a signature `sig_abc`, ids such as `msg_thinking_003`. They were written for a
@@ -45,7 +50,7 @@ test of another project. A signature that cannot be the provider's is foreign, s
 def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     seen: Counter[str] = Counter()
     changed = []
-    for exchange in exchanges("*.openai-chat.jsonl", "*.openai-responses.jsonl", "*.anthropic.jsonl", "*.gemini.jsonl"):
+    for exchange in exchanges(*RECORDED):
         name = OWN.get((exchange["provider"], exchange["dialect"]))
         asked = exchange["request"]
         if name is None or not asked or not isinstance(asked["body"], dict) or not sampled(exchange["id"], 4):

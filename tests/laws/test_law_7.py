@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.strategies import SHAPES, request
-from tests.targets import FOUR, SEEDS, TARGETS, signer
+from tests.targets import ONE_OF_EACH, SEEDS, TARGETS, signer
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
@@ -56,7 +56,7 @@ def test_sealed_state_goes_home_as_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", [*(target for target in FOUR if "opus-4-8" not in target), "anthropic/claude-sonnet-5"]
+    "target", [*(target for target in ONE_OF_EACH if "opus-4-8" not in target), "anthropic/claude-sonnet-5"]
 )
 def test_and_nowhere_else(target: str) -> None:
     adapted = adapt(CHAT, target=target)

@@ -22,7 +22,14 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "openai-responses": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
     "gemini": [{"role": "model", "parts": [{"text": "Indeed."}]}, {"role": "user", "parts": [{"text": "And then?"}]}],
 }
-LISTS = {"openai-chat": "messages", "anthropic": "messages", "openai-responses": "input", "gemini": "contents"}
+MORE["ollama"] = MORE["openai-chat"]
+LISTS = {
+    "openai-chat": "messages",
+    "anthropic": "messages",
+    "openai-responses": "input",
+    "gemini": "contents",
+    "ollama": "messages",
+}
 MOVES = {("late-system", "moved to the opening"), ("late-result", "moved a result to its call")}
 """What the law excepts: a reported hoist, and a late result."""
 

@@ -282,7 +282,8 @@ REASONING = [
     ("moonshot/kimi-k2-0905-preview", "never", False, "reasoning_content"),
     ("groq/openai/gpt-oss-120b", "never", True, "reasoning"),
     ("cerebras/gpt-oss-120b", "never", False, "reasoning"),
-    ("ollama/qwen3:4b", "never", False, "reasoning"),
+    ("ollama-openai/qwen3:4b", "never", False, "reasoning"),
+    ("ollama/qwen3:4b", "never", True, "thinking"),
     ("llamacpp/Qwen3-1.7B", "never", False, "reasoning_content"),
     ("anthropic/claude-sonnet-4-5", "last-tool-turn", False, ""),
 ]
@@ -331,7 +332,7 @@ def test_mistral_ids_are_as_strict_as_was_seen(model: str, odd: str, pattern: st
         ("zai/glm-4.7", "accepts"),
         ("vllm/any", "accepts"),
         ("llamacpp/any", "accepts"),
-        ("ollama/any", "accepts"),
+        ("ollama-openai/any", "accepts"),
         ("mistral/any", "refuses"),
         ("groq/any", "refuses"),
         ("cerebras/any", "refuses"),

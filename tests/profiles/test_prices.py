@@ -68,7 +68,7 @@ def test_a_model_is_found_whoever_runs_it(profile: str, model: str, like: str) -
         ("openai", "gpt-5-pro"),
         ("anthropic", "claude-opus-6"),
         ("anthropic", "claude-opus-5-1"),
-        ("ollama", "llama-3.3-70b-versatile"),
+        ("ollama-openai", "llama-3.3-70b-versatile"),
         ("together", "deepseek-chat"),
         ("openrouter", "openai/gpt-4o:free"),
         ("openai", "x" * 10_000),

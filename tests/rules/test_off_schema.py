@@ -106,7 +106,7 @@ def test_a_kind_that_is_known_to_be_refused_is_repaired_alone(name: str) -> None
     assert run(off_schema, odd, facts(refused_near_misses=[kind], near_misses=[kind])).untouched
 
 
-@pytest.mark.parametrize("target", ["llamacpp/m", "ollama/m", "vllm/m", "strict-template/m"])
+@pytest.mark.parametrize("target", ["llamacpp/m", "ollama-openai/m", "vllm/m", "strict-template/m"])
 def test_local_servers_get_no_parts_of_other_dialects(target: str) -> None:
     odd, whole, at, _ = PLACES["part"]
     done = sent(odd, target)

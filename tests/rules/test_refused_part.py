@@ -170,7 +170,9 @@ def chat(*messages: dict[str, Any]) -> dict[str, Any]:
 HI = {"role": "user", "content": "Hi"}
 
 
-@pytest.mark.parametrize("target", ["openai/gpt-4o", "deepseek/deepseek-chat", "llamacpp/some-model", "ollama/x"])
+@pytest.mark.parametrize(
+    "target", ["openai/gpt-4o", "deepseek/deepseek-chat", "llamacpp/some-model", "ollama-openai/x"]
+)
 def test_adapt_and_a_part_of_a_kind_that_the_target_does_not_know(target: str) -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
     done = sent(chat(HI, {"role": "assistant", "content": [thought, {"type": "text", "text": "Hello"}]}, HI), target)

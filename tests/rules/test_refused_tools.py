@@ -55,7 +55,7 @@ def test_untouched(name: str) -> None:
 
 def test_adapt_where_the_user_says_so() -> None:
     profiles = Profiles(layers=[Layer("configuration", {"tools": "refuses"})])
-    done = adapt({"messages": MESSAGES[:1], "tools": [TOOL]}, target="ollama/some-model", profiles=profiles)
+    done = adapt({"messages": MESSAGES[:1], "tools": [TOOL]}, target="ollama-openai/some-model", profiles=profiles)
     assert "tools" not in done.json
     assert [(change.rule, change.at, change.loses) for change in done.changes] == [
         ("refused-tools", "/tools", "content")

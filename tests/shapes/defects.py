@@ -15,6 +15,7 @@ Build = Callable[[int], Wire]
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
 USER: Wire = {"role": "user", "content": "Hi"}
+IMAGE: Wire = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 CLAUDE_SIGNATURE = "EuYBCkQYAiJAabcdEuYBCkQYAiJAabcd"
 GEMINI_SIGNATURE = "AAAAAAAAAAAAAAAAAAAAAAAA"
 
@@ -446,6 +447,13 @@ CROWDS: tuple[Crowd, ...] = (
             ],
             gemini,
         ),
+    ),
+    Crowd(
+        "media-apart",
+        "each",
+        _CHAT,
+        "ollama/gemma3",
+        turns(lambda n: [{"role": "user", "content": [text("a"), IMAGE]}, said("b")]),
     ),
     Crowd("list-content", "each", _CHAT, _TEMPLATE, turns(lambda n: [said([text("a"), text("b")]), USER])),
     Crowd(

@@ -557,9 +557,27 @@ RESPONSES: dict[str, DoubtCase] = {
     "media.document.stored": DoubtCase(_responses(_look({"type": "input_file", "file_id": "file-abc"})), r'"file_id":'),
 }
 
+_SEEN: Wire = {"role": "tool", "tool_name": "f", "content": "12 degrees", "images": [PIXEL]}
+_OLLAMA_CALL: Wire = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}
+
+OLLAMA: dict[str, DoubtCase] = {
+    "vendor_header": DoubtCase(_chat({"role": "system", "content": _BILLED}, HI), "billing-header"),
+    "developer_role": DoubtCase(_chat({"role": "developer", "content": "Be brief."}, HI), '"developer"'),
+    "late_system": DoubtCase(_chat(HI, OK, {"role": "system", "content": "Be brief."}, GO), r'"role":"system"'),
+    "unknown_role": DoubtCase(_chat(HI, {"role": "critic", "content": "Hm"}, GO), '"critic"'),
+    "off_schema": DoubtCase(_chat(HI, tools=[{"name": "f", "parameters": SCHEMA}]), r'"tools":\[\{"name"'),
+    "strict_tools": DoubtCase(
+        _chat(HI, tools=[{"type": "function", "function": {**TOOL["function"], "strict": True}}]), r'"strict":'
+    ),
+    "thinking": DoubtCase(_chat(HI, think=True), r'"think":true'),
+    "media.audio.inline": DoubtCase(_chat({**HI, "images": [SOUND]}), r'"images":'),
+    "media.image.result": DoubtCase(_chat(HI, _OLLAMA_CALL, _SEEN, tools=[TOOL]), r'"role":"tool"[^}]*"images":'),
+}
+
 CASES: dict[str, dict[str, DoubtCase]] = {
     "openai-chat": CHAT,
     "anthropic": ANTHROPIC,
     "gemini": GEMINI,
     "openai-responses": RESPONSES,
+    "ollama": OLLAMA,
 }

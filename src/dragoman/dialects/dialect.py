@@ -167,10 +167,10 @@ class AnswerContext(msgspec.Struct, frozen=True):
 
     `model` is the name shown to the client. `id` and `created` stand in where the answer has none, since a codec has no
     clock. `include_usage`: a Chat stream reports its usage. `request`: members of the client's request that Responses
-    repeats in its answer, as raw JSON. `framing`: how the client's stream is framed. `renames`: `model` is shown even
-    where the bytes could be relayed. `completes`: a stream is completed even then. `prefix` stands before the first
-    text of an answer. `hides_reasoning`: the client did not ask for thinking, and clients of its dialect do not expect
-    any then.
+    repeats in its answer, as raw JSON. `framing`: how the client's stream is framed; None: as its dialect does.
+    `renames`: `model` is shown even where the bytes could be relayed. `completes`: a stream is completed even then.
+    `prefix` stands before the first text of an answer. `hides_reasoning`: the client did not ask for thinking, and
+    clients of its dialect do not expect any then.
     """
 
     model: str = ""
@@ -178,7 +178,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     id: str = ""
     include_usage: bool = False
     request: Mapping[str, Json] = {}
-    framing: Framing = Framing.SSE
+    framing: Framing | None = None
     renames: bool = False
     completes: bool = False
     prefix: str = ""
@@ -279,13 +279,15 @@ class TokenCount(msgspec.Struct, frozen=True):
 
 
 class ListedModel(msgspec.Struct, frozen=True):
-    """A model as a list of models shows it. `created` is in seconds since 1970, `metadata` the provider's own entry."""
+    """A model as a list of models shows it. `created` is in seconds since 1970, `metadata` the provider's own entry.
+    `capabilities`: what it can do, in Ollama's words: completion, tools, vision, thinking, audio."""
 
     name: str
     description: str = ""
     created: int = 0
     context_window: int | None = None
     metadata: Mapping[str, Any] | None = None
+    capabilities: tuple[str, ...] = ("completion",)
 
 
 class ModelListing(msgspec.Struct, frozen=True):

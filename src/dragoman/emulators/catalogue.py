@@ -91,7 +91,8 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "llamacpp": _template("llamacpp"),
     "vllm": _template("vllm"),
     "sglang": _template("sglang"),
-    "ollama": _template("ollama"),
+    "ollama": EmulatorEntry("ollama"),
+    "ollama-openai": _template("ollama-openai"),
     "lmstudio": _template("lmstudio"),
 }
 

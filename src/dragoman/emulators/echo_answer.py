@@ -111,6 +111,7 @@ def _schema(body: dict[str, Any]) -> Any:
         ("output_format", "schema"),
         ("generationConfig", "responseJsonSchema"),
         ("generationConfig", "responseSchema"),
+        ("format",),
     )
     for place in places:
         value: Any = body
@@ -123,6 +124,8 @@ def _schema(body: dict[str, Any]) -> Any:
 
 def _json_object(body: dict[str, Any]) -> Any:
     format_ = body.get("response_format")
+    if body.get("format") == "json":
+        return {"type": "object"}
     if not isinstance(format_, dict) or format_.get("type") != "json_object":
         return None
     bare = format_.get("json_schema")  # Cohere's schema stands without a wrapper

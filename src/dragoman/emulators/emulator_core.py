@@ -11,7 +11,14 @@ from typing import Any
 
 from dragoman.emulators.answer_script import Script
 from dragoman.emulators.faults import BAD_GATEWAY, HEADER, BadFaultError, Fault, parse_fault
-from dragoman.emulators.provider import EmulatedProvider, ErrorResponse, FaultKind, Operation, ReceivedRequest
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    ErrorResponse,
+    FaultKind,
+    Operation,
+    ReceivedRequest,
+    ShowsModels,
+)
 from dragoman.emulators.wire import render_json
 
 _SECRETS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie")
@@ -128,6 +135,8 @@ class EmulatorCore:
                 return self._whole(request, self.provider.list_models(), fault)
             case Operation.COUNT:
                 return self._whole(request, self.provider.count_tokens(request), fault)
+            case Operation.SHOW if isinstance(self.provider, ShowsModels):
+                return self._whole(request, self.provider.show_model(request), fault)
         step = self.script.next(request)
         fault = fault or step.fault
         if fault is not None and fault.replaces_answer:

@@ -374,7 +374,7 @@ SERVERS: Mapping[str, LocalServer] = {
         faults=_context_fault("The input ({tokens} tokens) is longer than the model's context length (32768 tokens)."),
         model="Qwen/Qwen3-8B",
     ),
-    "ollama": LocalServer(
+    "ollama-openai": LocalServer(
         checks=lambda vision: (check_messages, _check_ollama_messages, _check_ollama_settings),
         style=AnswerStyle(
             call_id=lambda seed, index: make_id(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from dragoman.emulators.wire import render_json
 
@@ -30,6 +30,7 @@ class Operation(StrEnum):
     STREAM = "stream"  # only where the path selects streaming (Gemini); elsewhere the body's `stream` does
     MODELS = "models"
     COUNT = "count"
+    SHOW = "show"  # what the provider says of one model, where the body names it
 
 
 class FaultKind(StrEnum):
@@ -182,3 +183,10 @@ class EmulatedProvider(Protocol):
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         """Further headers of a 200: request id, rate limits; `content-type` if a stream is not of `stream_type`."""
         ...
+
+
+@runtime_checkable
+class ShowsModels(Protocol):
+    """A provider with a path that describes one model (`Operation.SHOW`)."""
+
+    def show_model(self, request: ReceivedRequest) -> Any: ...

@@ -63,7 +63,6 @@ from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.reasoning_wish import expects_reasoning
-from dragoman.engine.relay_observer import has_event
 from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
@@ -378,7 +377,7 @@ class Exchange(Generic[D]):
         self._opening += translation.feed(chunk)
         if translation.failure is not None:
             return self._failed(translation.failure)
-        if not self._opening or (translation.relays and not has_event(self._opening)):
+        if not translation.has_begun(self._opening):
             return None
         return self._streaming(translation, over=False)
 

@@ -14,7 +14,7 @@ from dragoman.conversation.collect import merged
 from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import StreamParser
+from dragoman.dialects.dialect import Framing, StreamParser
 from dragoman.dialects.streamed_text import StreamedText
 from dragoman.engine.answer_tally import AnswerTally
 
@@ -24,6 +24,8 @@ _HELD = 8 * 1024
 _LIMIT = 32 * 1024 * 1024
 _FULLY, _ONE_IN = 2, 8
 """Blocks at the beginning of a stream that are searched for words, and how many of those after them."""
+_FRAME_ENDS = (b"\n\n", b"\r\n\r\n")
+_LINE_ENDS = (b"\n",)
 _OPENING = 4096
 """A beginning this long goes out even if it holds no whole event: it is a picture, not an error."""
 
@@ -39,8 +41,10 @@ class RelayObserver:
         "_blocks",
         "_bound",
         "_counted",
+        "_ends",
         "_gap",
         "_head",
+        "_lines",
         "_looking",
         "_parser",
         "_size",
@@ -57,8 +61,16 @@ class RelayObserver:
         "usage",
     )
 
-    def __init__(self, parser: Callable[[], StreamParser], tally: AnswerTally, words: StreamedText | None) -> None:
+    def __init__(
+        self,
+        parser: Callable[[], StreamParser],
+        tally: AnswerTally,
+        words: StreamedText | None,
+        framing: Framing = Framing.SSE,
+    ) -> None:
         self._parser = parser
+        self._lines = framing is Framing.NDJSON
+        self._ends = _LINE_ENDS if self._lines else _FRAME_ENDS
         self._tally = tally
         self._words = words
         self._blocks = 0
@@ -97,9 +109,9 @@ class RelayObserver:
             self._note(_read(self._parser(), rest))
         else:
             self._note(_read(self._parser(), self._head + rest))
-        self.framed = b"data:" in self._head + rest
+        self.framed = self._lines or b"data:" in self._head + rest
         self.marked_end = b"data: [DONE]" in (self._head + rest)[-64:]
-        self.cut_short = bool(rest) and not rest.endswith((b"\n\n", b"\n\r\n", b"\r\r", b"]"))
+        self.cut_short = bool(rest) and not rest.endswith((*self._ends, b"\n\r\n", b"\r\r", b"]"))
         return self.ended and self.failure is None
 
     def count_held(self) -> None:
@@ -121,8 +133,8 @@ class RelayObserver:
         """Keep from the last frame that begins well before the end. A frame that is longer is held whole."""
         held = b"".join(self._tail)
         if not self._head and not self._gap:
-            self._head, held = _split_head(held)
-        at = max(held.rfind(b"\n\n", 0, -_TAIL), held.rfind(b"\r\n\r\n", 0, -_TAIL))
+            self._head, held = _split_head(held, self._ends)
+        at = max(held.rfind(end, 0, -_TAIL) for end in self._ends)
         if at < 0 and len(held) > _LIMIT:
             at = len(held) - _TAIL
         if at >= 0:
@@ -158,14 +170,16 @@ def _read(parser: StreamParser, data: bytes) -> list[Event]:
     return [*parser.feed(data), *parser.close()]
 
 
-def _split_head(held: bytes) -> tuple[bytes, bytes]:
+def _split_head(held: bytes, ends: tuple[bytes, ...]) -> tuple[bytes, bytes]:
     """The frames of the first kilobytes, and the rest."""
-    at = max(held.rfind(b"\n\n", 0, _HEAD), held.rfind(b"\r\n\r\n", 0, _HEAD))
-    at = held.find(b"\n", at + 1) + 1 if at >= 0 else 0
+    at = max(held.rfind(end, 0, _HEAD) for end in ends)
+    at = held.find(b"\n", at + (len(ends[0]) - 1)) + 1 if at >= 0 else 0
     return held[:at], held[at:]
 
 
-def has_event(begun: bytes) -> bool:
+def has_event(begun: bytes, framing: Framing = Framing.SSE) -> bool:
     """Whether a stream has begun with a whole event, not only with comments that keep it open or half an error."""
+    if framing is Framing.NDJSON:
+        return len(begun) > _OPENING or b"\n" in begun.lstrip()
     at = begun.find(b"data:")
     return len(begun) > _OPENING or (at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0))

@@ -27,7 +27,8 @@ from dragoman.engine.answer_tool import AnswerTool
 from dragoman.engine.argument_names import Renaming
 from dragoman.engine.reasoning_capture import ReasoningCapture
 from dragoman.engine.relay_frames import RelayFrames
-from dragoman.engine.relay_observer import RelayObserver
+from dragoman.engine.relay_lines import RelayLines
+from dragoman.engine.relay_observer import RelayObserver, has_event
 from dragoman.engine.stream_redaction import Redaction
 
 __all__ = ["Translation"]
@@ -97,7 +98,7 @@ class Translation:
         self._capture = ReasoningCapture(client, upstream) if keep else None
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
-        same = upstream == client and context.framing is self._upstream.framing
+        same = upstream == client and context.framing in (None, self._upstream.framing)
         unchanged = same and not undo and not think_tags and not context.renames and not context.prefix
         self._relays_whole = unchanged
         self._completes = completes or context.completes
@@ -105,7 +106,7 @@ class Translation:
         self._begun: set[int] | None = set() if context.prefix else None
         self._observer: RelayObserver | None = None
         self._redaction = redaction
-        self._frames: RelayFrames | None = None
+        self._frames: RelayFrames | RelayLines | None = None
         self._stop_word = ""
         self._tally = AnswerTally(origin.model if origin is not None else "")
         self.ended = False
@@ -120,6 +121,10 @@ class Translation:
         """Frames that could not be read."""
         skipped = self._parser.skipped if self._parser is not None else 0
         return skipped + (self._frames.skipped if self._frames is not None else 0)
+
+    def has_begun(self, opening: bytes) -> bool:
+        """Whether what the client would be given first holds an event: then nothing can be tried again."""
+        return bool(opening) and (not self.relays or has_event(opening, self._upstream.framing))
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
@@ -210,9 +215,12 @@ class Translation:
     def _observe(self) -> RelayObserver:
         """Made when a stream begins: most whole answers go through as they are."""
         redact = self._redaction.data if self._redaction is not None else None
-        if self._upstream.framing is Framing.SSE:
+        framing = self._upstream.framing
+        if framing is Framing.SSE:
             self._frames = RelayFrames(redact, self._upstream.chunk_leftovers, self._upstream.answers.check_chunk)
-        self._observer = RelayObserver(self._new_parser, self._tally, self._upstream.answers.streamed_text)
+        elif framing is Framing.NDJSON:
+            self._frames = RelayLines(redact)
+        self._observer = RelayObserver(self._new_parser, self._tally, self._upstream.answers.streamed_text, framing)
         return self._observer
 
     def _reader(self) -> StreamParser:

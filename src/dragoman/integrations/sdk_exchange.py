@@ -150,7 +150,8 @@ class SdkExchange:
             self._authorizers.refused(scheme, "")
 
     def stream_headers(self) -> dict[str, str]:
-        return {"content-type": self.exchange.context.framing.content_type, **self._report()}
+        framing = self.exchange.context.framing or registry.dialect(self.exchange.ask.dialect).framing
+        return {"content-type": framing.content_type, **self._report()}
 
     def stream_ended(self) -> None:
         if self.exchange.stream_ended() is None:

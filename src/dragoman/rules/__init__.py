@@ -30,6 +30,7 @@ from dragoman.rules.lone_reasoning import lone_reasoning
 from dragoman.rules.many_strict import many_strict
 from dragoman.rules.many_systems import many_systems
 from dragoman.rules.many_thoughts import many_thoughts
+from dragoman.rules.media_apart import media_apart
 from dragoman.rules.media_form import media_form
 from dragoman.rules.missing_reasoning import missing_reasoning
 from dragoman.rules.missing_result import missing_result
@@ -115,6 +116,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         mixed_parts,
         many_thoughts,
         trailing_space,
+        media_apart,
         list_content,
         forced_loop,
         endless_loop,

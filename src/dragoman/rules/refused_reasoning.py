@@ -54,7 +54,8 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         if facts.reasoning_text is Stance.REFUSES:
             return _refused(part, context)
         needed = facts.reasoning_required is Need.TOOL_TURNS  # what must come back must come where it is looked for
-        translated = part.field not in CHAT_FIELDS  # thinking of another dialect has no such field yet
+        # thinking of another dialect has no such field yet
+        translated = context.translated or part.field not in CHAT_FIELDS
         moves = translated or needed or facts.odd_reasoning_field is Stance.REFUSES
         if part.field == facts.reasoning_field or not facts.reasoning_field or not moves:
             return None

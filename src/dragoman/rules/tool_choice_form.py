@@ -2,9 +2,9 @@
 
 A choice is refused where no tools are declared, or where the target does not know its kind. Without tools the choice is
 left out. A forced choice becomes `auto`, and a choice among some tools becomes `required` or `auto`. One vendor's word
-(`any`) becomes the dialect's own (`required`).
+(`any`) becomes the dialect's own (`required`). A target that knows no choice at all gets none.
 
-Loses metadata. Leaving out a choice without tools and using the dialect's own word lose nothing.
+Loses metadata. Leaving out `auto`, leaving out a choice without tools and using the dialect's own word lose nothing.
 
 For `openai/gpt-4o`:
 
@@ -64,6 +64,8 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
         if not _is_odd(choice, facts):
             return Rewrite(conversation)
         formed, loses = but(choice, spelled=""), Loss.NOTHING
+    elif formed is None and choice.mode is ChoiceMode.AUTO:
+        loses = Loss.NOTHING  # it is what the model does anyway
     note = Note(
         "wrote the tool choice in a form that the target takes",
         key="tool_choice",

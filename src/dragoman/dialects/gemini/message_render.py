@@ -36,6 +36,7 @@ from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import guess, kind_of, parse_response
 from dragoman.dialects.ownership import own_block, render_extras
 from dragoman.dialects.rendering import Pieces, leading_systems
+from dragoman.dialects.tool_names import ToolNames
 from dragoman.errors import Unrepresentable
 
 _ROLES = {
@@ -52,7 +53,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
     Leading system messages belong to `systemInstruction` (`render_system`), unless they were inline.
     """
     index = max(start, leading_systems(messages))
-    names = _ToolNames(messages)
+    names = ToolNames(messages)
     while index < stop:
         message = messages[index]
         parts = message.parts
@@ -139,7 +140,7 @@ def _bare(extras: Extras | None) -> bool:
     return extras is None or extras.fields.keys() == {"role"}
 
 
-def _render_content(message: Message, parts: Sequence[Part], names: _ToolNames, here: int, out: Pieces) -> None:
+def _render_content(message: Message, parts: Sequence[Part], names: ToolNames, here: int, out: Pieces) -> None:
     if message.name is not None or message.hint is not None or message.role is DEVELOPER:
         _refuse(message)
     role = quote(message.role_text) if message.role_text else _ROLES[message.role]
@@ -170,49 +171,13 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     message = messages[0]
     _refuse(message)
     out: Pieces = [b'{"parts":']
-    _render_list(message.parts, _ToolNames(messages), 0, out)
+    _render_list(message.parts, ToolNames(messages), 0, out)
     _render_extras(message.extras, "", out)
     out.append(b"}")
     return b"".join(out)
 
 
-_FEW = 8
-"""So many parts are looked through for each result. With more of them, an index of the calls costs less."""
-
-
-class _ToolNames:
-    """The names of the tools that results answer: a result here carries the name, elsewhere only the call does.
-
-    The call mostly stands in the message right before, among a few parts. Where it does not, the messages are searched,
-    each once.
-    """
-
-    __slots__ = ("_messages", "_names", "_searched")
-
-    def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
-        self._names: dict[str, str] = {}
-        self._searched = 0
-
-    def of(self, result: Result, here: int) -> str:
-        """The name of the last call with the result's id before the message `here`."""
-        before = self._messages[here - 1].parts if here else ()
-        for part in before[:_FEW]:
-            if type(part) is Call and part.id == result.call_id:
-                return part.name
-        found = self._search(result.call_id, here) or result.name
-        if found is None:
-            raise Unrepresentable(f"a result of {result.call_id} without the name of its tool")
-        return found
-
-    def _search(self, call_id: str, here: int) -> str | None:
-        for message in self._messages[self._searched : here]:
-            self._names.update({part.id: part.name for part in reversed(message.parts) if type(part) is Call})
-        self._searched = max(self._searched, here)
-        return self._names.get(call_id)
-
-
-def _render_list(parts: Sequence[Part], names: _ToolNames, here: int, out: Pieces) -> None:
+def _render_list(parts: Sequence[Part], names: ToolNames, here: int, out: Pieces) -> None:
     if not parts:
         out.append(b"[]")
         return

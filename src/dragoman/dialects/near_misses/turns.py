@@ -99,6 +99,8 @@ class WireForm(msgspec.Struct, frozen=True):
     `takes_hints`: do parts have cache hints? `needs_ids`: must calls and results have ids (`no_id` marks
     those without)? `has_items`: do calls and
     results stand in the list by themselves? `has_calls`: do messages have a member `tool_calls`?
+    `string_content`: is the content always a string? `argument_objects`: are the arguments of calls objects, and not
+    their text?
     """
 
     name: str
@@ -118,6 +120,8 @@ class WireForm(msgspec.Struct, frozen=True):
     no_id: str = ""
     has_items: bool = False
     has_calls: bool = False
+    string_content: bool = False
+    argument_objects: bool = False
 
 
 class TurnReader:
@@ -230,6 +234,8 @@ class TurnReader:
             return [MeantPart(Text(content))]
         items = items_of(content)
         if items is not None:
+            if self._form.string_content:
+                self._log.note(Miss.CONTENT, f"/{key}")
             return [self._piece(item, role, f"/{key}/{index}") for index, item in enumerate(items)]
         if key == self._form.content_name:
             self._log.note(Miss.CONTENT, f"/{key}")
@@ -332,10 +338,18 @@ class TurnReader:
         function = fields_of(fields.get("function"))
         if text_of(fields.get("type")) == "custom" and "custom" in fields:
             return
-        if function is None or text_of(fields.get("type")) != "function":
+        if self._form.argument_objects:
+            self._note_object(function, below)
+        elif function is None or text_of(fields.get("type")) != "function":
             self._log.note(Miss.CALL, below)
         elif function.get("arguments", b"")[:1] != b'"':
             self._log.note(Miss.ARGUMENTS, f"{below}/function/arguments" if "arguments" in function else below)
+
+    def _note_object(self, function: Fields | None, below: str) -> None:
+        if function is None:
+            self._log.note(Miss.CALL, below)
+        elif function.get("arguments", b"{")[:1] not in (b"{", b"n"):
+            self._log.note(Miss.ARGUMENTS, f"{below}/function/arguments")
 
 
 _ITEM_MARKS = {"id": b'"', "status": b'"n'}

@@ -13,6 +13,7 @@ import msgspec
 from dragoman.config.model_targets import find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
@@ -50,7 +51,7 @@ async def generate(
     dialect: str,
     model: str | None = None,
     stream: bool | None = None,
-    framing: Framing = Framing.SSE,
+    framing: Framing | None = None,
 ) -> None:
     """Answer one request, whatever becomes of it, and write it down."""
     context = AnswerContext(id=outbound.id, framing=framing)
@@ -181,7 +182,8 @@ async def _stream(
     pieces = dispatch.pieces(opened)
     if services.config.store.keep_bodies or services.config.log.exchanges.answers:
         pieces = with_copy(pieces, record)
-    content_type = record.context.framing.content_type.encode()
+    framing = record.context.framing or registry.dialect(record.dialect).framing
+    content_type = framing.content_type.encode()
     try:
         await outbound.streamed(pieces, _headers(record), content_type, services.config.server.write_timeout)
     except TimeoutError:

@@ -183,6 +183,20 @@ COHERE_ANSWER = replace(
     ),
 )
 
+# What the server's own types keep of a tool's schema. Everything else is dropped before the model sees it.
+OLLAMA = SchemaForm(
+    keywords=frozenset({"type", "description", "properties", "required", "items", "enum", "anyOf"}),
+    refs=False,
+    recursion=False,
+    unions=frozenset({"anyOf"}),
+    root_unions=False,
+    typing=Typing.ROOT,
+    const=False,
+    nullable=Nullable.TYPE_LIST,
+    formats=(),
+    boolean_schemas=False,
+)
+
 FORMS: Mapping[str, SchemaForm] = MappingProxyType(
     {
         "json-schema": ANYTHING,
@@ -200,6 +214,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "groq": replace(OBJECT, required_exist=True),
         "mistral": OBJECT,
         "bedrock": OBJECT,
+        "ollama": OLLAMA,
         "minimal": MINIMAL,
         "cohere-answer": COHERE_ANSWER,
     }

@@ -1,0 +1,98 @@
+"""The dialect `ollama`: Ollama's own chat. A stream is one JSON object a line, and is what a client gets unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.dialects.dialect import (
+    AnswerCodec,
+    Dialect,
+    Endpoint,
+    Framing,
+    Job,
+    Likeness,
+    RequestCodec,
+    UnservedPath,
+    fixed_path,
+)
+from dragoman.dialects.ollama import NAME
+from dragoman.dialects.ollama.model_list import OLLAMA_MODELS
+from dragoman.dialects.request_schema import TEXT, turns
+
+_OWN = {"options", "keep_alive", "think", "format"}
+"""Members that no other dialect has."""
+
+
+def _recognise(body: Mapping[str, Any]) -> Likeness:
+    return Likeness.HINTED if body.keys() & _OWN else Likeness.NONE
+
+
+def _asks_for_reasoning(conversation: Conversation) -> bool:
+    thinking = conversation.settings.thinking
+    return thinking is not None and thinking.on is not False
+
+
+def _ndjson(query: Mapping[str, str]) -> Framing:
+    return Framing.NDJSON
+
+
+def _load_requests() -> RequestCodec:
+    from dragoman.dialects.ollama.request_parse import locate, locate_parts, parse_request
+    from dragoman.dialects.ollama.request_render import render_request
+
+    return RequestCodec(parse_request, render_request, locate, locate_parts)
+
+
+def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.ollama.answer_parse import parse_answer
+    from dragoman.dialects.ollama.answer_render import render_answer
+    from dragoman.dialects.ollama.errors import parse_error, render_error
+    from dragoman.dialects.ollama.stream_parse import OllamaStreamParser
+    from dragoman.dialects.ollama.stream_render import OllamaStreamRenderer
+    from dragoman.dialects.ollama.streamed_words import WORDS
+
+    return AnswerCodec(
+        parse_answer,
+        render_answer,
+        OllamaStreamParser,
+        OllamaStreamRenderer,
+        parse_error,
+        render_error,
+        streamed_text=WORDS,
+    )
+
+
+_REQUIRED = {"model": TEXT, "messages": turns("system", "user", "assistant", "tool")}
+
+_CONFIGURED = "the models are those of the configuration; GET /api/tags lists them"
+_UNSERVED = (
+    UnservedPath("/api/pull", _CONFIGURED, ("POST",)),
+    UnservedPath("/api/push", _CONFIGURED, ("POST",)),
+    UnservedPath("/api/create", _CONFIGURED, ("POST",)),
+    UnservedPath("/api/copy", _CONFIGURED, ("POST",)),
+    UnservedPath("/api/delete", _CONFIGURED, ("DELETE",)),
+    UnservedPath("/api/ps", _CONFIGURED, ("GET",)),
+)
+
+DIALECT = Dialect(
+    name=NAME,
+    title="Ollama",
+    endpoints=(
+        Endpoint(Job.GENERATE, "/api/chat", "Ollama's chat; a stream unless `stream` is false", required=_REQUIRED),
+        Endpoint(Job.LIST_MODELS, "/api/tags", "Models, as Ollama lists them", method="GET"),
+    ),
+    unserved=_UNSERVED,
+    prefixes=("",),
+    caller_prefixes=("/api/",),
+    request_path=fixed_path("/api/chat"),
+    framing=Framing.NDJSON,
+    client_framing=_ndjson,
+    recognise=_recognise,
+    asks_for_reasoning=_asks_for_reasoning,
+    models_path="/api/tags",
+    model_listing=OLLAMA_MODELS,
+    load_requests=_load_requests,
+    load_answers=_load_answers,
+)

@@ -1,0 +1,66 @@
+"""Ollama's errors: a status and one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ollama import NAME
+from dragoman.dialects.raw_json import encode
+from dragoman.wire.error_bodies import parse_failure
+
+_STATUSES: Mapping[FailureKind, int] = {
+    FailureKind.AUTH: 401,
+    FailureKind.PERMISSION: 403,
+    FailureKind.NOT_FOUND: 404,
+    FailureKind.QUOTA: 429,
+    FailureKind.RATE_LIMIT: 429,
+    FailureKind.OVERLOADED: 503,
+    FailureKind.CONTEXT_LENGTH: 400,
+    FailureKind.CONTENT_FILTER: 400,
+    FailureKind.BAD_REQUEST: 400,
+    FailureKind.TOO_LARGE: 413,
+    FailureKind.TIMEOUT: 504,
+    FailureKind.NETWORK: 502,
+    FailureKind.BROKEN_STREAM: 502,
+    FailureKind.SERVER: 500,
+    FailureKind.NOT_SERVED: 501,
+}
+_EXACT = (405, 408, 409, 415, 422)
+"""Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
+_TOO_LONG = "prompt too long; exceeded max context length"
+
+
+def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """A refusal, or an error inside a stream (status 200), as a failure."""
+    return parse_failure(status, headers, body, NAME)
+
+
+def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    headers = {"content-type": "application/json; charset=utf-8"}
+    if failure.retry_after is not None:
+        headers["retry-after"] = str(math.ceil(failure.retry_after))
+    return _status(failure), headers, error_body(failure)
+
+
+def error_body(failure: Failure) -> bytes:
+    """The body alone, which is also the last line of a stream that failed."""
+    return encode({"error": _message(failure)})
+
+
+def _status(failure: Failure) -> int:
+    own = failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT
+    return failure.status if own else _STATUSES[failure.kind]
+
+
+def _message(failure: Failure) -> str:
+    """For a conversation that is too long: Ollama's sentence with the known numbers, then the provider's own."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
+        return failure.message
+    surplus = ""
+    if failure.tokens is not None and failure.limit is not None and failure.tokens > failure.limit:
+        surplus = f" by {failure.tokens - failure.limit} tokens"
+    return f"{_TOO_LONG}{surplus} ({failure.message})"

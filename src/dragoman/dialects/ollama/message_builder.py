@@ -1,0 +1,210 @@
+"""Events to the pieces of an Ollama message: thinking, text and whole calls.
+
+A call is rendered when it is complete, as Ollama does. Until then, events of other parts wait. There is one answer:
+further choices have no place here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from dragoman.conversation.collect import arguments_of, merged
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects import held_events
+from dragoman.dialects.call_order import CallOrder
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ollama import NAME
+from dragoman.dialects.ollama.stop_reasons import render_stop
+from dragoman.dialects.ollama.usage import render_usage
+from dragoman.dialects.ownership import own_fields
+from dragoman.wire.json_reader import render_object
+from dragoman.wire.sse import one_line
+
+_TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "A tool call of the answer is too long.")
+
+
+class MessageBuilder:
+    """Takes events in any order. A subclass decides what becomes of the pieces."""
+
+    __slots__ = (
+        "_call",
+        "_calls",
+        "_choice",
+        "_fragments",
+        "_media",
+        "_order",
+        "_size",
+        "_stop",
+        "context",
+        "over",
+        "started",
+        "usage",
+    )
+
+    def __init__(self, context: AnswerContext) -> None:
+        self.context = context
+        self.started = Started()
+        self.usage: Usage | None = None
+        self.over = False
+        self._choice = -1
+        self._order = CallOrder()
+        self._call: CallStarted | None = None
+        self._calls = 0
+        self._fragments: list[bytes] = []
+        self._size = 0
+        self._media = -1
+        self._stop: Stopped | None = None
+
+    def take(self, event: Event) -> None:
+        if self.over or (getattr(event, "choice", self._choice) != self._choice and not self._is_first(event)):
+            return
+        for ordered in self._order.take(event):
+            if not self.over:
+                self._take(ordered)
+
+    def _is_first(self, event: Any) -> bool:
+        """Whether it is of the choice that is told: the first that comes, whatever its number."""
+        if self._choice < 0:
+            self._choice = event.choice
+        return bool(event.choice == self._choice)
+
+    def _take(self, event: Event) -> None:
+        if self._media >= 0 and getattr(event, "part", -1) != self._media:
+            self._end_media()
+        handler = _TAKE.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    # What a subclass does.
+
+    def begin(self) -> None: ...
+
+    def content(self, literal: Json, logprobs: Json | None) -> None: ...
+
+    def thinking(self, literal: Json) -> None: ...
+
+    def call(self, json: Json) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def fail(self, failure: Failure) -> None: ...
+
+    # Events.
+
+    def _started(self, event: Started) -> None:
+        self.started = event
+        self.begin()
+
+    def _text(self, event: TextDelta | RefusalDelta) -> None:
+        logprobs = event.logprobs if isinstance(event, TextDelta) else None
+        if event.literal != EMPTY or logprobs is not None:
+            self.content(event.literal, logprobs)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        if event.literal != EMPTY and not self.context.hides_reasoning:
+            self.thinking(event.literal)
+
+    def _call_started(self, event: CallStarted) -> None:
+        self._call, self._fragments, self._size = event, [], 0
+
+    def _call_delta(self, event: CallDelta) -> None:
+        self._fragments.append(event.literal)
+        self._size += len(event.literal)
+        if self._size > held_events.LIMIT:
+            self._failed(Failed(_TOO_LONG))
+
+    def _call_ended(self, event: CallEnded) -> None:
+        call, self._call = self._call, None
+        if call is None:
+            return
+        arguments: Json = arguments_of(unquote(joined("", self._fragments)), call.custom)
+        if arguments[:1] != b"{":
+            arguments = b'{"arguments":' + arguments + b"}"
+        place, self._calls = self._calls, self._calls + 1
+        function = {"index": b"%d" % place, "name": quote(call.name), "arguments": one_line(arguments)}
+        members: dict[str, Json] = {"id": quote(call.id)} if call.id else {}
+        self.call(render_object({**members, "function": render_object(function)}))
+
+    def _media_delta(self, event: MediaDelta) -> None:
+        """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
+        if self._media < 0:
+            self._media = event.part
+            target = event.url or f"data:{event.media_type};base64,"
+            self.content(quote(f"[{event.kind.value}]({target}"), None)
+        if event.data != EMPTY and not event.url:
+            self.content(event.data, None)
+        if event.transcript is not None and event.transcript != EMPTY:
+            self._fragments.append(event.transcript)
+
+    def _end_media(self) -> None:
+        self._media = -1
+        words, self._fragments = self._fragments, []
+        self.content(joined("", [b'")"', *([b'"\\n\\n"'] if words else []), *words]), None)
+
+    def _stopped(self, event: Stopped) -> None:
+        self._stop = event
+
+    def _used(self, event: Used) -> None:
+        self.usage = merged(self.usage, event.usage)
+
+    def _ended(self, event: Ended) -> None:
+        self.over = True
+        self.finish()
+
+    def _failed(self, event: Failed) -> None:
+        self.over = True
+        self.fail(event.failure)
+
+    # What every framing needs.
+
+    def head(self) -> dict[str, Json]:
+        """The members that every object begins with."""
+        moment = datetime.fromtimestamp(self.started.created or self.context.created, UTC)
+        return {
+            "model": quote(self.context.model or self.started.model),
+            "created_at": quote(moment.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        }
+
+    def tail(self) -> dict[str, Json]:
+        """The members that the last object ends with."""
+        stop = self._stop or Stopped(0, Stop.END)
+        reason = quote(render_stop(stop.reason, stop.word))
+        own = own_fields(stop.extras, NAME)
+        return {"done": b"true", "done_reason": reason, **own, **render_usage(self.usage)}
+
+
+_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
+    Started: MessageBuilder._started,
+    TextDelta: MessageBuilder._text,
+    RefusalDelta: MessageBuilder._text,
+    ReasoningDelta: MessageBuilder._reasoning,
+    CallStarted: MessageBuilder._call_started,
+    CallDelta: MessageBuilder._call_delta,
+    CallEnded: MessageBuilder._call_ended,
+    MediaDelta: MessageBuilder._media_delta,
+    Stopped: MessageBuilder._stopped,
+    Used: MessageBuilder._used,
+    Ended: MessageBuilder._ended,
+    Failed: MessageBuilder._failed,
+}
+"""State, citations and blocks of providers have no place in an answer of this dialect."""

@@ -1,0 +1,73 @@
+"""Events to the bytes of an Ollama stream: one JSON object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.conversation.collect import UNFINISHED
+from dragoman.conversation.events import Event, Failed
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.parts import Json
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ollama.errors import error_body
+from dragoman.dialects.ollama.message_builder import MessageBuilder
+from dragoman.wire.json_reader import render_object
+from dragoman.wire.ndjson import line
+
+
+class OllamaStreamRenderer(MessageBuilder):
+    """One line for each piece. The last line has the stop and the usage; after a failure there is no such line."""
+
+    __slots__ = ("_head", "_out", "_tail")
+
+    def __init__(self, context: AnswerContext) -> None:
+        super().__init__(context)
+        self._out: list[bytes] = []
+        self._head = b""
+        self._tail = b'},"done":false}\n'
+        self.begin()
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        for event in events:
+            self.take(event)
+        out, self._out = self._out, []
+        return _lines(b"".join(out))
+
+    def close(self) -> bytes:
+        """The end of a stream that has none: an error."""
+        return b"" if self.over else self.render((Failed(UNFINISHED),))
+
+    def begin(self) -> None:
+        self._head = render_object(self.head())[:-1] + b',"message":{"role":"assistant","content":'
+
+    def content(self, literal: Json, logprobs: Json | None) -> None:
+        if logprobs is None:
+            self._out += (self._head, literal, self._tail)
+        else:
+            self._out += (self._head, literal, b'},"done":false,"logprobs":', logprobs, b"}\n")
+
+    def thinking(self, literal: Json) -> None:
+        self._out += (self._head, b'"","thinking":', literal, self._tail)
+
+    def call(self, json: Json) -> None:
+        self._out += (self._head, b'"","tool_calls":[', json, b"]", self._tail)
+
+    def finish(self) -> None:
+        last = render_object(self.tail())
+        self._out += (self._head, b'""},', last[1:], b"\n")
+
+    def fail(self, failure: Failure) -> None:
+        self._out.append(line(error_body(failure)))
+
+
+_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
+"""Letters that end a line for some readers, though not in JSON: Ollama's own SDK splits a stream at them."""
+
+
+def _lines(data: bytes) -> bytes:
+    """The same JSON, which no reader of lines cuts inside a text."""
+    if data.isascii():
+        return data
+    for letter, escape in _BREAKS:
+        data = data.replace(letter, escape)
+    return data

@@ -1,0 +1,156 @@
+"""The emulated server: paths, streams and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.ollama import answer, judge
+from dragoman.emulators.ollama.judge import OllamaRefusal
+from dragoman.emulators.ollama.models import CONTEXT_LENGTH, LISTED, capabilities
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
+from dragoman.emulators.wire import render_json
+
+_CHAT, _TAGS, _SHOW = "/api/chat", "/api/tags", "/api/show"
+_DETAILS = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "emulated",
+    "families": ["emulated"],
+    "parameter_size": "8.2B",
+    "quantization_level": "Q4_K_M",
+}
+_FAULTS: Mapping[FaultKind, OllamaRefusal] = {
+    FaultKind.AUTH: OllamaRefusal("unauthorized", 401),
+    FaultKind.RATE: OllamaRefusal("too many concurrent requests", 429),
+    FaultKind.SERVER: OllamaRefusal("llama runner process has terminated: exit status 2", 500),
+    FaultKind.OVERLOADED: OllamaRefusal("server busy, please try again.  maximum pending requests exceeded", 503),
+    FaultKind.CONTEXT: OllamaRefusal("prompt too long; exceeded max context length by 1024 tokens (ref: emulated)"),
+    FaultKind.TOO_LARGE: OllamaRefusal("http: request body too large", 413),
+    FaultKind.TIMEOUT: OllamaRefusal("request timed out", 408),
+    FaultKind.NOT_FOUND: OllamaRefusal("404 page not found", 404),
+    FaultKind.METHOD: OllamaRefusal("405 method not allowed", 405),
+}
+
+
+class Ollama:
+    """A local server with some models."""
+
+    name = "ollama"
+    stream_type = "application/x-ndjson"
+    example: tuple[str, Any] = (
+        _CHAT,
+        {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Hello"}], "stream": False},
+    )
+
+    def __init__(self, options: EmulatorOptions) -> None:
+        self.options = options
+
+    def operation_of(self, method: str, path: str) -> Operation | None:
+        if method == "GET":
+            return Operation.MODELS if path == _TAGS else None
+        return {_CHAT: Operation.GENERATE, _SHOW: Operation.SHOW}.get(path)
+
+    def parse_request(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
+        if operation is Operation.MODELS:
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
+        if method != "POST":
+            return self.render_fault(FaultKind.METHOD, None)
+        if not raw.strip():
+            return render_refusal(OllamaRefusal("missing request body"))
+        try:
+            body = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            return render_refusal(OllamaRefusal(f"invalid character in JSON: {error}"))
+        if not isinstance(body, dict):
+            return render_refusal(
+                OllamaRefusal("json: cannot unmarshal the body into Go value of type api.ChatRequest")
+            )
+        model = body.get("model")
+        streams = operation is Operation.GENERATE and body.get("stream") is not False
+        named = model if isinstance(model, str) else ""
+        return ReceivedRequest(method, path, query, headers, raw, body, named, streams, operation)
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.body is None:
+            return None
+        try:
+            if request.operation is Operation.SHOW or not self.options.strict:
+                judge.check_model(request.model, self.options)
+            else:
+                judge.check(request, self.options)
+        except OllamaRefusal as refusal:
+            return render_refusal(refusal)
+        except RecursionError:
+            return render_refusal(OllamaRefusal("exceeded max depth"))
+        return None
+
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return answer.render_answer(request, turn)
+
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        return (render_json(line) + b"\n" for line in answer.render_lines(request, turn))
+
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        return render_json(self.render_fault(kind, request).body) + b"\n"
+
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        if kind is FaultKind.MODEL:
+            return render_refusal(judge.unknown_model(request.model if request is not None else ""))
+        return render_refusal(_FAULTS[kind])
+
+    def list_models(self) -> Any:
+        return {"models": [_listed(model) for model in self.options.models or LISTED]}
+
+    def show_model(self, request: ReceivedRequest) -> Any:
+        """The body of `/api/show`."""
+        return {
+            "modelfile": f"FROM {request.model}",
+            "parameters": "",
+            "template": "{{ .Prompt }}",
+            "details": _DETAILS,
+            "model_info": {"general.architecture": "emulated", "emulated.context_length": CONTEXT_LENGTH},
+            "capabilities": capabilities(request.model),
+            "modified_at": answer.CREATED,
+        }
+
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        raise NotImplementedError("Ollama has no such path")
+
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
+        return {}
+
+
+def _listed(model: str) -> dict[str, Any]:
+    return {
+        "name": model,
+        "model": model,
+        "modified_at": answer.CREATED,
+        "size": 5_225_388_164,
+        "digest": "0" * 64,
+        "details": _DETAILS,
+        "capabilities": capabilities(model),
+    }
+
+
+def render_refusal(refusal: OllamaRefusal) -> ErrorResponse:
+    """The refusal as the server sends it."""
+    return ErrorResponse(refusal.status, {"error": refusal.message}, content_type="application/json; charset=utf-8")
+
+
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of an Ollama server."""
+    return Ollama(options)

@@ -1,0 +1,66 @@
+"""The lines of a relayed stream of one JSON value a line: whole, readable, and without our secrets.
+
+As with frames of server-sent events, a line goes out whole, so that no cut of the bytes hides a secret, and a stream
+that breaks off leaves no half line before our own last one. A line that is no JSON is left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+_MOST = 64 * 1024
+"""A longer line holds a picture rather than an error, and is passed on as it comes."""
+_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+class RelayLines:
+    """Between the provider's bytes and the client. `redact` takes secrets out, `skipped` counts unreadable lines."""
+
+    __slots__ = ("_held", "_open", "_redact", "skipped")
+
+    def __init__(self, redact: Callable[[bytes], bytes] | None) -> None:
+        self._redact = redact
+        self._held = b""
+        self._open = False
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """The lines that are complete."""
+        data = self._held + data
+        at = data.rfind(b"\n") + 1
+        was_open, self._open = self._open, self._open and not at
+        if len(data) - at > _MOST:
+            at, self._open = len(data), True
+        self._held = data[at:]
+        return self._redacted(data[:at]) if was_open or self._open else self._clean(data[:at])
+
+    def close(self) -> bytes:
+        """The rest of a stream that ended properly, if without its last line break."""
+        held, self._held = self._held, b""
+        return self._clean(held)
+
+    def drop(self) -> bytes:
+        """The stream broke off: forget the half line that is held, and end the one that is half out."""
+        self._held = b""
+        return b"\n" if self._open else b""
+
+    def _clean(self, data: bytes) -> bytes:
+        lines = self._redacted(data).splitlines(keepends=True)
+        readable = [line for line in lines if not line.strip() or _is_readable(line)]
+        self.skipped += len(lines) - len(readable)
+        return b"".join(readable)
+
+    def _redacted(self, data: bytes) -> bytes:
+        return data if self._redact is None else self._redact(data)
+
+
+def _is_readable(line: bytes) -> bool:
+    try:
+        _check_json(line)
+        line.decode()
+    except _UNREADABLE:
+        return False
+    return True

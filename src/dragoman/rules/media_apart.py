@@ -1,0 +1,71 @@
+r"""Media among texts, for a target whose messages hold media apart from one text.
+
+Ollama's messages have a list of images beside their text, and the model sees the images first. So media move before the
+text, and several texts become one, joined with a line break.
+
+Loses order.
+
+For `ollama/gemma3`, from `openai-chat`:
+
+    {"messages": [{"role": "user", "content": [
+      {"type": "text", "text": "What is this?"},
+      {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]}]}
+becomes
+    {"messages": [{"role": "user", "content": "What is this?", "images": ["iVBORw0KGgo="]}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import joined
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Media, Part, Result, Text
+from dragoman.conversation.traits import Trait
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import Edit, but, edit, kept, plain_text, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "media-apart",
+    when=lambda facts: facts.media_apart,
+    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    loses=Loss.ORDER,
+)
+def media_apart(conversation: Conversation, context: Context) -> Rewrite:
+    return rewrite_messages(conversation, _sorted)
+
+
+def _sorted(message: Message) -> Edit | None:
+    parts = kept(message.parts, [_result(part) for part in _apart(message.parts)])
+    if parts is message.parts:
+        return None
+    return edit(message.but(parts=parts, listed=False), "put media before the text")
+
+
+def _result(part: Part) -> Part:
+    if type(part) is not Result:
+        return part
+    inner = _apart(part.parts)
+    return part if inner is part.parts else but(part, parts=inner, listed=False)
+
+
+def _apart(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Media, then one text, in the place of the first of them. The same parts where that is how they stand."""
+    media = [part for part in parts if type(part) is Media]
+    texts = [part for part in parts if type(part) is Text]
+    if not media or not plain_text(texts) or _is_apart(parts, texts):
+        return parts
+    content = {id(part) for part in (*media, *texts)}
+    at = next(place for place, part in enumerate(parts) if id(part) in content)
+    text = [Text(joined("\n", [part.literal for part in texts]))] if len(texts) > 1 else texts
+    rest = [part for part in parts[at:] if id(part) not in content]
+    return (*parts[:at], *media, *text, *rest)
+
+
+def _is_apart(parts: tuple[Part, ...], texts: Sequence[Text]) -> bool:
+    content = [part for part in parts if type(part) in (Media, Text)]
+    return len(texts) < 2 and (not texts or content[-1] is texts[0])
