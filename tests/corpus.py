@@ -16,10 +16,6 @@ import pytest
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
-_RECORDED_AS = {"ollama": "ollama-chat"}
-"""What the corpus calls a dialect, where that is another name than ours."""
-_OUR_NAMES = {recorded: ours for ours, recorded in _RECORDED_AS.items()}
-
 FULL = os.environ.get("DRAGOMAN_FULL") == "1"
 
 
@@ -32,28 +28,25 @@ def corpus() -> Path:
 
 
 def exchanges(*patterns: str) -> Iterator[dict[str, Any]]:
-    """Every exchange of the files that match, under our names of the dialects."""
+    """Every exchange of the files that match."""
     for pattern in patterns:
-        head, dot, dialect = pattern.removesuffix(".jsonl").rpartition(".")
-        for path in sorted(corpus().glob(f"{head}{dot}{_RECORDED_AS.get(dialect, dialect)}.jsonl")):
+        for path in sorted(corpus().glob(pattern)):
             with path.open("rb") as lines:
-                for line in lines:
-                    exchange = orjson.loads(line)
-                    yield {**exchange, "dialect": _OUR_NAMES.get(exchange["dialect"], exchange["dialect"])}
+                yield from map(orjson.loads, lines)
 
 
-RECORDED_AS = {"cohere": "cohere.cohere-chat"}
+RECORDED_AS = {"cohere": "cohere.cohere-chat", "ollama": "ollama.ollama-chat"}
 """Dialects that the corpus calls otherwise, with who answered where others use the same name."""
 _PATHS = {"cohere": "/v2/chat"}
 """The path of a dialect, where the same file holds traffic of an older one."""
 
 
 def spoken_in(dialect: str) -> Iterator[dict[str, Any]]:
-    """Every exchange in a dialect."""
+    """Every exchange in a dialect, under our name of it."""
     for exchange in exchanges(f"{RECORDED_AS.get(dialect, f'*.{dialect}')}.jsonl"):
         request = exchange["request"]
         if request is None or request["path"].startswith(_PATHS.get(dialect, "")):
-            yield exchange
+            yield {**exchange, "dialect": dialect}
 
 
 def sampled(identity: str, one_in: int) -> bool:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus import exchanges, sampled
+from tests.corpus import sampled, spoken_in
 from tests.dialects.plain_shapes import SHAPES as PLAIN_SHAPES
 from tests.shapes.chooser import seeded
 from tests.strategies import SHAPES, conversations
@@ -110,7 +110,7 @@ def test_both_agree_on_recorded_requests(name: str) -> None:
 
 
 def recorded(name: str) -> Iterator[bytes]:
-    for exchange in exchanges(f"*.{name}.jsonl"):
+    for exchange in spoken_in(name):
         body = exchange["request"]["body"] if exchange["request"] else None
         if isinstance(body, dict) and LISTS[name] in body and sampled(exchange["id"], 3):
             yield orjson.dumps(body)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 import msgspec
 import orjson
 import pytest
-from tests.corpus import exchanges, sampled
+from tests.corpus import exchanges, sampled, spoken_in
 from tests.judges import judge
 from tests.strategies import request
 from tests.targets import SEEDS, TARGETS, signer, split
@@ -40,8 +41,6 @@ OWN = {
 }
 """Whose recorded requests are whose own."""
 
-RECORDED = [f"*.{name}.jsonl" for name in DIALECT_NAMES]
-
 HAND_MADE = frozenset({"56e7431ae65b0f54"})
 """Exchanges that no provider answered: a signature `sig_abc`, ids such as `msg_thinking_003`. They were written for a
 test of another project. A signature that cannot be the provider's is foreign, so such a request is repaired."""
@@ -50,7 +49,7 @@ test of another project. A signature that cannot be the provider's is foreign, s
 def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     seen: Counter[str] = Counter()
     changed = []
-    for exchange in exchanges(*RECORDED):
+    for exchange in chain.from_iterable(map(spoken_in, DIALECT_NAMES)):
         name = OWN.get((exchange["provider"], exchange["dialect"]))
         asked = exchange["request"]
         if name is None or not asked or not isinstance(asked["body"], dict) or not sampled(exchange["id"], 4):
