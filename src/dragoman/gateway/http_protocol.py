@@ -10,6 +10,9 @@ allows: the request is answered as if it had not been there.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import struct
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
@@ -35,6 +38,7 @@ class HeadRefused(Exception):
 
 _SAFE = bytes([9, *range(32, 127), *range(128, 256)])
 _BODILESS = frozenset({204, 304})
+_NO_LINGER = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
 
 class ResponseCycle(RequestResponseCycle):
@@ -289,13 +293,30 @@ def bounded_protocol(limit: int, idle: float) -> type[HttpToolsProtocol]:
     return Configured
 
 
-def close_overdue(connections: Iterable[Any], now: float, write_seconds: float) -> None:
-    """Close connections that have been silent for too long, and abort those that do not read their answer."""
+def close_overdue(connections: Iterable[Any], now: float, write_seconds: float) -> int:
+    """Close connections that have been silent for too long, and reset those that do not read their answer.
+
+    Returns how many were reset.
+    """
+    reset = 0
     for connection in list(connections):
         if connection.stuck(now, write_seconds):
-            connection.transport.abort()
+            _reset(connection.transport)
+            reset += 1
         elif connection.overdue(now):
             connection.transport.close()
+    return reset
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """Give up a connection with all that waits on it.
+
+    `abort` alone drops what this process holds. The kernel would keep megabytes per connection, and the connection, for
+    as long as the client likes. Without a time to linger it drops both at once.
+    """
+    if (connection := transport.get_extra_info("socket")) is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+    transport.abort()
 
 
 def _size(url: bytes, headers: list[tuple[bytes, bytes]]) -> int:

@@ -69,6 +69,8 @@ DURATION = _histogram("request_duration", "From the request's head to the end of
 FIRST_BYTE = _histogram("time_to_first_byte", "From the request's head to the first byte sent.", SECONDS, "target")
 OVERHEAD = _histogram("overhead", "Time of the gateway itself before a provider was asked.", OVERHEAD_SECONDS)
 ACTIVE = _gauge("active_requests", "Requests under way.")
+ABORTED = _counter("aborted_connections", "Connections reset, because the client did not read its answer.")
+TASKS = _gauge("tasks", "Tasks of the event loop: requests, connections and work in the background.")
 CONNECTIONS = _gauge("upstream_connections", "Connections to providers.")
 IDLE = _gauge("upstream_idle_connections", "Connections to providers that wait for a request.")
 QUEUED = _gauge("upstream_queued_requests", "Requests that wait for a connection.")
@@ -82,22 +84,9 @@ LESSONS = _gauge("lessons", "Lessons that are in force.", shared=True)
 WORKERS = _gauge("workers", "Processes that serve.")
 
 FAMILIES = (
-    *(
-        REQUESTS,
-        TOKENS,
-        COST,
-        CHANGES,
-        FAILURES,
-        FULL,
-        LEARNT,
-        DURATION,
-        FIRST_BYTE,
-        OVERHEAD,
-        ACTIVE,
-        CONNECTIONS,
-        IDLE,
-    ),
-    *(QUEUED, WAITING_FOR_LIMITS, WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS, WORKERS),
+    *(REQUESTS, TOKENS, COST, CHANGES, FAILURES, FULL, LEARNT, DURATION, FIRST_BYTE, OVERHEAD, ACTIVE, ABORTED),
+    *(TASKS, CONNECTIONS, IDLE, QUEUED, WAITING_FOR_LIMITS, WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS),
+    WORKERS,
 )
 """Every metric of `/metrics`, in its order there."""
 
@@ -135,6 +124,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.active = 0
+        self.aborted = 0
         self.before = MetricsSnapshot()
         self._counts: dict[str, dict[Labels, float]] = {}
         self._histograms: dict[str, dict[Labels, Histogram]] = {}

@@ -245,7 +245,8 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_PER_SECOND == 0:
             write_seconds = self._services.config.server.write_timeout
-            close_overdue(self.server_state.connections, asyncio.get_running_loop().time(), write_seconds)
+            now = asyncio.get_running_loop().time()
+            self._services.metrics.aborted += close_overdue(self.server_state.connections, now, write_seconds)
             self._store_alerts.check()
             self._services.publish_metrics()
             if self._parent is not None and os.getppid() != self._parent:  # the first process is gone

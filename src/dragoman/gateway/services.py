@@ -242,6 +242,8 @@ class Services:
         return self.metrics.snapshot(
             {
                 metrics.ACTIVE.name: self.metrics.active,
+                metrics.ABORTED.name: self.metrics.aborted,
+                metrics.TASKS.name: len(asyncio.all_tasks()),
                 metrics.CONNECTIONS.name: sum(one.open for one in connections),
                 metrics.IDLE.name: sum(one.idle for one in connections),
                 metrics.QUEUED.name: sum(one.queued for one in connections),
