@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import contextlib
 
+import fuzz_http
 from tests.hostile.table import ERRORS
 
 from dragoman.config import Environment, KnownNames, parse
@@ -186,6 +187,7 @@ class Fuzzer:
         self.random = random.Random(seed)
         self.counts: Counter[str] = Counter()
         self.last: Any = None
+        self.http = fuzz_http.HttpFuzz()
 
     def damaged(self, value: Any) -> Any:
         """The value with a few places changed, removed or doubled."""
@@ -312,6 +314,31 @@ class Fuzzer:
         except ValueError as fault:
             raise MalformedRequest(str(fault)) from None
 
+    def http_request(self) -> None:
+        """Request lines, headers, chunks and trailers to the gateway."""
+        data, cuts = self.wire(fuzz_http.REQUESTS)
+        self.last = (data, cuts)
+        if not self.http.requests(data, cuts):
+            raise MalformedRequest("nothing was read")
+
+    def http_answer(self) -> None:
+        """Status lines, headers, chunks and trailers from a provider."""
+        data, cuts = self.wire(fuzz_http.ANSWERS)
+        self.last = (data, cuts)
+        if not self.http.answer(data, cuts):
+            raise MalformedRequest("nothing was read")
+
+    def wire(self, seeds: tuple[bytes, ...]) -> tuple[bytes, list[int]]:
+        """HTTP with a few pieces changed, and where to cut it."""
+        out = bytearray(self.random.choice(seeds))
+        for _ in range(self.random.randint(0, 3)):
+            start = self.random.randrange(len(out) + 1)
+            size = self.random.choice([0, 0, 1, 2, 8])
+            out[start : start + size] = self.random.choice([b"", *fuzz_http.PIECES])
+        if self.random.random() < 0.2:
+            out = bytearray(self.scrambled(bytes(out)))
+        return bytes(out), [self.random.randrange(len(out) + 1) for _ in range(self.random.choice([1, 3, 40]))]
+
     def schema(self) -> None:
         schema = json.dumps(self.damaged(SCHEMA)).encode()
         form = self.random.choice(sorted(FORMS))
@@ -337,6 +364,9 @@ PARSERS: tuple[Callable[[Fuzzer], None], ...] = (
     Fuzzer.error_body,
     Fuzzer.form,
     Fuzzer.header,
+    Fuzzer.http_request,
+    Fuzzer.http_request,
+    Fuzzer.http_answer,
     Fuzzer.schema,
     Fuzzer.config,
 )
@@ -346,11 +376,13 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--minutes", type=float, default=10)
     options.add_argument("--seed", type=int, default=int(time.time()))
+    options.add_argument("--only", default="", help="parsers whose name contains this word")
     given = options.parse_args()
     fuzzer = Fuzzer(given.seed)
+    chosen = [parser for parser in PARSERS if given.only in parser.__name__]
     ends = time.monotonic() + given.minutes * 60
     while time.monotonic() < ends:
-        work = fuzzer.random.choice(PARSERS)
+        work = fuzzer.random.choice(chosen)
         try:
             work(fuzzer)
             fuzzer.counts[f"{work.__name__} read"] += 1

@@ -37,6 +37,10 @@ class Client(Struct, frozen=True):
         allowed = self.key.allowed_endpoints
         return not allowed or _matches(_normalise(path), tuple(map(_normalise, allowed)))
 
+    def is_made_for(self, path: str) -> bool:
+        """Whether its key names this endpoint itself. A pattern that happens to match does not."""
+        return _normalise(path) in map(_normalise, self.key.allowed_endpoints)
+
 
 class Clients:
     """All clients of a configuration."""

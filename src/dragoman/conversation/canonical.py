@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.literals import split
+
 SPELLING = frozenset(
     {
         "at",
@@ -50,6 +52,7 @@ _EMPTY_PARTS = b'[{"_":"Text","literal":""}]'
 _NOTHING = (b"null", b"[]")
 _AUTO = {"_": "ToolChoice", "mode": "auto"}
 
+_LONG = 1 << 18
 _decode = msgspec.json.decode
 _order = msgspec.json.Encoder(order="deterministic").encode
 
@@ -89,7 +92,17 @@ def canonical_text(value: Any) -> bytes:
 
 
 def _json_text(text: bytes) -> bytes:
+    if len(text) > _LONG and text[:1] == b'"':
+        return _long_text(text)
     return _order(_canonical_json(text))
+
+
+def _long_text(text: bytes) -> bytes:
+    """A long string, piece by piece: see `literals.split`."""
+    try:
+        return b'"%b"' % b"".join([_order(_decode(piece))[1:-1] for piece in split(text)])
+    except msgspec.DecodeError:
+        return _order(_canonical_json(text))
 
 
 def _list_text(values: Iterable[Any]) -> bytes:

@@ -5,7 +5,8 @@ A text of a conversation is only looked at when a rule has to; everywhere else t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import NewType
 
 import msgspec
@@ -21,6 +22,9 @@ _decode = msgspec.json.Decoder(str).decode
 _encode: Callable[[str], StringLiteral] = msgspec.json.Encoder().encode  # type: ignore[assignment]
 # What a blank text can open with: a space, an escape (\n, \t) or its own closing quote.
 _MAYBE_BLANK = b' "\\'
+_PIECE = 65536
+_LONGEST_ESCAPE = len("\\u0020")
+_HIGH = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 
 def quote(text: str) -> StringLiteral:
@@ -35,7 +39,37 @@ def unquote(literal: bytes) -> str:
 
 def blank(literal: bytes) -> bool:
     """Nothing, or nothing but white space."""
-    return literal[1] in _MAYBE_BLANK and not _decode(literal).strip()
+    if literal[1] not in _MAYBE_BLANK:
+        return False
+    return not any(_decode(piece).strip() for piece in split(literal))
+
+
+def split(literal: bytes) -> Iterator[bytes]:
+    """A literal as literals of at most 64 kB, which mean the same when they are joined.
+
+    Decoding megabytes at once would hold up all other threads. No piece ends inside a character, an escape or a pair of
+    surrogates.
+    """
+    if len(literal) <= _PIECE:
+        yield literal
+        return
+    start, end = 1, len(literal) - 1
+    while start < end:
+        cut = _cut(literal, start, start + _PIECE) if start + _PIECE < end else end
+        yield b'"%b"' % literal[start:cut]
+        start = cut
+
+
+def _cut(literal: bytes, start: int, end: int) -> int:
+    """Where a piece ends that starts between two characters."""
+    piece = literal[start:end].replace(b"\\\\", b"  ")  # now every backslash begins an escape
+    escape = piece.rfind(b"\\", -_LONGEST_ESCAPE)
+    if escape > 0:
+        high = _HIGH.match(piece, escape - _LONGEST_ESCAPE) if escape > _LONGEST_ESCAPE else None
+        return start + escape - (_LONGEST_ESCAPE if high is not None else 0)
+    while literal[end] & 0xC0 == 0x80:
+        end -= 1
+    return end - _LONGEST_ESCAPE if _HIGH.match(piece, len(piece) - _LONGEST_ESCAPE) is not None else end
 
 
 def prefixed(prefix: str, literal: bytes) -> StringLiteral:

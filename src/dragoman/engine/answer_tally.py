@@ -12,6 +12,9 @@ _KEY = b'\\":'
 _FOLDED = 1 << 14
 """Bytes of text that are held before they are counted: words should not be cut too often."""
 
+_MOST_SEARCHED = 1 << 18
+"""Bytes of frames that are searched at once: a search holds up everybody."""
+
 
 class AnswerTally:
     """Counts the texts, calls and opaque state of one answer. Until `tokens` is asked for, it mostly holds texts."""
@@ -39,7 +42,10 @@ class AnswerTally:
             self._state += len(event.state.json)
 
     def add_frames(self, frames: bytes, where: StreamedText) -> None:
-        """Take frames of a stream that is relayed."""
+        """Take frames of a stream that is relayed. Of very many bytes the first are searched: the rest is like them."""
+        if len(frames) > _MOST_SEARCHED:
+            self.skip_frames(len(frames) - _MOST_SEARCHED)
+            frames = frames[:_MOST_SEARCHED]
         self._searched += len(frames)
         for member in where.text:
             for text in member.find(frames):

@@ -90,6 +90,8 @@ from dragoman.wire.error_bodies import parse_failure
 __all__ = ["Exchange", "compile_offline"]
 
 _MOST_COST = 1e9
+_LONGEST_RAW, _LONGEST_MESSAGE = 1 << 20, 1 << 16
+"""Bytes and characters that are kept of what a provider says went wrong."""
 
 
 class TriedTarget(msgspec.Struct, frozen=True, gc=False):
@@ -620,6 +622,7 @@ class Exchange(Generic[D]):
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
         visit = self._visit
         assert self.request is not None
+        failure = _clipped(failure)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
         self.tried = (*self.tried, TriedTarget(visit.destination.name, failure.kind.value, failure.status))
         return AttemptFailed(visit.destination, visit.key, self.request, self.failure)
@@ -647,6 +650,13 @@ class Exchange(Generic[D]):
             )
             proven = care.proven_by_care(self.ask, visit.target, options)
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
+
+
+def _clipped(failure: Failure) -> Failure:
+    """A failure with no more of the provider's words than anybody reads."""
+    if len(failure.raw) <= _LONGEST_RAW and len(failure.message) <= _LONGEST_MESSAGE:
+        return failure
+    return msgspec.structs.replace(failure, raw=failure.raw[:_LONGEST_RAW], message=failure.message[:_LONGEST_MESSAGE])
 
 
 def _amount(text: str | None) -> float | None:

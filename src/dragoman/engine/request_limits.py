@@ -15,7 +15,7 @@ from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
 from dragoman.errors import LimitExceeded, MalformedRequest
-from dragoman.wire.json_size import count_values
+from dragoman.wire.json_size import count_escapes, count_values
 
 Count = Annotated[int, Meta(ge=1)]
 
@@ -26,6 +26,9 @@ class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     values: Annotated[
         Count, Meta(description="Values of the JSON body: every object, list, text and number. Beyond it: 413.")
     ] = 200_000
+    escapes: Annotated[
+        Count, Meta(description="Backslashes of the JSON body: each is slow to read. Beyond it: 413.")
+    ] = 2_000_000
     messages: Annotated[Count, Meta(description="Messages of the conversation. Beyond it: 413.")] = 20_000
     parts: Annotated[Count, Meta(description="Parts of all messages together. Beyond it: 413.")] = 50_000
     calls: Annotated[Count, Meta(description="Tool calls of all messages together. Beyond it: 413.")] = 10_000
@@ -55,7 +58,9 @@ def parse_ask(
 
 
 def check_body(body: bytes, limits: RequestLimits = DEFAULT_LIMITS) -> None:
-    """Raise LimitExceeded if the JSON holds too many values. It does not have to be JSON."""
+    """Raise LimitExceeded if the JSON holds too many values or escapes. It does not have to be JSON."""
+    if len(body) > limits.escapes and (found := count_escapes(body, limits.escapes)) > limits.escapes:
+        raise _exceeded(found, "escapes", "escapes", limits.escapes)
     if len(body) > limits.values and (found := count_values(body, limits.values)) > limits.values:
         raise _exceeded(found, "JSON values", "values", limits.values)
 

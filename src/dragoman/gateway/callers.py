@@ -139,8 +139,8 @@ def may_ask(known: Known, model: str) -> None:
 
 
 def may_look(known: Known, what: str) -> None:
-    """Raise Refused unless the caller is an admin, or its key is made for just this endpoint."""
-    if not known.admin and not (known.client is not None and known.client.key.allowed_endpoints):
+    """Raise Refused unless the caller is an admin, or its key is made for just this endpoint: `/v1/*` is not."""
+    if not known.admin and not (known.client is not None and known.client.is_made_for(what)):
         raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 

@@ -10,6 +10,9 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.side_requests import ask_model
 from dragoman.upstream.destinations import HttpDestination
 
+_CHARACTERS_PER_TOKEN = 8
+"""A summary that is longer was not asked for, and would be sent with every turn that follows."""
+
 
 def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDestination]) -> None:
     """Begin a summary, if this conversation has become long enough for one."""
@@ -53,4 +56,5 @@ async def _summary(
         text = await ask_model(services, known, [policy.model], body, policy.timeout, request_id)
         if not text:
             return None
+        text = text[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]
     return text

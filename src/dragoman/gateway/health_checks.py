@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from typing import Protocol
 
 import msgspec
 
 from dragoman.config.model_targets import AUTO, find_candidates
-from dragoman.config.schema import Config, HealthChecks
+from dragoman.config.schema import Config, HealthChecks, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import GaveUp, Streaming
 from dragoman.engine.stream_redaction import Redaction
+from dragoman.gateway.request_log import RequestLog
 from dragoman.upstream.destinations import Routes
 from dragoman.upstream.dispatch import Dispatch, World
 
 _QUESTION = {"messages": [{"role": "user", "content": "Say OK."}], "max_tokens": 16, "stream": True}
 _AT_ONCE = 4
+_LONGEST_ERROR = 1_000
 
 
 class CheckedGateway(World, Protocol):
@@ -29,6 +32,7 @@ class CheckedGateway(World, Protocol):
     config: Config
     routes: Routes
     redaction: Redaction
+    lines: RequestLog
 
 
 class CheckResult(msgspec.Struct, frozen=True):
@@ -90,7 +94,11 @@ class HealthChecker:
             if time.monotonic() - self._last_request > wanted.idle_after_seconds:
                 self._awake.clear()
                 await self._awake.wait()
-            await self.check_all()
+            try:
+                await self.check_all()
+            except Exception as fault:  # the next round may go well, and nobody would begin it again
+                trace = self._gateway.redaction.text("".join(traceback.format_exception(fault)))
+                self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
             await asyncio.sleep(wanted.interval)
 
     async def _check(self, name: str, gate: asyncio.Semaphore) -> CheckResult:
@@ -117,7 +125,7 @@ class HealthChecker:
         dispatch = Dispatch(gateway, exchange, "")
         end = await dispatch.run()
         if isinstance(end, GaveUp):
-            return end.failure.message
+            return end.failure.message[:_LONGEST_ERROR]
         if isinstance(end, Streaming):
             pieces = dispatch.pieces(end)
             await anext(pieces, b"")

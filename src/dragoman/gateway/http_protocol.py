@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 HEAD_SECONDS = 30.0
@@ -129,7 +130,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _stuck_at = -1
     _stuck_since = 0.0
     _refusal: HeadRefused | None = None
-    _upgrading = False
+    _upgrading = _has_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -209,8 +210,11 @@ class BoundedProtocol(HttpToolsProtocol):
         return self._refusal
 
     def on_body(self, body: bytes) -> None:
+        """Quick, because a client may send a chunk for every byte. `_tell_of_body` does the rest."""
         self._least = 0
-        super().on_body(body)
+        if not self.cycle.response_complete:
+            self.cycle.body += body
+            self._has_body = True
 
     def on_message_complete(self) -> None:
         if not self._upgrading:
@@ -243,6 +247,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._end(self._refusal or HeadRefused(400, "this is not a valid HTTP request"))
         if self._least > self.head_limit:
             self._end(HeadRefused(431, "the head of the request, or what follows its body, is too large"))
+        if self._has_body:
+            self._tell_of_body()
+
+    def _tell_of_body(self) -> None:
+        """Wake the endpoint, and stop reading where it does not keep up."""
+        self._has_body = False
+        if len(self.cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        self.cycle.message_event.set()
 
     def _ignore_upgrade(self, rest: bytes) -> None:
         """Parse the request again without its `Upgrade`."""

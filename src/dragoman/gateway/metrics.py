@@ -142,8 +142,8 @@ class Metrics:
     def charged(self, target: str, cost: float, estimated: bool) -> None:
         self._count(COST, (self._known_target(target), str(estimated).lower()), cost)
 
-    def changed(self, rule: str) -> None:
-        self._count(CHANGES, (rule,))
+    def changed(self, rule: str, count: int = 1) -> None:
+        self._count(CHANGES, (rule,), count)
 
     def failed(self, target: str, kind: str) -> None:
         self._count(FAILURES, (self._known_target(target), kind))

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 import msgspec
 
 from dragoman.config.schema import LogLevel
-from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
@@ -16,6 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange import NOTHING_SPENT, Exchange, Spent
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.summary import summary
+from dragoman.engine.written_report import NOTHING_WRITTEN, WrittenReport, write_report
 from dragoman.gateway.budgets import Hold, settle
 from dragoman.gateway.callers import Known
 from dragoman.gateway.request_cost import Cost, request_cost
@@ -30,6 +30,8 @@ COPIED = 1 << 20
 """Bytes of a streamed answer that the ledger keeps where it keeps bodies."""
 LONGEST_NAME = 200
 """Of a model that a client made up, this much is written down."""
+LONGEST_ERROR = 8192
+"""Of what a provider says this much is written down."""
 GONE = 499
 """The status that is noted where the client did not wait for its answer."""
 
@@ -81,23 +83,39 @@ async def with_copy(pieces: AsyncGenerator[bytes], record: RequestRecord) -> Asy
 
 def record_request(services: Services, record: RequestRecord) -> None:
     """Put the request into the ledger, the counts and the log."""
-    entry = _entry(services, record)
+    report = _report(record)
+    entry = _entry(services, record, report)
     services.store.ledger.record(entry)
     if services.exchanges.wanted and record.ask is not None:
         services.exchanges.write(_exchange_line(services, record, record.ask, entry))
     if services.spans is not None:
         services.spans.add(entry, record.ask.headers if record.ask is not None else {})
     _spend(services, record, entry)
-    changes = record.exchange.changes if record.exchange is not None else ()
-    _measure(services, entry, changes)
+    _measure(services, entry, report)
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
         decision = record.routed.decision if record.routed is not None else None
         queued = record.dispatch.queued if record.dispatch is not None else 0.0
-        services.lines.put(_line(level, entry, changes, decision, queued))
+        services.lines.put(_line(level, entry, report, decision, queued))
 
 
-def _entry(services: Services, record: RequestRecord) -> Entry:
+def changes_header(record: RequestRecord) -> bytes:
+    """What was changed in the request, in a line. The whole report is written after the answer, unless it is long."""
+    changes = record.exchange.changes if record.exchange is not None else ()
+    written = record.dispatch.written_report() if record.dispatch is not None else None
+    return written.header if written is not None else summary(changes)
+
+
+def _report(record: RequestRecord) -> WrittenReport:
+    """What was changed in the request, as it was sent last."""
+    changes = record.exchange.changes if record.exchange is not None else ()
+    if not changes:
+        return NOTHING_WRITTEN
+    written = record.dispatch.written_report() if record.dispatch is not None else None
+    return written if written is not None else write_report(changes)
+
+
+def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> Entry:
     ask, exchange, failure = record.ask, record.exchange, record.failure
     now = time.perf_counter()
     destination = exchange.destination if exchange is not None else None
@@ -117,7 +135,7 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
         upstream_model=destination.target.model if destination is not None else "",
         stream=ask.stream if ask is not None else False,
         attempts=exchange.attempts if exchange is not None else 0,
-        changes=_encode(request.changes) if request is not None and request.changes else b"[]",
+        changes=report.json,
         lessons=exchange.lessons if exchange is not None else (),
         tried=_encode(exchange.tried) if exchange is not None and exchange.tried else b"[]",
         known_lessons=record.dispatch.known_lessons() if record.dispatch is not None else (),
@@ -133,7 +151,7 @@ def _entry(services: Services, record: RequestRecord) -> Entry:
         overhead_us=_overhead(record, now),
         status=record.status,
         error_kind=failure.kind.value if failure is not None else None,
-        error=failure.message if failure is not None else None,
+        error=failure.message[:LONGEST_ERROR] if failure is not None else None,
         request=ask.source if bodies and ask is not None else None,
         sent=request.body if bodies and request is not None else None,
         answer=_answer(record) if bodies else None,
@@ -167,15 +185,15 @@ def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
         services.store.limits.settle(record.known.name, more)
 
 
-def _measure(services: Services, entry: Entry, changes: tuple[Change, ...]) -> None:
+def _measure(services: Services, entry: Entry, report: WrittenReport) -> None:
     metrics = services.metrics
     metrics.request(entry.client_dialect, entry.target, entry.status)
     metrics.used(entry.target, entry.input_tokens, entry.output_tokens, entry.estimated)
     if entry.cost:
         metrics.charged(entry.target, entry.cost, entry.estimated_cost > 0)
     metrics.timed(entry.target, entry.duration, entry.ttfb, entry.overhead_us / 1e6)
-    for change in changes:
-        metrics.changed(change.rule)
+    for rule, count in report.counts.items():
+        metrics.changed(rule, count)
 
 
 class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):
@@ -205,9 +223,7 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     queued_ms: float = 0.0
 
 
-def _line(
-    level: LogLevel, entry: Entry, changes: tuple[Change, ...], decision: Decision | None, queued: float
-) -> _Line:
+def _line(level: LogLevel, entry: Entry, report: WrittenReport, decision: Decision | None, queued: float) -> _Line:
     return _Line(
         level,
         "request",
@@ -218,7 +234,7 @@ def _line(
         entry.asked,
         entry.target,
         entry.attempts,
-        summary(changes).decode() if changes else "",
+        report.header.decode(),
         entry.lessons,
         entry.input_tokens,
         entry.output_tokens,

@@ -18,6 +18,7 @@ from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.lessons import Learnt
+from dragoman.engine.request_limits import RequestLimits
 from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
@@ -57,6 +58,8 @@ from dragoman.upstream.transport import Tls, Transport, TransportLimits
 from dragoman.wire.error_bodies import provider_error
 
 _SUMMARIES_AT_ONCE = 4
+_LOGGED_ERROR = 8 * 1024
+"""The body of an error that is in the log as it came; of a longer one its message is."""
 _SUMMARY_FAILURES, _SUMMARY_PAUSE = 3, 300.0
 
 
@@ -263,8 +266,8 @@ class Services:
         return self.config.limits.answer
 
     @property
-    def value_limit(self) -> int:
-        return self.config.limits.values
+    def limits(self) -> RequestLimits:
+        return self.config.limits
 
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""
@@ -272,7 +275,12 @@ class Services:
         self.metrics.failed(failed.destination.name, failure.kind.value)
         self.failures.write(_refusal_line(exchange.context.id, exchange.ask, failed))
         if self.lines.takes(LogLevel.WARNING):
-            error = self.redactor.value(provider_error(failure.raw)) if failure.raw else failure.message
+            short = 0 < len(failure.raw) <= _LOGGED_ERROR
+            error = (
+                self.redactor.value(provider_error(failure.raw))
+                if short
+                else self.redactor.text(failure.message[:_LOGGED_ERROR])
+            )
             line = {"event": "provider-error", "id": exchange.context.id, "target": failed.destination.name}
             self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": error})
 
@@ -291,7 +299,7 @@ def _refusal_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestinati
         status_code=failure.status or None,
         error_type=failure.kind.value,
         error=failure.message,
-        error_object=provider_error(failure.raw) if failure.raw else None,
+        error_object=failure.raw or None,
         request_id=request_id,
         target=destination.name,
         client_dialect=ask.dialect,

@@ -23,6 +23,9 @@ from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 
+LONGEST_WORDS = 65_536
+"""Characters of an answer that are looked at: a decision or a summary is shorter, and a model may say anything."""
+
 
 async def ask_model(
     services: Services, known: Known, models: Sequence[str], body: dict[str, Any], seconds: float, request_id: str
@@ -65,4 +68,4 @@ def _words(body: bytes) -> str | None:
         text = msgspec.json.decode(body)["choices"][0]["message"]["content"]
     except (msgspec.DecodeError, KeyError, IndexError, TypeError):
         return None
-    return text if isinstance(text, str) else ""
+    return text[:LONGEST_WORDS] if isinstance(text, str) else ""

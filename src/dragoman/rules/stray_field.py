@@ -31,6 +31,9 @@ from dragoman.rules.null_field import have_fields, refuses_fields
 from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
 
+_MOST_LISTED = 1_000
+"""Names of fields that a report lists one by one."""
+
 
 @rule(
     "stray-field",
@@ -118,9 +121,11 @@ def _is_foreign(name: str, facts: Facts) -> bool:
 
 
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:
-    gone = sorted((before.fields.keys() if before else set()) - (after.fields.keys() if after else set()))
+    kept = after.fields if after else {}
+    gone = [name for name in (before.fields if before else {}) if name not in kept]
     return Note(f"took out {_listed(gone)}", message, part, before=before, after=after)
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    listed = ", ".join(f"`{name}`" for name in sorted(names[:_MOST_LISTED]))
+    return listed if len(names) <= _MOST_LISTED else f"{listed} and {len(names) - _MOST_LISTED} more"

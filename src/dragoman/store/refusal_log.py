@@ -19,6 +19,7 @@ from msgspec import Struct
 from dragoman.config.schema import ProviderErrors
 from dragoman.store.queued_lines import QueuedLines
 from dragoman.store.redaction import Redactor, parsed_body, without_content
+from dragoman.wire.error_bodies import provider_error
 
 if sys.platform == "win32":  # there is one worker
 
@@ -64,7 +65,7 @@ def timestamp(now: float) -> str:
 class RefusalLog(QueuedLines[RefusalLine]):
     """Writes the file and rotates it when it is full. Several workers may write the same one.
 
-    The bodies of a line may be bytes.
+    The bodies of a line, and the error, may be bytes.
     """
 
     def __init__(self, config: ProviderErrors, redactor: Redactor) -> None:
@@ -78,6 +79,8 @@ class RefusalLog(QueuedLines[RefusalLine]):
         fields = {name: getattr(refusal, name) for name in refusal.__struct_fields__}
         for name in FIELDS_IN_FULL:
             fields[name] = self._request(fields[name])
+        if isinstance(refusal.error_object, bytes):
+            fields["error_object"] = provider_error(refusal.error_object)
         fields["params"] = fields["params"] or _params(fields["sent_request"])
         line = msgspec.json.encode(self._redactor.value(fields))
         if len(line) > self.config.max_bytes:
@@ -86,7 +89,7 @@ class RefusalLog(QueuedLines[RefusalLine]):
         return line
 
     def weigh(self, line: RefusalLine) -> int:
-        bodies = (line.input_request, line.sent_request)
+        bodies = (line.input_request, line.sent_request, line.error_object)
         return sum(len(body) for body in bodies if isinstance(body, bytes))
 
     def append(self, line: RefusalLine) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
 from random import random
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -24,6 +25,7 @@ from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lessons import Learnt
 from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.request_limits import RequestLimits
 from dragoman.engine.steps import (
     ENDS,
     Answered,
@@ -43,17 +45,19 @@ from dragoman.engine.steps import (
     ToKeep,
     Wait,
 )
+from dragoman.engine.written_report import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
-from dragoman.upstream.heavy_work import SMALL, HeavyWork, is_heavy
+from dragoman.upstream.heavy_work import LARGE, SMALL, HeavyWork, is_heavy
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
-from dragoman.wire.json_size import count_values
+from dragoman.wire.json_size import count_escapes, count_values
 
 NO_USAGE = Usage()
+TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 
 
@@ -143,14 +147,19 @@ class World(Protocol):
         """The most bytes of an answer."""
 
     @property
-    def value_limit(self) -> int:
-        """The most JSON values of an answer."""
+    def limits(self) -> RequestLimits:
+        """How much an answer may hold."""
 
     def transport(self, destination: HttpDestination) -> Transport:
         """The connections for a destination."""
 
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send and write it down."""
+
+
+_SMALL_PIECE = 32 * 1024
+"""Bytes of a stream that are read at once without giving others their turn."""
+Result = TypeVar("Result")
 
 
 class Dispatch:
@@ -160,6 +169,8 @@ class Dispatch:
     asked_at = 0.0
     queued = 0.0
     _booking: SendBooking | None = None
+    _held = _seen = 0
+    _report: WrittenReport | None = None
     _picked: HttpDestination | None = None
     _incoming: Incoming | None = None
 
@@ -207,17 +218,20 @@ class Dispatch:
         """The client's bytes as they come; the last of them say so if it went wrong."""
         incoming, translation = self._incoming, opened.translation
         assert incoming is not None
+        feed = translation.feed
         try:
             if opened.first:
                 yield opened.first
             try:
                 async for chunk in incoming:
-                    out = translation.feed(chunk)
+                    self._count(chunk)
+                    out = feed(chunk) if self._held < _SMALL_PIECE else await self._read(partial(feed, chunk))
                     if out:
+                        self._held = 0
                         yield out
                     if translation.failure is not None:
                         break
-                last = b"" if opened.over else translation.close()
+                last = b"" if opened.over else await self._end(translation.close)
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault))
             await self._stream_ended()
@@ -274,9 +288,14 @@ class Dispatch:
         return await self._world.heavy.run(lambda: self._with_report(work()))
 
     def _with_report(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
-        """The digests of the report are computed here too: they would hold up everybody where it is written down."""
-        msgspec.json.encode(self.exchange.changes)
+        """The report is written here too: it would hold up everybody where it is put down."""
+        self._report = write_report(self.exchange.changes)
         return step
+
+    def written_report(self) -> WrittenReport | None:
+        """The report of the request as it was sent last, where it was long enough to be written beside the loop."""
+        report = self._report
+        return report if report is not None and report.changes is self.exchange.changes else None
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
         """The first that is not left alone; the first of all where each is."""
@@ -327,19 +346,44 @@ class Dispatch:
             answer = await incoming.read(self._world.answer_limit)
             return exchange.body(answer) if not is_heavy(answer) else await self._read_heavy(answer)
         if reading is Reading.ERROR:
-            return exchange.body(await error_body(incoming))
+            error = await error_body(incoming)
+            return (
+                exchange.body(error)
+                if len(error) < SMALL
+                else await self._world.heavy.run(lambda: exchange.body(error))
+            )
         async for chunk in incoming:
-            step = exchange.opening(chunk)
+            self._count(chunk)
+            step = await self._read(partial(exchange.opening, chunk))
             if step is not None:
+                self._held = 0
                 return step
-        return exchange.ended()
+        return await self._end(exchange.ended)
+
+    def _count(self, chunk: bytes) -> None:
+        """Count the bytes of a stream, and of its event that is not complete yet."""
+        self._held += len(chunk)
+        self._seen += len(chunk)
+
+    async def _read(self, work: Callable[[], Result]) -> Result:
+        """Read a piece of a stream: beside the event loop if it is large, or of an event that has become large."""
+        return work() if self._held < _SMALL_PIECE else await self._world.heavy.run_to_end(work)
+
+    async def _end(self, close: Callable[[], Result]) -> Result:
+        """Read the end of a stream: what is held may be an event of megabytes."""
+        return close() if self._seen < LARGE else await self._world.heavy.run_to_end(close)
 
     async def _read_heavy(self, answer: bytes) -> Step[HttpDestination]:
         """A large answer, beside the event loop."""
-        limit = self._world.value_limit
-        if len(answer) > limit and count_values(answer, limit) > limit:
+        return await self._world.heavy.run(partial(self._read_counted, answer))
+
+    def _read_counted(self, answer: bytes) -> Step[HttpDestination]:
+        limits = self._world.limits
+        if count_escapes(answer, limits.escapes) > limits.escapes:
+            return self.exchange.broken(Failure(FailureKind.SERVER, TOO_MANY_ESCAPES, 502))
+        if len(answer) > limits.values and count_values(answer, limits.values) > limits.values:
             return self.exchange.broken(Failure(FailureKind.SERVER, TOO_MANY_VALUES, 502))
-        return await self._world.heavy.run(lambda: self.exchange.body(answer))
+        return self.exchange.body(answer)
 
     def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
         health, destination, failure, now = self._world.health, failed.destination, failed.failure, perf_counter()

@@ -56,12 +56,24 @@ class HeavyWork:
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Do it in the thread. A caller that is cancelled does not wait for it."""
+        return await self._submit(work)
+
+    async def run_to_end(self, work: Callable[[], Result]) -> Result:
+        """Do it in the thread. A caller that is cancelled waits for it: nobody else may touch what it works on."""
+        future = self._submit(work)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            await asyncio.wait({future})
+            raise
+
+    def _submit(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="dragoman-heavy")
         loop = asyncio.get_running_loop()
         if self._trimming is None:
             self._trimming = loop.call_later(TRIM_SECONDS, self._trim)
-        return await loop.run_in_executor(self._thread, work)
+        return loop.run_in_executor(self._thread, work)
 
     def _trim(self) -> None:
         """Give free memory back, in the thread: what one large body took would otherwise stay with the process."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -129,22 +129,31 @@ def replace_lone_surrogates(text: bytes) -> bytes:
     In a few passes of the regular expression engine: millions of escapes are not looked at one by one in Python. One
     stretch after another, since the engine holds the interpreter.
     """
-    if b"\0" in text:  # which is no JSON
+    if not _names_surrogate(text) or b"\0" in text:  # a NUL is no JSON
         return text
-    return b"".join(map(_without_lone, _stretches(text)))
+    return in_stretches(_without_lone, text)
 
 
-_ESCAPES = re.compile(rb"(?:[^\\]++|\\u[0-9a-fA-F]{4}|\\.){1,16384}+", re.DOTALL)
+def in_stretches(replace: Callable[[bytes], bytes], text: bytes) -> bytes:
+    """JSON text, replaced stretch by stretch."""
+    return replace(text) if len(text) < _STRETCH else b"".join(map(replace, _stretches(text)))
+
+
+_ESCAPES = re.compile(rb"(?:[^\\]{1,64}+|\\u[0-9a-fA-F]{4}|\\.){1,16384}+", re.DOTALL)
+_STRETCH = 32768
+_MARK = re.compile(rb"\\u0001[dD][89a-fA-F][0-9a-fA-F]{2}")
 _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 
 
 def _stretches(text: bytes) -> Iterator[bytes]:
-    """The text in pieces that end neither inside an escape nor inside a pair."""
+    """The text in pieces that end neither inside an escape nor inside a pair, marked (`wire/surrogates.py`) or not."""
     at = 0
     while (found := _ESCAPES.match(text, at)) is not None:
         end = found.end()
         if end >= 6 and _PAIR.match(text, end - 6):
             end += 6
+        elif end >= 6 and _MARK.match(text, end - 6):
+            end += 4
         yield text[at:end]
         at = end
     yield text[at:]

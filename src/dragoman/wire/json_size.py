@@ -1,4 +1,4 @@
-"""How many values a JSON text holds, without building any of them."""
+"""How many values and escapes a JSON text holds, without building any of them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ def count_values(text: bytes, limit: int) -> int:
     """
     most = _count(text)
     return most if most <= limit else _count_outside(text, limit)
+
+
+def count_escapes(text: bytes, limit: int) -> int:
+    """How many backslashes there are, in windows. Stops a window after the limit."""
+    found = 0
+    for start in range(0, len(text), _WINDOW):
+        found += text.count(b"\\", start, start + _WINDOW)
+        if found > limit:
+            break
+    return found
 
 
 def _count(text: bytes) -> int:

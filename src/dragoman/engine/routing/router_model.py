@@ -143,6 +143,6 @@ def _json_in(text: str) -> dict[str, Any] | None:
         return None
     try:
         found = msgspec.json.decode(text[start : end + 1])
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -20,7 +20,6 @@ from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.request_limits import RequestLimits, parse_ask
 from dragoman.engine.steps import Answered, GaveUp, Streaming
-from dragoman.engine.summary import summary
 from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError
 from dragoman.gateway.budgets import hold, hold_request
@@ -33,7 +32,7 @@ from dragoman.gateway.model_names import find_route
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.request_cost import request_cost
-from dragoman.gateway.request_record import GONE, RequestRecord, record_request, with_copy
+from dragoman.gateway.request_record import GONE, RequestRecord, changes_header, record_request, with_copy
 from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
 from dragoman.upstream.destinations import HttpDestination
@@ -239,7 +238,7 @@ def _headers(record: RequestRecord) -> Headers:
     if record.routed is not None:
         headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed.decision)))
     if exchange.changes:
-        headers.append((b"x-dragoman-changes", summary(exchange.changes)))
+        headers.append((b"x-dragoman-changes", changes_header(record)))
     if exchange.destination.emulated:
         headers.append(EMULATED)
     if record.spent is not None and record.spent.estimated:

@@ -153,6 +153,6 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
 def _dry_run(body: bytes) -> _DryRun:
     try:
         return msgspec.json.decode(body, type=_DryRun)
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, RecursionError) as fault:
         hint = 'send {"request": {…}, "from": "openai-chat", "to": "MODEL"}'
         raise Refused(Failure(FailureKind.BAD_REQUEST, f"{fault} ({hint})", 400)) from None

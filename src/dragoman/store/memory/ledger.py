@@ -50,11 +50,14 @@ def summed(entries: Iterable[Entry], by: By) -> tuple[Totals, ...]:
 class LedgerMemory:
     """The last requests. Threads may share it."""
 
-    def __init__(self, settings: StoreSettings, clock: Clock, most: int | None = None) -> None:
+    def __init__(
+        self, settings: StoreSettings, clock: Clock, most: int | None = None, most_bytes: int = MOST_BYTES
+    ) -> None:
         """`most` bounds the entries where that is less than the configuration says."""
         self._settings = settings
         self._clock = clock
         self._most = most
+        self._most_bytes = most_bytes
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
@@ -71,7 +74,7 @@ class LedgerMemory:
             self._entries[entry.id] = entry
             self._bytes += entry.weight()
             self.written += 1
-            while len(self._entries) > most or self._bytes > MOST_BYTES:
+            while len(self._entries) > most or (self._bytes > self._most_bytes and len(self._entries) > 1):
                 self._remove(next(iter(self._entries)))
 
     def report(self, request_id: str, viewer: Caller) -> Entry | None:

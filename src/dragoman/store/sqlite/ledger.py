@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, position_of
+from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
 from dragoman.store.ledger_entry import By, Caller, Entry, Totals, sanitized
 from dragoman.store.memory.ledger import LedgerMemory, page
 from dragoman.store.redaction import Redactor
@@ -20,6 +20,9 @@ SWEEP_EVERY = 256
 """Entries between two sweeps: the file may hold so many more than `store.keep_requests`."""
 NEAR_ENTRIES = 512
 """Requests in memory, so that each can be read before it is written."""
+NEAR_BYTES = 16 * 1024 * 1024
+PAGE_BYTES = 16 * 1024 * 1024
+"""Of entries that are read for one page; bodies may be among them. A page that would be larger is shorter."""
 FLUSH_DEADLINE = 2.0
 TOPIC = "requests"
 
@@ -81,10 +84,16 @@ class SqliteLedger:
 
     async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
         """A page of the file, with what is not written yet."""
-        rows = await self._database.report(partial(_read_page, self._values(viewer, query), viewer.admin))
+        rows, rest = await self._database.report(partial(_read_page, self._values(viewer, query), viewer.admin))
         found = {entry.id: entry for entry in rows}
-        found |= {entry.id: entry for entry in self._near.matching(viewer, query)}
-        return page(found.values(), query)
+        near = self._near.matching(viewer, query)
+        if not rest:
+            found |= {entry.id: entry for entry in near}
+            return page(found.values(), query)
+        last = (rows[-1].time, rows[-1].id)  # older ones come after those that were not read
+        found |= {entry.id: entry for entry in near if (entry.time, entry.id) >= last}
+        short = page(found.values(), query)
+        return short if short.next is not None else LedgerPage(short.entries, cursor_of(short.entries[-1]))
 
     async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
         await self._database.written(FLUSH_DEADLINE)
@@ -116,10 +125,18 @@ def _read_one(request_id: str, since: float, connection: sqlite3.Connection) -> 
     return _decode(row[0]) if row is not None else None
 
 
-def _read_page(values: dict[str, Any], admin: bool, connection: sqlite3.Connection) -> list[Entry]:
+def _read_page(values: dict[str, Any], admin: bool, connection: sqlite3.Connection) -> tuple[list[Entry], bool]:
+    """The entries of a page, and whether there are more than their size allows."""
     rest = _REST if values["time"] is not None else ""
     statement = "SELECT entry" + _WHERE + ("" if admin else _OWN) + rest + _PAGE
-    return [_decode(row[0]) for row in connection.execute(statement, values)]
+    found: list[Entry] = []
+    size = 0
+    for (entry,) in connection.execute(statement, values):
+        size += len(entry)
+        if found and size > PAGE_BYTES:
+            return found, True
+        found.append(_decode(entry))
+    return found, False
 
 
 def _read_totals(values: dict[str, Any], admin: bool, by: By, connection: sqlite3.Connection) -> list[Any]:

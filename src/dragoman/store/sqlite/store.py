@@ -21,7 +21,7 @@ from dragoman.store.settings import StoreSettings
 from dragoman.store.sqlite.budgets import SqliteBudgets
 from dragoman.store.sqlite.calibrations import SqliteCalibrations
 from dragoman.store.sqlite.database import Database
-from dragoman.store.sqlite.ledger import NEAR_ENTRIES, SqliteLedger
+from dragoman.store.sqlite.ledger import NEAR_BYTES, NEAR_ENTRIES, SqliteLedger
 from dragoman.store.sqlite.lessons import SqliteLessons
 from dragoman.store.sqlite.limits import SqliteLimits
 from dragoman.store.sqlite.table import SqliteTable
@@ -59,7 +59,7 @@ class SqliteStore:
         self._clocks = clocks
         self._database = Database(path, alone=alone, queue=config.queue)
         try:
-            near = LedgerMemory(settings, clocks.wall, NEAR_ENTRIES)
+            near = LedgerMemory(settings, clocks.wall, NEAR_ENTRIES, NEAR_BYTES)
             self.ledger = SqliteLedger(self._database, near, settings, redactor or Redactor())
             self.lessons = SqliteLessons(self._database, LessonMemory(clocks.wall), clocks.wall)
             self.vault = TableVault(self._table(REASONING, vault_bounds(config.vault)), settings)

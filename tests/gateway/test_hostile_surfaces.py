@@ -1,0 +1,202 @@
+"""Attacks on what came later: the list of requests, health checks, router and summary models, and dry runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from tests.gateway.running import QUICK, Running, gateway, provider
+from tests.gateway.upstream import GOOD, Upstream, refusal, upstream
+
+from dragoman.engine.routing.candidates import Candidate
+from dragoman.engine.routing.router_model import parse_choice
+
+KEYS: dict[str, dict[str, Any]] = {
+    "boss": {"admin": True},
+    "ann": {},
+    "bob": {},
+    "wide": {"allowed_endpoints": ["/v1/*", "/dragoman/*"]},
+    "checker": {"allowed_endpoints": ["/v1/health-status"]},
+}
+SECRET = "sk-provider-secret-0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def behind() -> Iterator[Upstream]:
+    with upstream() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def running(behind: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    made = provider("openai-compatible-lenient", behind.url, api_key=SECRET, retries={**QUICK, "attempts": 1})
+    config = {
+        "providers": {"p": made},
+        "models": {"a": {"target": "p/a"}, "b": {"target": "p/b"}, "judge": {"target": "p/judge"}},
+        "routes": {"smart": {"models": ["a", "b"], "strategy": "model", "default": "b"}},
+        "router": {"model": "judge", "timeout": 30},
+        "keys": {name: {"sha256": hashlib.sha256(name.encode()).hexdigest(), **more} for name, more in KEYS.items()},
+    }
+    with gateway(config, tmp_path_factory.mktemp("surfaces")) as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def good(behind: Upstream) -> None:
+    behind.answer = lambda seen: None
+
+
+def ask(running: Running, key: str, model: str = "a") -> httpx.Response:
+    return running.post("/v1/chat/completions", {"model": model, "messages": [{"role": "user", "content": "Hi"}]}, key)
+
+
+# --- the list of requests
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "key_name=bob",
+        "key_name=",
+        "key_name=%25",
+        "target=p/a",
+        "model=a",
+        "status=ok&since=1w",
+        "after=9e99%20z",
+        "after=inf%20req",
+        "after=nan%20req",
+        "after=1%27%20OR%20%271%27=%271",
+        "key_name=" + quote("bob' OR '1'='1"),
+        "target=" + quote("p/a' UNION SELECT entry FROM requests --"),
+        "limit=999999",
+        "limit=0",
+        "since=0001-01-01",
+        "since=0001-01-01T00:00:00%2B23:59",
+        "since=9999-12-31T23:59:59-23:59",
+        "since=999999w",
+    ],
+)
+def test_no_key_sees_the_requests_of_another(running: Running, query: str) -> None:
+    assert ask(running, "bob").status_code == ask(running, "ann").status_code == 200
+    answered = running.get(f"/dragoman/requests?{query}", "ann")
+    assert answered.status_code == 200, answered.text
+    assert {row["key"] for row in answered.json()["requests"]} <= {"ann"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=-1",
+        "limit=9999999",
+        "limit=%D9%A3",
+        "limit=1e3",
+        "since=x",
+        "since=1y",
+        "status=any",
+        "caller=bob",
+        "x=1",
+    ],
+)
+def test_a_bad_filter_is_refused_and_widens_nothing(running: Running, query: str) -> None:
+    assert running.get(f"/dragoman/requests?{query}", "ann").status_code == 400
+
+
+def test_pages_of_one_key_end_and_hold_each_request_once(running: Running) -> None:
+    for _ in range(5):
+        ask(running, "ann")
+        ask(running, "bob")
+    seen: list[str] = []
+    after = ""
+    while True:
+        page = running.get(f"/dragoman/requests?limit=2{after}", "ann").json()
+        seen += [row["id"] for row in page["requests"]]
+        assert len(page["requests"]) <= 2
+        if page["next"] is None:
+            break
+        after = f"&after={quote(page['next'])}"
+    assert len(seen) == len(set(seen)) >= 5
+
+
+# --- who may look
+
+
+@pytest.mark.parametrize(
+    "path", ["/metrics", "/dragoman/usage", "/dragoman/lessons", "/v1/health-status", "/v1/health-check"]
+)
+def test_a_pattern_opens_no_endpoint_of_admins(running: Running, behind: Upstream, path: str) -> None:
+    asked = len(behind.seen)
+    for key in ("ann", "wide"):
+        assert running.get(path, key).status_code == 403
+    assert len(behind.seen) == asked, "a health check spends money"
+    assert running.get(path, "boss").status_code == 200
+
+
+def test_a_key_may_be_made_for_one_endpoint(running: Running) -> None:
+    assert running.get("/v1/health-status", "checker").status_code == 200
+    assert running.get("/v1/health-check", "checker").status_code == 403
+
+
+# --- what router models and health checks are told
+
+
+def says(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {**GOOD, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"model":' * 3000,
+        '{"model":' * 3000 + "1" + "}" * 3000,
+        "[" * 9000 + "]" * 9000,
+        "{" + "x" * 2_000_000 + "}",
+        '{"model": "judge"}',
+        '{"model": "p/secret", "reasoning": "\\ud800"}',
+        '{"model": ["a"]}',
+        "{}" * 100_000,
+        "\0" * 1000,
+        "",
+    ],
+)
+def test_a_hostile_router_model_gets_the_default_chosen(running: Running, behind: Upstream, text: str) -> None:
+    behind.answer = lambda seen: (200, says(text)) if seen.body["model"] == "judge" else None
+    answered = ask(running, "ann", "smart")
+    assert answered.status_code == 200, answered.text
+    assert answered.headers["x-dragoman-model"] == "p/b"
+
+
+def test_deep_answers_of_a_router_model_are_no_choice() -> None:
+    candidates = [Candidate(name="a", target="p/a"), Candidate(name="b", target="p/b")]
+    for text in ('{"a":' * 4000 + "1" + "}" * 4000, '{"model":' * 2000):
+        assert parse_choice(text, candidates) is None
+
+
+def test_a_health_check_tells_no_secret_and_little_of_a_long_error(running: Running, behind: Upstream) -> None:
+    behind.answer = lambda seen: (400, refusal(f"key {SECRET} " + "no " * 100_000))
+    found = running.get("/v1/health-check", "boss")
+    assert found.json()["status"] == "down"
+    assert SECRET not in found.text
+    assert len(found.text) < 10_000
+
+
+def test_health_checks_go_on_after_garbage(running: Running, behind: Upstream) -> None:
+    for garbage in (b"\0" * 5000, b"{" * 5000, b"[" * 200_000, b"\xff" * 100):
+        behind.answer = lambda seen, garbage=garbage: (200, garbage)
+        assert running.get("/v1/health-check", "boss").status_code == 200
+    behind.answer = lambda seen: (500, refusal("no"))
+    assert running.get("/v1/health-check", "boss").json()["status"] == "down"
+
+
+# --- dry runs
+
+
+def test_a_deep_dry_run_is_refused(running: Running) -> None:
+    for content in (b"[" * 50_000, b'{"request":' * 5_000, b'{"request":{"a":' + b"[" * 90_000):
+        answered = httpx.post(f"{running.url}/dragoman/adapt", content=content, headers={"authorization": "Bearer ann"})
+        assert answered.status_code == 400, answered.text
