@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 TESTS ?= tests
 
-.PHONY: help test demo check format lint types docs mutants laws answers fuzz e2e snapshots serve clean \
+.PHONY: help test demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
         bench bench-quick bench-adapt bench-stream soak hostile guard
 
 help: ## Show this list
@@ -57,6 +57,9 @@ laws: $(VENV)/ready ## Test the laws with the whole corpus and many generated co
 
 answers: $(VENV)/ready ## Test every recorded answer with every official SDK, in all four dialects
 	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/dialects/test_sdk_answers.py -n 2 -s
+
+accounting: $(VENV)/ready ## Send ten thousand requests of every kind: the ledger must have what the emulators counted
+	DRAGOMAN_ACCOUNTING=10000 $(BIN)/python -m pytest tests/gateway/test_accounting.py -q -n 0 -s
 
 fuzz: $(VENV)/ready ## Feed random bytes and structures to every parser for ten minutes
 	$(BIN)/python bench/fuzz.py --minutes 10

@@ -245,6 +245,24 @@ _CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "argum
 _TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 
 
+def test_B18_names_that_clients_make_up_do_not_pile_up_and_do_not_lead_around(up: Upstream, tmp_path: Path) -> None:
+    clock = Hands()
+    limits = {"requests_per_minute": 1, "when_full": "refuse"}
+    models = {"team-*": {"target": "a/*", "rate_limits": limits}}
+    config = {"providers": {"a": provider("openai-compatible", up.url)}, "models": models}
+    with gateway(config, tmp_path, Clocks(steady=clock)) as running:
+        assert [ask(running, name).status_code for name in ("team-x", "a/x", "team-x", "team-y")] == [
+            200,
+            429,
+            429,
+            200,
+        ]
+        limiter = running.services.send_limits
+        for number in range(5000):
+            limiter._line(f"a/{number}")
+        assert len(limiter._lines) <= 4097
+
+
 @pytest.mark.parametrize("name", ["one", "a/one", "on"])
 def test_B18_another_name_for_the_target_is_no_way_around(up: Upstream, tmp_path: Path, name: str) -> None:
     with limited(tmp_path, {"requests_per_minute": 1, "when_full": "refuse"}, up) as running:

@@ -52,7 +52,9 @@ def quote(value: object) -> str:
         return f'"{value if len(value) <= 60 else value[:57] + "…"}"'
     if isinstance(value, dict | list):
         return kind_of(value)
-    return {True: "true", False: "false", None: "null"}.get(value, str(value))  # type: ignore[call-overload, no-any-return]
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def join_path(path: str, key: str) -> str:

@@ -104,8 +104,9 @@ def _rate_limits(config: Config, found: ConfiguredTarget) -> ModelRateLimits | N
     """Those of the model, else of another name for the same target: a second name must not lead around them."""
     if found.entry is not None and found.entry.rate_limits is not None:
         return found.entry.rate_limits
-    same = (one.rate_limits for one in config.models.values() if one.target == found.target)
-    return next((limits for limits in same if limits is not None), None)
+    limited = {one.target: one.rate_limits for one in reversed(config.models.values()) if one.rate_limits is not None}
+    match = match_pattern(limited, found.target)
+    return limited.get(found.target) or (limited[match.pattern] if match is not None else None)
 
 
 def _override(config: Config, model: str) -> ModelOverride:

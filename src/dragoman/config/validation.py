@@ -15,7 +15,7 @@ from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.name_patterns import STAR, is_pattern
-from dragoman.config.schema import ClientKey, Config, Model, Provider, RuleChoice
+from dragoman.config.schema import ClientKey, Config, Model, ModelRateLimits, Provider, RuleChoice
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.errors import near_match
@@ -161,6 +161,13 @@ def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterat
                 yield from _target(f"{path}.{name}[{i}]", target, config, known)
     yield from _facts(f"{path}.facts", model.facts, known)
     yield from _rules(f"{path}.rules", model.rules, known)
+    yield from _rate_limits(f"{path}.rate_limits", model.rate_limits)
+
+
+def _rate_limits(path: str, limits: ModelRateLimits | None) -> Iterator[LocatedMessage]:
+    names = ("requests_per_minute", "input_tokens_per_minute", "output_tokens_per_minute")
+    if limits is not None and all(getattr(limits, name) is None for name in names):
+        yield path, f"{path} limits nothing; add {', '.join(names[:2])} or {names[2]}"
 
 
 def _pattern(path: str, name: str, model: Model) -> Iterator[LocatedMessage]:

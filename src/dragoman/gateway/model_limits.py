@@ -22,6 +22,7 @@ from dragoman.upstream.dispatch import SendBooking
 CODE = "model_rate_limit"
 _LOOK_EVERY = 1.0
 """Seconds: what was booked too high is given back earlier than the counts foretell."""
+_MOST_LINES = 4096
 _INPUT, _OUTPUT = "input\n", "output\n"
 """Before a target's name. Names of client keys are printable, so none of them is counted here."""
 
@@ -65,7 +66,7 @@ class ModelLimiter:
     async def book_tokens(self, booking: SendBooking, limits: ModelRateLimits) -> SendBooking | Failure:
         """The same for a send of which the tokens are known."""
         destination = booking.destination
-        line = self._lines.setdefault(destination.name, _WaitingLine())
+        line = self._line(destination.name)
         if not line.waiting and await self._is_booked(line, booking, limits):
             return booking
         if limits.when_full is WhenFull.QUEUE and line.waiting < limits.max_waiting:
@@ -112,6 +113,15 @@ class ModelLimiter:
                 return False
             booked.append((key, tokens))
         return True
+
+    def _line(self, target: str) -> _WaitingLine:
+        """Patterns let clients make up names: lines that nobody stands in are forgotten when there are many."""
+        found = self._lines.get(target)
+        if found is None:
+            if len(self._lines) >= _MOST_LINES:
+                self._lines = {name: line for name, line in self._lines.items() if line.waiting}
+            found = self._lines[target] = _WaitingLine()
+        return found
 
     def _refusal(self, destination: HttpDestination, line: _WaitingLine) -> Failure:
         full = line.full

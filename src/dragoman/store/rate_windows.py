@@ -19,6 +19,9 @@ SLICE = 0.25
 MOST_TOKENS = 1_000_000_000_000
 """That one request may reserve or settle: sums must fit into 64 bits whatever a provider claims."""
 
+MANY_KEYS = 4096
+"""From so many on, keys that are no longer in use are looked for."""
+
 Bucket = tuple[int, int, int]
 """The number of a quarter second, its requests, its tokens."""
 
@@ -94,6 +97,7 @@ class RateWindows:
         self._now = steady
         self._keys: dict[str, Tally] = {}
         self._lock = Lock()
+        self._many = MANY_KEYS
 
     def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
         """Decide, and count the request where it may go on."""
@@ -121,9 +125,18 @@ class RateWindows:
             tallies = [(key, tuple(self._fresh(key, self._now()).buckets)) for key in self._keys]
         return ((key, bucket) for key, buckets in tallies for bucket in buckets)
 
+    def _forget(self, oldest: int) -> None:
+        """Drop the keys of which nothing counts any more. What still counts stays, however much it is."""
+        for tally in self._keys.values():
+            tally.forget_before(oldest)
+        self._keys = {key: tally for key, tally in self._keys.items() if tally.buckets}
+        self._many = max(MANY_KEYS, 2 * len(self._keys))
+
     def _fresh(self, key: str, now: float) -> Tally:
         tally = self._keys.get(key)
         if tally is None:
+            if len(self._keys) >= self._many:
+                self._forget(oldest_slice(now))
             tally = self._keys[key] = Tally()
         tally.forget_before(oldest_slice(now))
         return tally
