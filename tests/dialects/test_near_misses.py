@@ -787,5 +787,70 @@ def test_K29_reasoning_without_a_summary_gets_an_empty_one() -> None:
     assert done.json["input"][1] == thought | {"summary": []}
 
 
+def gemini_tools(*entries: Any) -> dict[str, Any]:
+    return {"contents": [GEMINI_ASK], "tools": list(entries)}
+
+
+DECLARED = {"functionDeclarations": [{"name": "look", "parameters": {"type": "OBJECT"}}]}
+
+
+@pytest.mark.parametrize(
+    ("tools", "left", "at", "kind"),
+    [
+        ([DECLARED, {}], [DECLARED], "/tools/1", Miss.NULL),
+        ([{"functionDeclarations": None}, DECLARED], [DECLARED], "/tools/0", Miss.NULL),
+        ([{}], [], "/tools/0", Miss.NULL),
+        ([{**DECLARED, "frobnicate": 1}], [DECLARED], "/tools/0/frobnicate", Miss.UNKNOWN_KEY),
+        ([{"googleSearch": {}, "enabled": True}], [{"googleSearch": {}}], "/tools/0/enabled", Miss.UNKNOWN_KEY),
+        ({"0": DECLARED, "1": {"googleSearch": {}}}, [DECLARED, {"googleSearch": {}}], "/tools", Miss.TOOL),
+        ({"0": [DECLARED]}, [DECLARED], "/tools", Miss.TOOL),
+    ],
+)
+def test_K29_entries_of_geminis_tools_with_nothing_or_too_much_in_them(
+    tools: Any, left: list[Any], at: str, kind: Miss
+) -> None:
+    asked = {"contents": [GEMINI_ASK], "tools": tools}
+    found = parse(GEMINI, asked).conversation
+    assert [(miss.at, miss.kind) for miss in found.near_misses] == [(at, kind)]
+    assert adapt(asked, source=GEMINI, target="gemini/gemini-2.5-flash").json["tools"] == left
+
+
+@pytest.mark.parametrize("entry", [{"newSearch": {}}, {"newSearch": [1]}, {"google_search": {"depth": 1}}])
+def test_a_tool_that_may_be_newer_stays(entry: dict[str, Any]) -> None:
+    adapted = adapt(gemini_tools(entry), source=GEMINI, target="gemini/gemini-2.5-flash")
+    assert (adapted.json["tools"], adapted.changes) == ([entry], ())
+
+
+def test_K29_a_part_of_gemini_without_a_member_says_nothing() -> None:
+    asked = {"contents": [{"role": "user", "parts": [{}, {"text": "Hi"}, {"inlineData": None}]}]}
+    adapted = adapt(asked, source=GEMINI, target="gemini/gemini-2.5-flash")
+    assert [change.at for change in adapted.changes] == ["/contents/0/parts/0", "/contents/0/parts/2"]
+    assert all("data" not in part and part for part in adapted.json["contents"][0]["parts"])
+    assert adapt(asked, source=GEMINI, target="openai/gpt-4o").json["messages"][0]["content"]
+
+
+def test_a_signature_alone_is_a_part_of_gemini() -> None:
+    """It is recorded as accepted."""
+    turn = {"role": "model", "parts": [{"thought": True, "thoughtSignature": "A" * 64}]}
+    asked = {"contents": [GEMINI_ASK, turn, GEMINI_ASK]}
+    assert parse(GEMINI, asked).conversation.near_misses == ()
+
+
+def test_an_object_of_anything_but_a_safety_setting_is_refused() -> None:
+    one = {"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}
+    assert parse(GEMINI, {"contents": [GEMINI_ASK], "safetySettings": one}).conversation.near_misses == ()
+    with pytest.raises(MalformedRequest) as refused:
+        parse(GEMINI, {"contents": [GEMINI_ASK], "safetySettings": {"0": [one]}})
+    assert refused.value.at == "/safetySettings"
+
+
+def test_K29_a_summary_without_its_type_is_one() -> None:
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [{"text": "Hm."}]}
+    asked = {"input": [ASK, reasoning, ITEM_CALL, ITEM_OUTPUT]}
+    adapted = adapt(asked, source=RESPONSES, target="openai-responses/gpt-5")
+    assert adapted.json["input"][1]["summary"] == [{"type": "summary_text", "text": "Hm."}]
+    assert [(change.rule, change.at) for change in adapted.changes] == [("off-schema", "/input/1/summary")]
+
+
 def test_every_kind_has_its_sentence() -> None:
     assert SENTENCES.keys() == set(Miss)

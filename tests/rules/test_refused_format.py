@@ -229,3 +229,32 @@ def test_K32_the_ladder_ends_in_what_the_model_takes(target: str, stream: bool, 
             adapted = adapt(asked(form, stream=stream, **more), source=CHAT, target=target)
             name, _, model = target.partition("/")
             assert judge(name, model, adapted.path, adapted.headers, adapted.body) is None
+
+
+NAMED_ONLY = {"type": "json_schema", "json_schema": {"name": "city"}}
+
+
+def test_a_schema_that_is_not_given_is_any_json() -> None:
+    done = through(asked(NAMED_ONLY), format_without_schema="refuses")
+    assert done.json["response_format"] == {"type": "json_object"}
+    assert done.changes == [("/response_format", "metadata", False)]
+    assert done.did == ["asked for any JSON, since no schema is given"]
+    assert through(asked(NAMED_ONLY)).untouched
+    assert through(asked(), format_without_schema="refuses").untouched
+
+
+def test_it_is_asked_for_in_words_where_json_is_not_taken() -> None:
+    done = through(asked(NAMED_ONLY), format_without_schema="refuses", response_formats=["schema"])
+    assert "response_format" not in done.json
+    assert done.did == ["asked for the answer's form in words"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["openai-responses/gpt-5", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "mistral/mistral-large-latest"],
+)
+def test_no_target_that_needs_the_schema_is_sent_a_format_without_it(target: str) -> None:
+    adapted = adapt(asked(NAMED_ONLY), source=CHAT, target=target)
+    profile, _, model = target.partition("/")
+    assert judge(profile, model, adapted.path, adapted.headers, adapted.body) is None
+    assert "refused-format" in [change.rule for change in adapted.changes] or profile == "gemini"

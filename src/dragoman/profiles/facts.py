@@ -346,6 +346,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
     format_with_tools: Annotated[Stance, Meta(description="JSON or a schema for the answer beside tools")] = ACCEPTS
     format_streamed: Annotated[Stance, Meta(description="a schema for the answer of a stream")] = ACCEPTS
+    format_without_schema: Annotated[Stance, Meta(description="JSON by a schema that is not given")] = ACCEPTS
     json_word: Annotated[Stance, Meta(description="JSON asked for while no message says the word")] = ACCEPTS
     tool_choices: Annotated[tuple[str, ...], Meta(description="auto, none, required, named, allowed")] = (
         "auto",

@@ -8,7 +8,7 @@ some not in a stream. The first of these ways that the target takes is used:
 3. `words`: the schema as a system message alone.
 
 `auto` begins with the first. A tool is no way for a schema that is not an object, or where the model thinks and cannot
-be forced then.
+be forced then. A format that says "by a schema" and has none is any JSON, where the target's dialect needs the schema.
 
 Loses metadata: a schema in words binds the model less.
 
@@ -51,7 +51,7 @@ _ALL = ("json", "schema")
     "refused-format",
     when=lambda facts: (
         not set(_ALL) <= set(facts.response_formats)
-        or Stance.REFUSES in (facts.format_with_tools, facts.format_streamed)
+        or Stance.REFUSES in (facts.format_with_tools, facts.format_streamed, facts.format_without_schema)
     ),
     looks_for=Trait.SETTINGS,
     loses=Loss.METADATA,
@@ -59,6 +59,8 @@ _ALL = ("json", "schema")
 )
 def refused_format(conversation: Conversation, context: Context) -> Rewrite:
     form, facts = conversation.settings.response_format, context.facts
+    if form is not None and _lacks_schema(form, facts):
+        return _by_json(form, conversation, context)
     if form is None or form.kind is FormatKind.TEXT or _takes(form.kind, conversation, context):
         return Rewrite(conversation)
     choice = context.choice("refused-format") or AUTO
@@ -77,6 +79,20 @@ def _takes(kind: FormatKind, conversation: Conversation, context: Context) -> bo
     if kind is FormatKind.SCHEMA and context.streams and facts.format_streamed is Stance.REFUSES:
         return False
     return facts.format_with_tools is not Stance.REFUSES or not _will_have_tools(conversation, facts)
+
+
+def _lacks_schema(form: ResponseFormat, facts: Facts) -> bool:
+    absent = form.kind is FormatKind.SCHEMA and form.schema is None
+    return absent and facts.format_without_schema is Stance.REFUSES
+
+
+def _by_json(form: ResponseFormat, conversation: Conversation, context: Context) -> Rewrite:
+    """Any JSON in place of JSON by a schema that is not given."""
+    if not _takes(FormatKind.JSON, conversation, context):
+        return _by_words(form, conversation, context, as_json=False)
+    kept = ResponseFormat(FormatKind.JSON)
+    note = Note("asked for any JSON, since no schema is given", key="response_format", before=form, after=kept)
+    return Rewrite(conversation.but(settings=conversation.settings.but(response_format=kept)), (note,))
 
 
 def _will_have_tools(conversation: Conversation, facts: Facts) -> bool:

@@ -5,7 +5,6 @@ Each key may be spelled in camelCase or in snake_case. Calls and responses need 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -89,9 +88,35 @@ _KNOWN = frozenset(_GeminiSchemaPart.__struct_fields__)
 _HOLDING = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData"})
 
 
+_NO_PART = _GeminiSchemaPart()
+
+
+def _check_contents(contents: list[_GeminiSchemaContent]) -> None:
+    """Raise ValidationError where a part has no member at all."""
+    for content in contents:
+        for part in content.parts if isinstance(content.parts, list) else (content.parts,):
+            if part == _NO_PART:
+                raise msgspec.ValidationError("a part without a member")
+
+
+def _fits_contents(raw: Json) -> bool:
+    return fits(lambda text: _check_contents(_decode_contents(text)), raw)
+
+
+def _fits_content(raw: Json) -> bool:
+    return fits(lambda text: _check_contents([_decode_content(text)]), raw)
+
+
+def _fits_part(raw: Json) -> bool:
+    return fits(_decode_part, raw) and _decode_part(raw) != _NO_PART
+
+
 def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     """A part of Gemini's own without keys that it does not have, and with arguments and responses that are objects."""
     fields = fields_of(item)
+    if fields is not None and all(value == NULL for value in fields.values()):
+        log.note(Miss.NULL, below, item)
+        return b'{"text":""}'
     if fields is None or "type" in fields or not any(camel(key) in _HOLDING for key in fields):
         return None
     fields = _meant_members(fields, below, log)
@@ -244,6 +269,33 @@ class _GeminiSchemaDeclaration(msgspec.Struct, gc=False):
 _decode_tool = msgspec.json.Decoder(_GeminiSchemaTool).decode
 
 
+_FOREIGN = frozenset({"type", "function", "name", "input_schema", "inputSchema", "parameters", "toolSpec"})
+"""Members of a declaration in another dialect."""
+_DECLARATIONS = frozenset({"functionDeclarations", "function_declarations"})
+
+
+def _check_tool(entry: Json) -> None:
+    """Raise ValidationError where a tool of Gemini's own has a member that is neither an object nor a list.
+
+    Every tool of Gemini's is one of the two, so such a member is no tool that is newer than this list.
+    """
+    fields = fields_of(entry) or {}
+    if _FOREIGN.isdisjoint(fields):
+        for key, value in fields.items():
+            if key not in _DECLARATIONS and value != NULL and value[:1] not in (b"{", b"["):
+                raise msgspec.ValidationError(f"Object contains unknown field `{key}`")
+
+
+def _fits_tool(entry: Json) -> bool:
+    return fits(_decode_tool, entry) and fits(_check_tool, entry) and not _is_empty_tool(entry)
+
+
+def _is_empty_tool(entry: Json) -> bool:
+    """Whether an entry has no member that is set."""
+    fields = fields_of(entry)
+    return fields is not None and all(value == NULL for value in fields.values())
+
+
 def _render_tool(tool: MeantTool) -> Json:
     declared: dict[str, Json] = {"name": quote(tool.name)}
     if tool.description is not None:
@@ -280,16 +332,16 @@ def _render_system(texts: list[Json]) -> Json:
     return b'{"parts":' + render_list([b'{"text":%b}' % text for text in texts]) + b"}"
 
 
-TOOLS = ToolForm(partial(fits, _decode_tool), _render_tool, takes_one=True)
+TOOLS = ToolForm(_fits_tool, _render_tool, takes_one=True, decode=_check_tool, is_empty=_is_empty_tool)
 MEMBERS = MemberForm("contents", "systemInstruction", _fits_system, _render_system, _trim_system)
 FORM = WireForm(
     name=NAME,
     list_name="contents",
     content_name="parts",
     roles=frozenset({"user", "model", "system", "function"}),
-    fits_list=partial(fits, _decode_contents),
-    fits=partial(fits, _decode_content),
-    fits_part=lambda item, role: fits(_decode_part, item),
+    fits_list=_fits_contents,
+    fits=_fits_content,
+    fits_part=lambda item, role: _fits_part(item),
     render=_render_turn,
     repair_part=_repair_part,
     needs_ids=False,

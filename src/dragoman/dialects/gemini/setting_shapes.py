@@ -48,6 +48,7 @@ class _GeminiShapeConfig(msgspec.Struct, gc=False):
 
 
 _safety = msgspec.json.Decoder(list[_GeminiShapeSafety] | _GeminiShapeSafety).decode
+_NO_SAFETY = _GeminiShapeSafety()
 _config = msgspec.json.Decoder(_GeminiShapeConfig).decode
 _tool_config = msgspec.json.Decoder(_GeminiShapeToolConfig).decode
 
@@ -62,9 +63,17 @@ def _decode_tool_config(raw: Json) -> object:
     return found
 
 
+def _decode_safety(raw: Json) -> object:
+    """A single setting may stand in place of the list. An object of anything else may not."""
+    found = _safety(raw)
+    if found == _NO_SAFETY:
+        raise msgspec.ValidationError("Expected `array`, got `object`")
+    return found
+
+
 SHAPES: Mapping[str, Callable[[Json], object]] = {
-    "safetySettings": _safety,
-    "safety_settings": _safety,
+    "safetySettings": _decode_safety,
+    "safety_settings": _decode_safety,
     "generationConfig": _config,
     "generation_config": _config,
     "toolConfig": _decode_tool_config,

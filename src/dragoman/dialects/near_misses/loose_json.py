@@ -30,6 +30,15 @@ def items_of(raw: Json | None) -> list[Json] | None:
     return [bytes(item) for item in decode_items(raw)]
 
 
+def numbered_items(raw: Json | None) -> list[Json] | None:
+    """The items of a list that was written as an object with their numbers for keys, or None where it is none.
+
+    Some languages write a list so once an item was taken out of it.
+    """
+    fields = fields_of(raw)
+    return list(fields.values()) if fields and all(key.isdecimal() for key in fields) else None
+
+
 def text_of(raw: Json | None) -> str:
     """The text of a string; empty where it is no string."""
     return unquote(raw) if raw is not None and raw[:1] == b'"' else ""

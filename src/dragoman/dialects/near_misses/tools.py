@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.near_misses.loose_json import NULL, Fields, fields_of, first_of, items_of, text_of
+from dragoman.dialects.near_misses.loose_json import NULL, Fields, fields_of, first_of, items_of, numbered_items, text_of
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list
@@ -39,13 +39,15 @@ class ToolForm(msgspec.Struct, frozen=True):
     """How a dialect writes tools.
 
     `fits`: does an entry fit the schema, or is it a provider's own tool? `takes_one`: may a single entry stand in place
-    of the list? `decode` raises where a tool of the client's own does not fit, and says where.
+    of the list? `decode` raises where a tool of the client's own does not fit, and says where. `is_empty`: does an
+    entry declare nothing at all?
     """
 
     fits: Callable[[Json], bool]
     render: Callable[[MeantTool], Json]
     takes_one: bool = False
     decode: Callable[[Json], object] | None = None
+    is_empty: Callable[[Json], bool] = lambda entry: False
 
 
 class MeantTools(msgspec.Struct, frozen=True):
@@ -60,10 +62,12 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
     """The tools of a list that may not fit its schema."""
     if raw == NULL:
         return MeantTools((), False, (_miss(Miss.NULL, "/tools"),))
-    entries = items_of(raw)
+    numbered = numbered_items(raw)
+    entries = items_of(raw) if numbered is None else [one for entry in numbered for one in items_of(entry) or [entry]]
     if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
         return MeantTools(*parse(raw))
-    misses: list[NearMiss] = [] if entries is not None or form.takes_one else [_miss(Miss.TOOL, "/tools")]
+    listed = numbered is None and (entries is not None or form.takes_one)
+    misses: list[NearMiss] = [] if listed else [_miss(Miss.TOOL, "/tools")]
     meant: list[Json] = []
     origins: list[int] = []
     for index, entry in enumerate(entries if entries is not None else [raw]):
@@ -72,7 +76,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
         origins += [index] * len(written)
     if not misses:
         return MeantTools(*parse(raw))
-    if not meant:
+    if not meant and any(miss.kind is Miss.NAMELESS for miss in misses):
         raise MalformedRequest("the only tool has no name", at="/tools/0", hint='give it a "name", or send no tools')
     tools, empty = parse(render_list(meant))
     return MeantTools(tuple([_placed(tool, origins) for tool in tools]), empty, tuple(misses))
@@ -88,6 +92,9 @@ def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
 
 def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -> list[Json]:
     """The entries in place of one. One that is no function in any dialect stays."""
+    if form.is_empty(entry):
+        misses.append(_miss(Miss.NULL, at, entry))
+        return []
     trimmed = without_misfits(entry, form.decode) if form.decode is not None else None
     if trimmed is not None and trimmed.misfits:
         misses += [_miss(one.kind, at + one.below, one.lost) for one in trimmed.misfits]

@@ -7,6 +7,7 @@ become extras. Items of one assistant turn become one message: reasoning, texts 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Raw
@@ -53,12 +54,16 @@ class _ReasoningText(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     text: Raw
 
 
-class _SummaryText(_ReasoningText, gc=False, forbid_unknown_fields=True, tag="summary_text"):
-    """One text of a summary."""
+class _SummaryText(_ReasoningText, gc=False, forbid_unknown_fields=True):
+    """One text of a summary. A tag would let an entry without a type pass."""
+
+    type: Literal["summary_text"]
 
 
-class _ThoughtText(_ReasoningText, gc=False, forbid_unknown_fields=True, tag="reasoning_text"):
+class _ThoughtText(_ReasoningText, gc=False, forbid_unknown_fields=True):
     """One text of the reasoning itself."""
+
+    type: Literal["reasoning_text"]
 
 
 _summaries = msgspec.json.Decoder(list[_SummaryText]).decode
