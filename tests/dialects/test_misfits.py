@@ -148,7 +148,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         claude({"type": "image", "source": {"type": "base64", "media_type": None, "data": "aGk="}}),
         "/messages/0/content/0/source/media_type",
     ),
-    ("anthropic", claude({"type": "text", "text": "Hi"}, thinking={"type": "enabled"}), "/thinking"),
+    ("anthropic", claude({"type": "text", "text": "Hi"}, thinking={"budget_tokens": 9}), "/thinking"),
 ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.judges import judge
 
 from dragoman.conversation.canonical import same
 from dragoman.conversation.conversation import Ask
@@ -850,6 +851,121 @@ def test_K29_a_summary_without_its_type_is_one() -> None:
     adapted = adapt(asked, source=RESPONSES, target="openai-responses/gpt-5")
     assert adapted.json["input"][1]["summary"] == [{"type": "summary_text", "text": "Hm."}]
     assert [(change.rule, change.at) for change in adapted.changes] == [("off-schema", "/input/1/summary")]
+
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+DATA_URL = "data:image/png;base64," + PNG
+PDF = "JVBERi0xLjQKMSAwIG9iago8PD4+CmVuZG9iagp0cmFpbGVyCjw8Pj4KJSVFT0Y="
+PICTURES = {
+    "MCP": {"type": "image", "data": PNG, "mimeType": "image/png"},
+    "LangChain": {"type": "image", "base64": PNG, "mime_type": "image/png"},
+    "LangChain of old": {"type": "image", "source_type": "base64", "data": PNG, "mime_type": "image/png"},
+    "LangChain for Google": {"type": "media", "data": PNG, "mime_type": "image/png"},
+    "Continue": {"type": "imageUrl", "imageUrl": {"url": DATA_URL}},
+    "a data URL as bytes": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA_URL}},
+    "a resource of MCP": {"type": "resource", "resource": {"uri": "file:///a", "mimeType": "image/png", "blob": PNG}},
+}
+
+
+@pytest.mark.parametrize("form", PICTURES)
+@pytest.mark.parametrize(
+    "target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "openai-responses/gpt-5"]
+)
+@pytest.mark.parametrize("name", [CHAT, ANTHROPIC, RESPONSES])
+def test_K29_a_picture_is_never_lost_for_its_wrapper(name: str, target: str, form: str) -> None:
+    text = {"type": "input_text" if name == RESPONSES else "text", "text": "Look."}
+    asked: dict[str, Any] = {LIST_NAMES[name]: [said("user", [text, PICTURES[form]])]}
+    adapted = adapt(asked | ({"max_tokens": 9} if name == ANTHROPIC else {}), source=name, target=target)
+    assert adapted.body.count(PNG.encode()) == 1
+    assert b"data:image/png;base64,data:" not in adapted.body
+    profile, _, model = target.partition("/")
+    assert judge(profile, model, adapted.path, adapted.headers, adapted.body) is None
+
+
+def test_K29_a_data_url_in_place_of_geminis_bytes() -> None:
+    part = {"inlineData": {"mimeType": "image/png", "data": DATA_URL}}
+    adapted = adapt({"contents": [{"role": "user", "parts": [part]}]}, source=GEMINI, target="gemini/gemini-2.5-flash")
+    assert adapted.json["contents"][0]["parts"] == [{"inlineData": {"mimeType": "image/png", "data": PNG}}]
+    assert [change.at for change in adapted.changes] == ["/contents/0/parts/0/inlineData/data"]
+
+
+def test_K29_a_file_beside_its_media_type() -> None:
+    file = {"type": "file", "source_type": "base64", "data": PDF, "mime_type": "application/pdf", "filename": "a.pdf"}
+    adapted = adapt({"messages": [said("user", [file])]}, source=CHAT, target="openai/gpt-4o")
+    inner = {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PDF}"}
+    assert adapted.json["messages"][0]["content"] == [{"type": "file", "file": inner}]
+
+
+@pytest.mark.parametrize("name", LIST_NAMES)
+def test_K29_a_type_of_libraries_is_a_role(name: str) -> None:
+    kinds = ("human", "ai", "human") if name in (ANTHROPIC, GEMINI) else ("system", "human", "ai", "human")
+    odd = {LIST_NAMES[name]: [{"type": kind, "content": f"{kind} says"} for kind in kinds]}
+    roles = {"system": Role.SYSTEM, "human": Role.USER, "ai": Role.ASSISTANT}
+    found = parse(name, odd).conversation
+    assert [message.role for message in found.messages] == [roles[kind] for kind in kinds]
+    assert Miss.ROLE in {miss.kind for miss in found.near_misses}
+
+
+FORMATS: dict[str, tuple[Any, Any]] = {
+    "a word": ("json_object", {"type": "json_object"}),
+    "a schema beside JSON": ({"type": "json_object", "schema": SCHEMA}, {"name": "answer", "schema": SCHEMA}),
+    "flat": ({"type": "json_schema", "name": "c", "schema": SCHEMA}, {"name": "c", "schema": SCHEMA}),
+    "no name": ({"type": "json_schema", "json_schema": {"schema": SCHEMA}}, {"name": "answer", "schema": SCHEMA}),
+    "the schema itself": ({"type": "json_schema", "json_schema": SCHEMA}, {"name": "answer", "schema": SCHEMA}),
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_K29_a_format_in_another_form(form: str) -> None:
+    odd, meant = FORMATS[form]
+    whole = meant if "type" in meant else {"type": "json_schema", "json_schema": meant}
+    asked = {"messages": [said("user", "Answer in JSON.")], "response_format": odd}
+    adapted = adapt(asked, source=CHAT, target="openai/gpt-4o")
+    assert adapted.json["response_format"] == whole
+    assert [(change.rule, change.at) for change in adapted.changes] == [("off-schema", "/response_format")]
+    assert adapt(asked, source=CHAT, target="openai-compatible-lenient/m").json["response_format"] == odd
+
+
+@pytest.mark.parametrize("odd", [True, "enabled", {"type": "enabled"}, {"type": "enabled", "budget_tokens": None}])
+def test_K29_thinking_without_a_budget_is_what_the_model_decides(odd: Any) -> None:
+    asked = {"messages": [ASK], "max_tokens": 5000, "thinking": odd}
+    newest = adapt(asked, source=ANTHROPIC, target="anthropic/claude-opus-4-8")
+    assert newest.json["thinking"] == {"type": "adaptive"}
+    older = adapt(asked, source=ANTHROPIC, target="anthropic/claude-sonnet-4-5").json["thinking"]
+    assert older["type"] == "enabled"
+    assert 1024 <= older["budget_tokens"] < 5000
+
+
+def test_K29_parameters_as_text_and_declarations_in_a_wrapper() -> None:
+    function = {"name": "look", "description": "Looks.", "parameters": msgspec.json.encode(SCHEMA).decode()}
+    adapted = adapt({"messages": [ASK], "tools": [{"type": "function", "function": function}]}, target="openai/gpt-4o")
+    assert adapted.json["tools"][0]["function"]["parameters"] == SCHEMA
+    wrapped = {"functionDeclarations": [{"type": "function", "function": function | {"parameters": SCHEMA}}]}
+    found = adapt(gemini_tools(wrapped), source=GEMINI, target="gemini/gemini-2.5-flash").json["tools"]
+    assert found[0]["functionDeclarations"][0]["name"] == "look"
+
+
+def test_K17_null_as_the_content_of_reasoning() -> None:
+    """Codex writes it."""
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "content": None}
+    asked = {"input": [ASK, reasoning, ITEM_CALL, ITEM_OUTPUT]}
+    adapted = adapt(asked, source=RESPONSES, target="openai-responses/gpt-5")
+    assert adapted.json["input"][1] == {"type": "reasoning", "id": "rs_1", "summary": []}
+    assert [(change.at, change.loses) for change in adapted.changes] == [("/input/1/content", "nothing")]
+
+
+def test_E16_num_predict_is_the_token_limit() -> None:
+    asked = {"messages": [ASK], "num_predict": 44}
+    assert adapt(asked, source=CHAT, target="ollama-openai/m").json["max_tokens"] == 44
+    assert adapt(asked, source=CHAT, target="anthropic/claude-sonnet-4-5").json["max_tokens"] == 44
+    assert "max_tokens" not in adapt({"messages": [ASK], "num_predict": -1}, source=CHAT, target="ollama-openai/m").json
+
+
+def test_a_value_as_a_result_is_the_text_of_its_json() -> None:
+    result = USE_RESULT | {"content": [{"type": "json", "json": {"degrees": 12}}]}
+    asked = {"messages": [ASK, said("assistant", [USE]), said("user", [result])], "max_tokens": 9}
+    adapted = adapt(asked, source=ANTHROPIC, target="anthropic/claude-sonnet-4-5")
+    assert adapted.json["messages"][2]["content"][0]["content"] == '{"degrees":12}'
 
 
 def test_every_kind_has_its_sentence() -> None:

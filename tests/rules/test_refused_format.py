@@ -251,7 +251,12 @@ def test_it_is_asked_for_in_words_where_json_is_not_taken() -> None:
 
 @pytest.mark.parametrize(
     "target",
-    ["openai-responses/gpt-5", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "mistral/mistral-large-latest"],
+    [
+        "openai-responses/gpt-5",
+        "anthropic/claude-sonnet-4-5",
+        "gemini/gemini-2.5-flash",
+        "mistral/mistral-large-latest",
+    ],
 )
 def test_no_target_that_needs_the_schema_is_sent_a_format_without_it(target: str) -> None:
     adapted = adapt(asked(NAMED_ONLY), source=CHAT, target=target)

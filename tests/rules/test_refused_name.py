@@ -30,6 +30,16 @@ def test_a_message_without_words() -> None:
     assert done.script == "user: bob:\\u0020\n[image https://a/b.png]"
 
 
+def test_a_name_gets_the_form_that_the_target_takes() -> None:
+    form = facts(message_name_pattern=r"[^\s<|\\/>]+")
+    body = {"messages": [{"role": "user", "name": "Bob <b> Smith", "content": "Hi"}, {"role": "user", "content": "Yo"}]}
+    done = run(refused_name, body, form)
+    assert done.json["messages"][0] == {"role": "user", "name": "Bob__b__Smith", "content": "Hi"}
+    assert done.changes == [("/messages/0", "metadata", False)]
+    assert done.did == ["wrote its name as Bob__b__Smith"]
+    assert run(refused_name, "user (bob): Hi", form).untouched
+
+
 UNTOUCHED = {
     "no name": ("user: Hi", REFUSES, None),
     "a target that takes it": (SAID, facts(message_name="accepts"), None),
@@ -51,3 +61,5 @@ def test_adapt_for_real_providers() -> None:
     asked = sent(body, "anthropic/claude-opus-4-8", source=CHAT, rules={"refused-name": "text"})
     assert asked.json["messages"] == [{"role": "user", "content": "bob: Hi"}]
     assert sent(body, "openai/gpt-4o").changes == []
+    spaced = {"messages": [{"role": "user", "name": "Bob Smith", "content": "Hi"}]}
+    assert sent(spaced, "openai/gpt-4o").json["messages"][0]["name"] == "Bob_Smith"

@@ -39,11 +39,11 @@ FLATTENING = {"flat-tools", "orphan-result", "repeated-result"}
 """Rules whose repair is to say calls or results as text."""
 ONLY_EXAMPLES = {
     *(
+        "duplicate-tool",
         "endless-loop",
         "item-id-form",
         "many-thoughts",
         "media-form",
-        "off-schema",
         "refused-prefill",
         "remote-media",
         "volatile-ids",

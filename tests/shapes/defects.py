@@ -503,6 +503,7 @@ CROWDS: tuple[Crowd, ...] = (
 ONCE = frozenset(
     {
         "cache-marks",
+        "duplicate-tool",
         "empty-tools",
         "endless-loop",
         "forced-loop",

@@ -237,6 +237,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         UNKNOWN
     )
     message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
+    message_name_pattern: Annotated[str, Meta(description="form of that name (regular expression; empty: any)")] = ""
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
     known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
     refused_settings: Annotated[
@@ -333,6 +334,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
     empty_tools: Annotated[Stance, Meta(description="an empty list of tools")] = UNKNOWN
+    duplicate_tools: Annotated[Stance, Meta(description="two tools of one name")] = ACCEPTS
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
 
     # settings

@@ -9,6 +9,7 @@ from dragoman.rules.call_id_form import call_id_form
 from dragoman.rules.custom_tool import custom_tool
 from dragoman.rules.developer_role import developer_role
 from dragoman.rules.duplicate_call_id import duplicate_call_id
+from dragoman.rules.duplicate_tool import duplicate_tool
 from dragoman.rules.empty_content import empty_content
 from dragoman.rules.empty_tools import empty_tools
 from dragoman.rules.endless_loop import endless_loop
@@ -126,7 +127,16 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     # Nothing adds a call or a message any more: names and ids get their form.
     "name": (refused_name, call_id_form, tool_name_form),
     # Tools come after names, because a tool that was called may have to be declared.
-    "tools": (refused_tools, native_tool, tool_wrapper, undeclared_tools, schema_keyword, many_strict, empty_tools),
+    "tools": (
+        refused_tools,
+        native_tool,
+        duplicate_tool,
+        tool_wrapper,
+        undeclared_tools,
+        schema_keyword,
+        many_strict,
+        empty_tools,
+    ),
     # Settings come last, because some depend on what is left: a tool choice needs tools.
     "settings": (
         thinking_form,

@@ -1,7 +1,7 @@
 """A name on a message, for a target that has no place for it.
 
 Anthropic, Gemini and others refuse the field. With `drop` the name is taken off; with `text` it stands before the words
-instead.
+instead. Others take names of some form only (fact `message_name_pattern`): there `_` stands in place of other letters.
 
 Loses metadata.
 
@@ -18,6 +18,8 @@ becomes
 
 from __future__ import annotations
 
+import re
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -31,13 +33,16 @@ from dragoman.rules.rule import rule
 
 @rule(
     "refused-name",
-    when=lambda facts: facts.message_name is Stance.REFUSES,
+    when=lambda facts: facts.message_name is Stance.REFUSES or bool(facts.message_name_pattern),
     looks_for=Trait.NAMED,
     loses=Loss.METADATA,
     options=("drop", "text"),
 )
 def refused_name(conversation: Conversation, context: Context) -> Rewrite:
     in_text = context.choice("refused-name") == "text"
+    if context.facts.message_name is not Stance.REFUSES:
+        form = re.compile(context.facts.message_name_pattern)
+        return rewrite_messages(conversation, lambda message: _fitted(message, form))
 
     def nameless(message: Message) -> Edit | None:
         if message.name is None:
@@ -49,3 +54,11 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
         return edit(message.but(name=None), "took off its name")
 
     return rewrite_messages(conversation, nameless)
+
+
+def _fitted(message: Message, form: re.Pattern[str]) -> Edit | None:
+    """The message with a name of the form that the target takes."""
+    if message.name is None or form.fullmatch(message.name):
+        return None
+    name = "".join([letter if form.fullmatch(letter) else "_" for letter in message.name])
+    return edit(message.but(name=name or None), f"wrote its name as {name}" if name else "took off its empty name")

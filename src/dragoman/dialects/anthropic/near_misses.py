@@ -13,7 +13,7 @@ from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, U
 from dragoman.conversation.parts import Call, Json, Text
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.message_render import render_block
-from dragoman.dialects.near_misses.fitting import fits
+from dragoman.dialects.near_misses.fitting import BareBytes, fits
 from dragoman.dialects.near_misses.loose_json import as_text, fields_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
@@ -42,7 +42,7 @@ _Hint = _AnthropicSchemaHint | None
 
 class _AnthropicSchemaBytes(msgspec.Struct, gc=False, tag="base64", forbid_unknown_fields=True):
     media_type: Raw
-    data: Raw
+    data: BareBytes
 
 
 class _AnthropicSchemaLink(msgspec.Struct, gc=False, tag="url", forbid_unknown_fields=True):

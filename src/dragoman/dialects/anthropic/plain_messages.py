@@ -272,7 +272,9 @@ def _image(block: _PlainImageBlock) -> Media | None:
     if type(source) is _PlainUrlSource:
         return Media(MediaKind.IMAGE, Remote(source.url))
     literal = bytes(source.data)
-    return Media(MediaKind.IMAGE, Inline(source.media_type, literal)) if literal[0] == QUOTE else None
+    if literal[0] != QUOTE or literal.startswith(b'"data:'):
+        return None
+    return Media(MediaKind.IMAGE, Inline(source.media_type, literal))
 
 
 def _reasoning(block: _PlainThinking | _PlainRedacted) -> Reasoning | None:

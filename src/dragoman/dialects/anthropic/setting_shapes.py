@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
+from dragoman.dialects.near_misses.loose_json import NULL, Fields, fields_of, text_of
+from dragoman.wire.json_reader import render_object
 
 
 class _AnthropicShapeChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -38,6 +41,27 @@ class _AnthropicShapeMetadata(msgspec.Struct, gc=False):
 
 _choice = msgspec.json.Decoder(_AnthropicShapeChoice).decode
 _thinking = msgspec.json.Decoder(_AnthropicShapeEnabled).decode
+
+
+def meant_thinking(raw: Json) -> Json:
+    """Thinking as a word or a truth value, or without a budget: then the model decides how much."""
+    if raw in (b"true", b"false"):
+        return _ADAPTIVE if raw == b"true" else _DISABLED
+    fields = fields_of(raw)
+    word = text_of(raw) if fields is None else text_of(fields.get("type"))
+    if word == "enabled" and (fields is None or fields.get("budget_tokens", NULL) == NULL):
+        return _ADAPTIVE if fields is None else render_object({**_unbudgeted(fields), "type": quote("adaptive")})
+    if fields is None and word in ("adaptive", "disabled"):
+        return _ADAPTIVE if word == "adaptive" else _DISABLED
+    return raw
+
+
+def _unbudgeted(fields: Fields) -> Fields:
+    return {key: value for key, value in fields.items() if key != "budget_tokens"}
+
+
+_ADAPTIVE, _DISABLED = b'{"type":"adaptive"}', b'{"type":"disabled"}'
+READERS: Mapping[str, Callable[[Json], Json]] = {"thinking": meant_thinking}
 
 
 def _decode_thinking(raw: Json) -> object:

@@ -17,7 +17,7 @@ from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, Res
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
-from dragoman.dialects.anthropic.setting_shapes import SHAPES, SPARE
+from dragoman.dialects.anthropic.setting_shapes import READERS, SHAPES, SPARE
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
@@ -200,6 +200,7 @@ FORM = SettingForm(
     _own_choice,
     _written_choice,
     shapes=SHAPES,
+    readers=READERS,
     spare=SPARE,
 )
 """How Messages writes settings, and what other dialects call them."""

@@ -13,17 +13,18 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER
 from dragoman.conversation.near_misses import Miss
-from dragoman.conversation.parts import NO_ID, Call, Json, Media, Result
+from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Result
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
-from dragoman.dialects.near_misses.fitting import fits
+from dragoman.dialects.near_misses.fitting import BareBytes, fits
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import odd_text
 from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
+from dragoman.dialects.parsing import link_literal
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
@@ -42,7 +43,7 @@ class _GeminiSchemaResponse(msgspec.Struct, gc=False):
 
 
 class _GeminiSchemaBlob(msgspec.Struct, gc=False):
-    data: str | UnsetType = UNSET
+    data: BareBytes | UnsetType = UNSET
     fileUri: str | UnsetType = UNSET  # noqa: N815
     file_uri: str | UnsetType = UNSET
     mimeType: str | None = None  # noqa: N815
@@ -78,7 +79,7 @@ class _GeminiSchemaPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 class _GeminiSchemaContent(msgspec.Struct, gc=False):
     parts: list[_GeminiSchemaPart] | _GeminiSchemaPart
-    role: Literal["user", "model", "system", "function"] | None = None
+    role: Literal["user", "model", "system"] | None = None
 
 
 _decode_content = msgspec.json.Decoder(_GeminiSchemaContent).decode
@@ -117,8 +118,10 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
     if fields is not None and all(value == NULL for value in fields.values()):
         log.note(Miss.NULL, below, item)
         return b'{"text":""}'
-    if fields is None or "type" in fields or not any(camel(key) in _HOLDING for key in fields):
+    if fields is None or not any(camel(key) in _HOLDING for key in fields):
         return None
+    if "type" in fields and "text" in fields:
+        return None  # a part of another dialect
     fields = _meant_members(fields, below, log)
     for key, value in fields.items():
         if camel(key) in _BLOBS:
@@ -158,7 +161,18 @@ def _meant_member(key: str, value: Json, below: str, log: MissLog) -> Json:
         log.note(Miss.PART, below)
     if camel(key) in _BLOBS:
         _check_source(fields_of(found) or {}, log.at + below)
+        found = _without_data_url(found, below, log)
     return found
+
+
+def _without_data_url(blob: Json, below: str, log: MissLog) -> Json:
+    """The bytes alone where a data URL stands in their place."""
+    fields = fields_of(blob) or {}
+    linked = link_literal(fields["data"]) if fields.get("data", b"").startswith(b'"data:') else None
+    if not isinstance(linked, Inline):
+        return blob
+    log.note(Miss.PART, f"{below}/data")
+    return render_object({"mimeType": quote(linked.media_type), **fields, "data": linked.data})
 
 
 def _check_source(blob: Fields, at: str) -> None:
@@ -338,7 +352,7 @@ FORM = WireForm(
     name=NAME,
     list_name="contents",
     content_name="parts",
-    roles=frozenset({"user", "model", "system", "function"}),
+    roles=frozenset({"user", "model", "system"}),
     fits_list=_fits_contents,
     fits=_fits_content,
     fits_part=lambda item, role: _fits_part(item),

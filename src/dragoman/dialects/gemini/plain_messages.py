@@ -274,6 +274,6 @@ def _parse_rare(part: _KnownPart) -> Part | None:
             return None
         return parse_text(literal, part.thought or not literal, signature, None)
     content = bytes(inline.data)
-    if literal or signature or part.thought or content[0] != QUOTE:
+    if literal or signature or part.thought or content[0] != QUOTE or content.startswith(b'"data:'):
         return None
     return Media(kind_of(inline.mimeType), Inline(inline.mimeType, standard_base64(content)))

@@ -204,7 +204,7 @@ def _is_part(fields: Fields) -> bool:
 
 
 def _parse_image(fields: Fields) -> Part | None:
-    return _parse_media(fields, MediaKind.IMAGE, ("image_url", "image", "url"))
+    return _parse_media(fields, MediaKind.IMAGE, ("image_url", "imageUrl", "image", "url"))
 
 
 def _parse_document(fields: Fields) -> Part | None:
@@ -214,7 +214,29 @@ def _parse_document(fields: Fields) -> Part | None:
     return _parse_media({**inner, "type": NULL}, MediaKind.DOCUMENT, ("document_url", "file_data", "file_url", "url"))
 
 
+def _parse_bytes(fields: Fields) -> Part | None:
+    """Bytes of the kind that their media type says."""
+    source = _parse_flat_bytes(fields)
+    return None if source is None else Media(_kind_of(source.media_type), source, hint=_hint(fields))
+
+
+def _parse_resource(fields: Fields) -> Part | None:
+    """What a tool of MCP found: a text, or bytes with their media type."""
+    inner = fields_of(fields.get("resource")) or {}
+    text, blob = inner.get("text", b""), inner.get("blob", b"")
+    if blob[:1] == b'"':
+        return _parse_bytes({**inner, "data": blob})
+    return Text(text) if text[:1] == b'"' else None
+
+
+def _parse_json(fields: Fields) -> Part | None:
+    """A value as a result: the text of its JSON."""
+    return Text(as_text(fields["json"])) if fields.get("json", NULL) != NULL else None
+
+
 def _parse_audio(fields: Fields) -> Part | None:
+    if "input_audio" not in fields and first_of(fields, _MEDIA_TYPES) is not None:
+        return _parse_bytes(fields)
     raw = fields.get("input_audio", NULL)
     inner = fields_of(embedded_object(raw) if raw[:1] == b'"' else raw) or fields
     content = inner.get("data", b"")
@@ -230,11 +252,11 @@ _SOUNDS = ((b'"UklGR', "wav"), (b'"SUQz', "mp3"), (b'"//', "mp3"), (b'"T2dnUw', 
 
 
 def _parse_media(fields: Fields, kind: MediaKind, links: tuple[str, ...]) -> Part | None:
-    source = _parse_source(fields_of(fields.get("source"))) or _parse_link(fields, links)
+    source = _parse_source(fields_of(fields.get("source"))) or _parse_link(fields, links) or _parse_flat_bytes(fields)
     if source is None:
         return None
     title = text_of(first_of(fields, ("filename", "title"))) or None
-    wrapper = fields_of(fields.get("image_url")) or fields
+    wrapper = fields_of(first_of(fields, ("image_url", "imageUrl"))) or fields
     detail = text_of(wrapper.get("detail")) or None
     return Media(kind, source, title, detail if kind is MediaKind.IMAGE else None, hint=_hint(fields))
 
@@ -254,12 +276,25 @@ def _parse_source(fields: Fields | None) -> Inline | Remote | Plain | None:
     if fields is None:
         return None
     content = fields.get("data", b"")
+    if content[:1] == b'"' and text_of(fields.get("type")) == "text":
+        return Plain(content)
     if content[:1] == b'"':
-        if text_of(fields.get("type")) == "text":
-            return Plain(content)
-        return Inline(text_of(first_of(fields, ("media_type", "mediaType", "mime_type", "mimeType"))), content)
+        return _parse_flat_bytes(fields)
     url = fields.get("url", b"")
     return link_literal(url) if url[:1] == b'"' else None
+
+
+_MEDIA_TYPES = ("media_type", "mediaType", "mime_type", "mimeType")
+
+
+def _parse_flat_bytes(fields: Fields) -> Inline | None:
+    """Bytes that stand beside their media type, as MCP and LangChain write them, or a data URL in their place."""
+    content = first_of(fields, ("data", "base64")) or b""
+    if content.startswith(b'"data:'):
+        linked = link_literal(content)
+        return linked if isinstance(linked, Inline) else None
+    media_type = text_of(first_of(fields, _MEDIA_TYPES))
+    return Inline(media_type, content) if content[:1] == b'"' and media_type else None
 
 
 _BLOBS = ("inlineData", "inline_data", "fileData", "file_data")
@@ -293,7 +328,12 @@ READERS: dict[str, Callable[[Fields], Part | None]] = {
     "document_url": _parse_document,
     "input_file": _parse_document,
     "file": _parse_document,
+    "imageUrl": _parse_image,
     "input_audio": _parse_audio,
+    "audio": _parse_audio,
+    "media": _parse_bytes,
+    "resource": _parse_resource,
+    "json": _parse_json,
     "thinking": _parse_thinking,
     "reasoning": _parse_thinking,
     "tool_use": parse_any_call,
@@ -315,6 +355,7 @@ CONSUMED = CALL_KEYS | {
     *("filename", "title", "input_audio", "data", "format", "document_url", "url", "inlineData", "inline_data"),
     *("fileData", "tool_use_id", "tool_call_id", "toolUseId", "tool_name", "functionResponse", "function_response"),
     *("toolResult", "tool_result", "content", "output", "response", "result", "is_error", "isError", "status"),
-    *("thinking", "thought", "reasoning", "annotations"),
+    *("thinking", "thought", "reasoning", "annotations", "imageUrl", "base64", "source_type", "resource", "json"),
+    *("media_type", "mediaType", "mime_type", "mimeType"),
 }
 """Members of parts that are read. What else stands in a part of another dialect is left out, and noted."""

@@ -17,7 +17,14 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed
 
 LIMITS = frozenset(
-    {"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "max_tokens_to_sample"}
+    {
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "maxOutputTokens",
+        "max_tokens_to_sample",
+        "num_predict",
+    }
 )
 """What dialects call the limit of an answer."""
 
@@ -29,6 +36,7 @@ class SettingForm(msgspec.Struct, frozen=True):
     sequences; `stop_listed`: it must be a list. `choice` is the member of the tool choice and
     `parse_choice` reads one that fits the schema. `shapes` decode members that have a form of their own: optional
     members in them that do not fit are left out. One that does not fit then is refused, or left out if it is `spare`.
+    `readers` read members that are written in another form.
     """
 
     plain: PlainMembers
@@ -40,6 +48,7 @@ class SettingForm(msgspec.Struct, frozen=True):
     choice: str = "tool_choice"
     shapes: Mapping[str, Callable[[Json], object]] = {}
     spare: frozenset[str] = frozenset()
+    readers: Mapping[str, Callable[[Json], Json]] = {}
 
 
 def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
@@ -69,6 +78,8 @@ def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss]
         meant, kind = _parse_choice(raw, form), Miss.CHOICE
     elif name == form.stop:
         meant = meant_stop(raw, form.stop_listed)
+    elif name in form.readers:
+        meant = form.readers[name](raw)
     elif name in form.plain:
         meant = meant_scalar(raw, form.plain[name][1])
     if meant is not raw:

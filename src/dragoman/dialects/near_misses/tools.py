@@ -11,7 +11,16 @@ import msgspec
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.near_misses.loose_json import NULL, Fields, fields_of, first_of, items_of, numbered_items, text_of
+from dragoman.dialects.near_misses.loose_json import (
+    NULL,
+    Fields,
+    embedded_object,
+    fields_of,
+    first_of,
+    items_of,
+    numbered_items,
+    text_of,
+)
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list
@@ -96,7 +105,7 @@ def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -
         misses.append(_miss(Miss.NULL, at, entry))
         return []
     trimmed = without_misfits(entry, form.decode) if form.decode is not None else None
-    if trimmed is not None and trimmed.misfits:
+    if trimmed is not None and trimmed.misfits and not _has_text_schema(entry):
         misses += [_miss(one.kind, at + one.below, one.lost) for one in trimmed.misfits]
         return [trimmed.raw]
     found = parse_any_tools(entry)
@@ -124,7 +133,7 @@ def parse_any_tools(entry: Json) -> list[MeantTool] | None:
     for key in _DECLARATIONS:
         if key in fields:
             declared = items_of(fields[key]) or [fields[key]]
-            return [_parse_function(inner) for inner in map(fields_of, declared) if inner is not None]
+            return [_parse_function(_unwrapped(inner)) for inner in map(fields_of, declared) if inner is not None]
     for key in _WRAPPERS:
         inner = fields_of(fields.get(key))
         if inner is not None:
@@ -134,6 +143,17 @@ def parse_any_tools(entry: Json) -> list[MeantTool] | None:
         return None
     looks_like_one = kind or "name" in fields or any(key in fields for key in _SCHEMAS)
     return [_parse_function(fields)] if looks_like_one else None
+
+
+def _unwrapped(fields: Fields) -> Fields:
+    """A function without the object that another dialect wraps around it."""
+    return fields_of(first_of(fields, _WRAPPERS)) or fields
+
+
+def _has_text_schema(entry: Json) -> bool:
+    """Whether the schema is the text of a JSON object."""
+    raw = first_of(_unwrapped(fields_of(entry) or {}), _SCHEMAS)
+    return raw is not None and raw[:1] == b'"' and embedded_object(raw) is not None
 
 
 def _is_grammar(fields: Fields) -> bool:
@@ -153,7 +173,9 @@ def _parse_function(fields: Fields) -> MeantTool:
 
 
 def parse_any_schema(raw: Json | None) -> Json | None:
-    """A schema of arguments. Bedrock's stands in a member `json`, and Gemini's types are in capitals."""
+    """A schema of arguments, or its text. Bedrock's stands in a member `json`, and Gemini's types are in capitals."""
+    if raw is not None and raw[:1] == b'"':
+        raw = embedded_object(raw)
     fields = fields_of(raw)
     if fields is None or raw is None:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Call, Extras, Json, Part, Reasoning, Result, Text
@@ -42,6 +42,8 @@ ROLES = {
 }
 """What each role means, in whichever dialect or library it is called so."""
 
+_ROLE_TYPES = {"human": "user", "ai": "assistant", "system": "system", "user": "user", "assistant": "assistant"}
+"""What libraries write as the type of a message in place of its role."""
 _CONTENTS = ("content", "parts", "text")
 _READ = frozenset({"role", "tool_calls", "tool_call_id", "tool_use_id", "toolCallId", *_CONTENTS})
 """Members of a message that are read here. All others stay as they are."""
@@ -139,11 +141,20 @@ class TurnReader:
         fields = fields_of(item)
         if fields is None or fields.get("role", NULL)[:1] not in (b'"', b"n"):
             return None
+        fields = self._with_role(fields)
         if first_of(fields, ("role",)) is None and _stands_alone(fields):
             return self._lone_part(item, fields)
         if first_of(fields, ("role",)) is None and not _speaks(fields):
             return None
         return self._message(fields)
+
+    def _with_role(self, fields: Fields) -> Fields:
+        """A message whose role is its type, as libraries keep them."""
+        kind = fields.get("type", NULL)
+        if first_of(fields, ("role",)) is not None or text_of(kind) not in _ROLE_TYPES:
+            return fields
+        self._log.note(Miss.ROLE, "/type")
+        return {"role": quote(_ROLE_TYPES[text_of(kind)]), **{key: fields[key] for key in fields if key != "type"}}
 
     def _lone_part(self, item: Json, fields: Fields) -> MeantTurn | None:
         """A part that stands in the list by itself, as calls and results do in one dialect."""
@@ -342,7 +353,7 @@ class TurnReader:
             self._note_object(function, below)
         elif function is None or text_of(fields.get("type")) != "function":
             self._log.note(Miss.CALL, below)
-        elif function.get("arguments", b"")[:1] != b'"':
+        elif function.get("arguments", EMPTY) == EMPTY or function["arguments"][:1] != b'"':
             self._log.note(Miss.ARGUMENTS, f"{below}/function/arguments" if "arguments" in function else below)
 
     def _note_object(self, function: Fields | None, below: str) -> None:

@@ -27,7 +27,7 @@ _Id = Annotated[str, Meta(min_length=1)]
 
 class _ChatSchemaFunction(msgspec.Struct, gc=False):
     name: str
-    arguments: str
+    arguments: Annotated[str, Meta(min_length=1)]
 
 
 class _ChatSchemaFunctionCall(msgspec.Struct, gc=False, tag="function"):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
+from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, text_of
+from dragoman.wire.json_reader import render_object
 
 
 class _ChatShapeNamed(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -45,6 +49,8 @@ class _ChatShapeStreamOptions(msgspec.Struct, gc=False, forbid_unknown_fields=Tr
     include_obfuscation: bool | UnsetType = UNSET
 
 
+_EffortWord = Annotated[str, Meta(pattern=r"^[a-z][a-z_-]{0,31}$")]
+"""A word. One that is not known here may be newer."""
 _choice = msgspec.json.Decoder(str | _ChatShapeChoice).decode
 _named_choice = msgspec.json.Decoder(_ChatShapeNamedChoice).decode
 _format = msgspec.json.Decoder(_ChatShapeFormat).decode
@@ -64,6 +70,29 @@ def _decode_format(raw: Json) -> object:
     return found
 
 
+def meant_format(raw: Json) -> Json:
+    """The format of the answer that is meant: a bare word, a schema beside its type, or one without a name."""
+    fields = fields_of(raw)
+    if fields is None:
+        word = _WORDS.get(text_of(raw))
+        return raw if word is None else render_object({"type": quote(word)})
+    kind, inner = text_of(fields.get("type")), fields_of(fields.get("json_schema"))
+    beside = {key: fields[key] for key in _SCHEMA_MEMBERS if key in fields}
+    if inner is None and kind in ("json_schema", "json_object") and fields_of(beside.get("schema")) is not None:
+        return _render_schema(beside)
+    if kind == "json_schema" and inner is not None and "name" not in inner:
+        return _render_schema(inner if "schema" in inner else {"schema": render_object(inner)})
+    return raw
+
+
+def _render_schema(members: Fields) -> Json:
+    schema = render_object({"name": quote("answer"), **members})
+    return render_object({"type": quote("json_schema"), "json_schema": schema})
+
+
+_WORDS = {"json": "json_object", "json_object": "json_object", "text": "text"}
+_SCHEMA_MEMBERS = ("name", "description", "schema", "strict")
+READERS: Mapping[str, Callable[[Json], Json]] = {"response_format": meant_format}
 decode_stream_options = msgspec.json.Decoder(_ChatShapeStreamOptions).decode
 decode_metadata = msgspec.json.Decoder(dict[str, str]).decode
 SHAPES: Mapping[str, Callable[[Json], object]] = {
@@ -71,7 +100,7 @@ SHAPES: Mapping[str, Callable[[Json], object]] = {
     "response_format": _decode_format,
     "metadata": decode_metadata,
     "logit_bias": msgspec.json.Decoder(dict[str, int]).decode,
-    "reasoning_effort": msgspec.json.Decoder(str).decode,
+    "reasoning_effort": msgspec.json.Decoder(_EffortWord).decode,
 }
 SPARE = frozenset({"metadata", "logit_bias", "reasoning_effort"})
 """Settings without which the answer is of the same form."""

@@ -26,7 +26,7 @@ from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
-from dragoman.dialects.openai_chat.setting_shapes import SHAPES, SPARE, decode_stream_options
+from dragoman.dialects.openai_chat.setting_shapes import READERS, SHAPES, SPARE, decode_stream_options
 from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.ownership import own_choice, require_own
@@ -207,6 +207,7 @@ FORM = SettingForm(
         "max_output_tokens": "max_tokens",
         "maxOutputTokens": "max_tokens",
         "maxTokens": "max_tokens",
+        "num_predict": "max_tokens",
         "topP": "top_p",
         "topK": "top_k",
         "toolChoice": "tool_choice",
@@ -218,6 +219,7 @@ FORM = SettingForm(
     _written_choice,
     shapes=SHAPES,
     spare=SPARE,
+    readers=READERS,
 )
 """How Chat writes settings, and what other dialects call them."""
 

@@ -91,8 +91,13 @@ _decode_input_part = msgspec.json.Decoder(_InputParts).decode
 _decode_summary = msgspec.json.Decoder(list[_ResponsesSchemaSummary]).decode
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 _PARTS = frozenset(
-    {"text", "image_url", "image", "input_text", "output_text", "input_image", "tool_use", "tool_result"}
+    {
+        *("text", "image_url", "image", "input_text", "output_text", "input_image", "tool_use", "tool_result"),
+        *("human", "ai", "system", "user", "assistant"),
+    }
 )
+"""Types of parts and messages that are no items of Responses."""
+_NULL = Raw(b"null")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
@@ -125,7 +130,7 @@ def _is_whole(item: _ResponsesSchemaItem) -> bool:
     if kind in _OUTPUTS:
         return bool(item.call_id) and fits_output(bytes(item.output))
     if kind == "reasoning":
-        return bytes(item.summary)[:1] == b"[" and _fits_summary(item.summary)
+        return item.content != _NULL and bytes(item.summary)[:1] == b"[" and _fits_summary(item.summary)
     return kind is not UNSET and kind not in _PARTS
 
 
@@ -231,10 +236,13 @@ def _render_tool(tool: MeantTool) -> Json:
 
 
 def _repair_item(item: Json, log: MissLog) -> Json | None:
-    """Reasoning without its summary. Raises MalformedRequest where the summary is none."""
+    """Reasoning without its summary, or with null as its content. Raises MalformedRequest where the summary is none."""
     fields = fields_of(item)
     if fields is None or fields.get("type") != b'"reasoning"':
         return None
+    if fields.get("content") == b"null":
+        log.note(Miss.NULL, "/content", fields.pop("content"))
+        return _repair_item(render_object(fields), log) or render_object(fields)
     if fields.get("summary", b"null") != b"null":
         return _repair_summary(fields, log)
     log.note(Miss.NULL if "summary" in fields else Miss.CONTENT)

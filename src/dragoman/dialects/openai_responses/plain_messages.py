@@ -236,7 +236,7 @@ def _result(identity: str, output: bytes, extras: Extras | None, index: int) -> 
 
 def _reasoning(item: _PlainItem, extras: Extras | None) -> Reasoning | None:
     """Reasoning, or None where it may carry the signature of the call that follows, or has no summary."""
-    if bytes(item.summary)[:1] != b"[":
+    if bytes(item.summary)[:1] != b"[" or bytes(item.content) == b"null":
         return None
     beside = extras.fields if extras is not None else {}
     part = parse_reasoning(bytes(item.summary), bytes(item.content), bytes(item.encrypted_content), beside)

@@ -145,6 +145,10 @@ GEMINI_MEANT_ANSWER = replace(GEMINI_ANSWER, keywords=_KNOWN, type_lists=False, 
 """What a schema in Gemini's own language means: its faults are keywords that this language does not have, and lists of
 types other than those by which a nullable type is read."""
 
+GEMINI_STUDIO = replace(GEMINI_MEANT, keywords=_KNOWN - {"additionalProperties"})
+GEMINI_STUDIO_ANSWER = replace(GEMINI_MEANT_ANSWER, keywords=_KNOWN - {"additionalProperties"})
+"""The same where the language does not have `additionalProperties`."""
+
 MINIMAL = SchemaForm(
     keywords=frozenset({"type", "description", "properties", "required", "items", "enum"}),
     refs=False,
@@ -211,6 +215,8 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "gemini-proto": GEMINI_PROTO,
         "gemini-meant": GEMINI_MEANT,
         "gemini-meant-answer": GEMINI_MEANT_ANSWER,
+        "gemini-studio": GEMINI_STUDIO,
+        "gemini-studio-answer": GEMINI_STUDIO_ANSWER,
         "groq": replace(OBJECT, required_exist=True),
         "mistral": OBJECT,
         "bedrock": OBJECT,

@@ -1,0 +1,51 @@
+"""Two tools of one name, for a target that refuses them.
+
+Agents that collect tools from several servers declare one twice, or two different ones under one name. The first stays:
+an answer that calls the name could not say which of the two it means.
+
+Loses nothing where both are the same, else content.
+
+For `anthropic/claude-sonnet-4-5`:
+
+    {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}],
+     "tools": [{"name": "look", "input_schema": {"type": "object"}},
+               {"name": "look", "input_schema": {"type": "object"}}]}
+becomes
+    {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}],
+     "tools": [{"name": "look", "input_schema": {"type": "object"}}]}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "duplicate-tool",
+    when=lambda facts: facts.duplicate_tools is Stance.REFUSES,
+    looks_for=Trait.TOOLS,
+    loses=Loss.CONTENT,
+    top_level=True,
+)
+def duplicate_tool(conversation: Conversation, context: Context) -> Rewrite:
+    first: dict[str, Tool] = {}
+    kept: list[Tool | NativeTool] = []
+    notes: list[Note] = []
+    for tool in conversation.tools:
+        if isinstance(tool, NativeTool) or first.setdefault(tool.name, tool) is tool:
+            kept.append(tool)
+        else:
+            notes.append(_note(tool, first[tool.name]))
+    return Rewrite(conversation.but(tools=tuple(kept)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _note(tool: Tool, first: Tool) -> Note:
+    loses = Loss.NOTHING if but(tool, at=first.at) == first else Loss.CONTENT
+    return Note(f"left out another tool of the name {tool.name}", key=f"tools/{tool.at}", loses=loses, before=tool)

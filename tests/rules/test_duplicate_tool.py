@@ -1,0 +1,58 @@
+"""`duplicate-tool`: two tools of one name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.judges import judge
+from tests.rules.runs import CHAT, facts, run
+
+from dragoman.engine.adapt import adapt
+from dragoman.rules.duplicate_tool import duplicate_tool
+
+REFUSES = facts(duplicate_tools="refuses")
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+
+
+def tool(name: str, description: str = "Looks.") -> dict[str, Any]:
+    function = {"name": name, "description": description, "parameters": {"type": "object", "properties": {}}}
+    return {"type": "function", "function": function}
+
+
+def body(*tools: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": [HI], "tools": list(tools)}
+
+
+@pytest.mark.parametrize(("description", "loses"), [("Looks.", "nothing"), ("Looks elsewhere.", "content")])
+def test_the_first_stays(description: str, loses: str) -> None:
+    done = run(duplicate_tool, body(tool("look"), tool("find"), tool("look", description)), REFUSES)
+    assert done.json["tools"] == [tool("look"), tool("find")]
+    assert done.changes == [("/tools/2", loses, False)]
+    assert done.did == ["left out another tool of the name look"]
+
+
+def test_every_further_one_is_reported() -> None:
+    done = run(duplicate_tool, body(tool("look"), tool("look"), tool("look")), REFUSES)
+    assert [change[0] for change in done.changes] == ["/tools/1", "/tools/2"]
+
+
+UNTOUCHED = {
+    "other names": (body(tool("look"), tool("Look")), REFUSES),
+    "a target that takes it": (body(tool("look"), tool("look")), facts()),
+    "no tools": ({"messages": [HI]}, REFUSES),
+    "a provider's tool twice": (body({"type": "web_search"}, {"type": "web_search"}), REFUSES),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_untouched(name: str) -> None:
+    assert run(duplicate_tool, *UNTOUCHED[name]).untouched
+
+
+@pytest.mark.parametrize("target", ["anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])
+def test_adapt_for_real_providers(target: str) -> None:
+    done = adapt(body(tool("look"), tool("look", "Looks elsewhere.")), source=CHAT, target=target)
+    assert ("duplicate-tool", "/tools/1", "content") in [(one.rule, one.at, one.loses) for one in done.changes]
+    profile, _, model = target.partition("/")
+    assert judge(profile, model, done.path, done.headers, done.body) is None
