@@ -297,6 +297,55 @@ class ModelListing(msgspec.Struct, frozen=True):
     render_models: Callable[[Sequence[ListedModel]], bytes]
 
 
+# Stored answers
+
+
+class StoredTurn(msgspec.Struct, frozen=True):
+    """A turn that was stored: a JSON list of what the client sent, and the answer."""
+
+    items: Json
+    response: Json
+
+
+class StoreQuestion(msgspec.Struct, frozen=True):
+    """What a request says about stored answers. `previous`: the id of the answer that it continues, or empty. `keeps`:
+    its own answer is to be stored. `items`: a JSON list of what it sends itself."""
+
+    model: str
+    previous: str
+    keeps: bool
+    items: Json
+
+
+class AnswerKeeper(Protocol):
+    """Watches the answer to a request that is stored, and shows in it what the client asked for. `kept` is the answer
+    once it is complete, with its id."""
+
+    kept: tuple[str, Json] | None
+
+    def whole(self, body: bytes) -> bytes: ...
+
+    def piece(self, data: bytes) -> bytes: ...
+
+    def close(self) -> bytes: ...
+
+
+class StoredAnswers(msgspec.Struct, frozen=True):
+    """How a dialect refers to stored answers.
+
+    `path` shows or removes one, `items_path` lists what was sent for it. `parse_question` gives None for a request that
+    has nothing to do with them. `render_whole` makes a request of one that continues turns, with all of them in it.
+    """
+
+    path: str
+    items_path: str
+    parse_question: Callable[[bytes], StoreQuestion | None]
+    render_whole: Callable[[bytes, Sequence[StoredTurn], bool], bytes]
+    keeper: Callable[[str], AnswerKeeper]
+    render_deleted: Callable[[str], bytes]
+    render_items: Callable[[Json, Mapping[str, str]], bytes]
+
+
 # The dialect
 
 
@@ -364,6 +413,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     hides_unasked: bool = False
     token_count: TokenCount | None = None
     model_listing: ModelListing | None = None
+    stored_answers: StoredAnswers | None = None
 
     @cached_property
     def requests(self) -> RequestCodec:

@@ -157,6 +157,9 @@ class CompletionAnswers:
     def close(self) -> bytes:
         return b"".join(self._frame(frame.data) for frame in self._decoder.close())
 
+    async def settle(self) -> None:
+        """There is nothing to wait for."""
+
     def _frame(self, data: bytes) -> bytes:
         chunk = _read(data)
         if chunk is None:

@@ -28,6 +28,7 @@ from dragoman.gateway.endpoints import (
     model_health,
     models,
     relay,
+    stored_answers,
 )
 from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
@@ -226,6 +227,10 @@ async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, kno
 async def _not_served(
     services: Services, inbound: Inbound, outbound: Outbound, known: Known, unserved: Unserved
 ) -> None:
+    vendor, template = unserved.dialect, unserved.path.path
+    if stored_answers.is_served(services, vendor, template):
+        await stored_answers.stored_answer(services, inbound, outbound, known, vendor, template)
+        return
     services.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
     raise Refused(not_served(inbound.method, unserved), _NO_RETRY)
 

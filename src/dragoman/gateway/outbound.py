@@ -30,6 +30,9 @@ class AnswerRewriter(Protocol):
 
     def close(self) -> bytes: ...
 
+    async def settle(self) -> None:
+        """Done before what was made is sent."""
+
 
 class Outbound:
     """One answer. It always carries the request id, and knows whether it has begun.
@@ -50,6 +53,7 @@ class Outbound:
         """Send an answer with a known body."""
         if self.rewriter is not None and status == 200:
             body = self.rewriter.whole(body)
+            await self.rewriter.settle()
         length = (b"content-length", b"%d" % len(body))
         await self._start(status, [(b"content-type", content_type), length], headers)
         await self._send({"type": "http.response.body", "body": body})
@@ -103,8 +107,10 @@ async def _rewritten(pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> 
     async for piece in pieces:
         made = rewriter.piece(piece)
         if made:
+            await rewriter.settle()
             yield made
     if last := rewriter.close():
+        await rewriter.settle()
         yield last
 
 

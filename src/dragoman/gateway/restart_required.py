@@ -22,6 +22,10 @@ RESTART_KEYS = (
     "store.vault.entries",
     "store.vault.max_bytes",
     "store.vault.ttl",
+    "store.responses.per_caller",
+    "store.responses.entries",
+    "store.responses.max_bytes",
+    "store.responses.ttl",
 )
 """These are used once, at the start."""
 

@@ -20,6 +20,7 @@ from dragoman.store.redaction import Redactor, secrets_of
 from dragoman.store.refusal_log import RefusalLine, RefusalLog, parse_refusal, parse_refusals, timestamp
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.store import Store
+from dragoman.store.stored_responses import StoredResponse, StoredResponses
 from dragoman.store.summaries import Summaries, Summary, SummaryKind
 
 __all__ = [
@@ -57,6 +58,8 @@ __all__ = [
     "StoreError",
     "StoreHealth",
     "StoreUnavailable",
+    "StoredResponse",
+    "StoredResponses",
     "Summaries",
     "Summary",
     "SummaryKind",

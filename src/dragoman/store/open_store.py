@@ -68,6 +68,8 @@ def memory_refusal(config: Config) -> str | None:
     reasons = []
     if config.store.vault.enabled:
         reasons.append("the vault (store.vault.enabled)")
+    if config.store.responses.enabled:
+        reasons.append("stored responses (store.responses.enabled)")
     if limited:
         reasons.append(f"the limits per minute of {', '.join(limited[:3])}{' …' if len(limited) > 3 else ''}")
     if paced := [name for name, model in config.models.items() if model.rate_limits is not None]:

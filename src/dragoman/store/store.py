@@ -17,6 +17,7 @@ from dragoman.store.lesson_records import LessonRecords
 from dragoman.store.pins import Pins
 from dragoman.store.rate_limits import RateLimits
 from dragoman.store.reasoning_vault import ReasoningVault
+from dragoman.store.stored_responses import StoredResponses
 from dragoman.store.summaries import Summaries
 
 
@@ -58,6 +59,10 @@ class Store(Protocol):
     @property
     def calibrations(self) -> Calibrations:
         """How models count tokens."""
+
+    @property
+    def responses(self) -> StoredResponses:
+        """Answers that clients refer to by their ids."""
 
     @property
     def place(self) -> str:

@@ -1,4 +1,4 @@
-"""The vault, pins and summaries on top of a backend's table of expiring values: written once for all backends."""
+"""The vault, pins, summaries and responses on top of a backend's table of expiring values, for all backends."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.schema import Vault
+from dragoman.config.schema import ResponseStore, Vault
 from dragoman.conversation.parts import Opaque, Part, Reasoning
 from dragoman.engine.reasoning_restore import pack, unpack
 from dragoman.store.expiring_table import Bounds, ExpiringTable
 from dragoman.store.pins import Pin, PinOwner
 from dragoman.store.reasoning_vault import Parts, StateOwner
 from dragoman.store.settings import StoreSettings
+from dragoman.store.stored_responses import MOST_BYTES, StoredResponse
 from dragoman.store.summaries import Summary
 
 Value = TypeVar("Value")
 DAY = 86_400.0
 SEPARATOR = "\x1f"
 _NO_PLACE = ""
+_ONLY = "-"
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -28,6 +30,7 @@ class TableKind(Struct, Generic[Value], frozen=True):
     """A table of one backend: its name, how its values are written as bytes, and how large they are.
 
     `fresh`: seconds that a worker may answer from its copy of a value that another worker may have changed.
+    `sweep_every`: writes between two sweeps; a file may hold so many entries more than the bounds say.
     """
 
     name: str
@@ -35,6 +38,7 @@ class TableKind(Struct, Generic[Value], frozen=True):
     decode: Callable[[bytes], Value]
     weigh: Callable[[Value], int]
     fresh: float
+    sweep_every: int = 1024
 
 
 def _parts_weight(parts: Parts) -> int:
@@ -55,12 +59,19 @@ PINS: TableKind[Pin] = TableKind("pins", _encode, msgspec.msgpack.Decoder(Pin).d
 SUMMARIES: TableKind[Summary] = TableKind(
     "summaries", _encode, msgspec.msgpack.Decoder(Summary).decode, lambda summary: len(summary.value), FOREVER
 )
+RESPONSES: TableKind[StoredResponse] = TableKind(
+    "responses", _encode, msgspec.msgpack.Decoder(StoredResponse).decode, lambda response: response.size, 2.0, 64
+)
 PIN_BOUNDS = Bounds(per_caller=4096, entries=65_536, max_bytes=32 << 20, ttl=DAY)
 SUMMARY_BOUNDS = Bounds(per_caller=4096, entries=16_384, max_bytes=128 << 20, ttl=7 * DAY)
 
 
 def vault_bounds(vault: Vault) -> Bounds:
     return Bounds(vault.per_caller, vault.entries, vault.max_bytes, vault.ttl)
+
+
+def response_bounds(responses: ResponseStore) -> Bounds:
+    return Bounds(responses.per_caller, responses.entries, responses.max_bytes, responses.ttl)
 
 
 def vault_place(owner: StateOwner) -> str:
@@ -110,3 +121,23 @@ class TableSummaries:
     async def find(self, caller: str, digests: Iterable[str]) -> tuple[str, Summary] | None:
         found = await self._table.find(caller, _NO_PLACE, digests)
         return next(iter(found.items()), None)
+
+
+class TableResponses:
+    """Stored responses; see `StoredResponses`. It keeps and finds nothing while `store.responses.enabled` is off."""
+
+    def __init__(self, table: ExpiringTable[StoredResponse], settings: StoreSettings) -> None:
+        self._table = table
+        self._settings = settings
+
+    async def put(self, caller: str, id: str, response: StoredResponse) -> None:
+        if self._settings.config.responses.enabled and response.size <= MOST_BYTES:
+            await self._table.put(caller, id, {_ONLY: response})
+
+    async def find(self, caller: str, id: str) -> StoredResponse | None:
+        if not self._settings.config.responses.enabled:
+            return None
+        return (await self._table.find(caller, id, (_ONLY,))).get(_ONLY)
+
+    def forget(self, caller: str, id: str) -> Coroutine[Any, Any, None]:
+        return self._table.forget(caller, id)

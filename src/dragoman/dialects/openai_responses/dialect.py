@@ -19,6 +19,7 @@ from dragoman.dialects.dialect import (
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
+from dragoman.dialects.openai_responses.stored_answers import STORED_ANSWERS
 from dragoman.dialects.request_schema import TEXT
 
 
@@ -81,6 +82,7 @@ DIALECT = Dialect(
     passed_headers=("openai-beta",),
     relayed_paths=RELAYED_PATHS,
     recognise=_recognise,
+    stored_answers=STORED_ANSWERS,
     asks_for_reasoning=_asks_for_reasoning,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,

@@ -35,6 +35,7 @@ from dragoman.gateway.request_cost import request_cost
 from dragoman.gateway.request_record import GONE, RequestRecord, changes_header, record_request, with_copy
 from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
+from dragoman.gateway.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 from dragoman.upstream.heavy_work import SMALL, is_heavy
@@ -83,6 +84,8 @@ async def _generate(
 ) -> None:
     limits = services.config.limits
     body = await inbound.body(services.config.server.max_body, limits.encodings)
+    if services.config.store.responses.enabled:
+        body = await with_stored_turns(services, outbound, record, body)
     parse = partial(_parse, record.dialect, body, inbound.headers, model, stream, limits)
     record.ask = ask = parse() if len(body) < SMALL else await beside(services, body, parse)
     record.model = name = ask.model or services.config.default_model or ""

@@ -19,11 +19,14 @@ from dragoman.store.table_backed import (
     PIN_BOUNDS,
     PINS,
     REASONING,
+    RESPONSES,
     SUMMARIES,
     SUMMARY_BOUNDS,
     TablePins,
+    TableResponses,
     TableSummaries,
     TableVault,
+    response_bounds,
     vault_bounds,
 )
 
@@ -44,6 +47,8 @@ class MemoryStore:
         self.vault = TableVault(MemoryTable(ExpiringMap(vault_bounds(config.vault), REASONING.weigh, wall)), settings)
         self.pins = TablePins(MemoryTable(ExpiringMap(PIN_BOUNDS, PINS.weigh, wall)))
         self.summaries = TableSummaries(MemoryTable(ExpiringMap(SUMMARY_BOUNDS, SUMMARIES.weigh, wall)))
+        answers = ExpiringMap(response_bounds(config.responses), RESPONSES.weigh, wall)
+        self.responses = TableResponses(MemoryTable(answers), settings)
         self.calibrations = MemoryCalibrations(wall)
 
     def reconfigure(self, config: StoreConfig) -> None:

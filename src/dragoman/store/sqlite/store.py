@@ -29,12 +29,15 @@ from dragoman.store.table_backed import (
     PIN_BOUNDS,
     PINS,
     REASONING,
+    RESPONSES,
     SUMMARIES,
     SUMMARY_BOUNDS,
     TableKind,
     TablePins,
+    TableResponses,
     TableSummaries,
     TableVault,
+    response_bounds,
     vault_bounds,
 )
 
@@ -65,6 +68,7 @@ class SqliteStore:
             self.vault = TableVault(self._table(REASONING, vault_bounds(config.vault)), settings)
             self.pins = TablePins(self._table(PINS, PIN_BOUNDS))
             self.summaries = TableSummaries(self._table(SUMMARIES, SUMMARY_BOUNDS))
+            self.responses = TableResponses(self._table(RESPONSES, response_bounds(config.responses)), settings)
             self.calibrations = SqliteCalibrations(self._database, MemoryCalibrations(clocks.wall), clocks.wall)
             self.limits = SqliteLimits(self._database, path.with_name(path.name + "-counters"), clocks.steady)
             self.budgets = SqliteBudgets(path.with_name(path.name + "-budgets"))

@@ -16,8 +16,6 @@ from dragoman.store.sqlite.writer import Sweep, WriteJob
 from dragoman.store.table_backed import TableKind
 
 Value = TypeVar("Value")
-SWEEP_EVERY = 1024
-"""Writes of one kind between two sweeps: the file may hold so many entries more than the bounds say."""
 KNOWN_MISSES = 16_384
 MISS_FRESH = 5.0
 """Seconds that a key is taken as missing where other processes may write it."""
@@ -62,7 +60,7 @@ class SqliteTable(Generic[Value]):
         self._misses: OrderedDict[Address, float] = OrderedDict()
         self._removals = 0
         self._callers = set(database.read_at_start(self._read_callers))
-        database.add_sweep(Sweep(kind.name, SWEEP_EVERY, self._sweep))
+        database.add_sweep(Sweep(kind.name, kind.sweep_every, self._sweep))
 
     async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
         self._near.put(caller, place, entries)

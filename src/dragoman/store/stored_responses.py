@@ -1,0 +1,54 @@
+"""Stored responses: answers that clients refer to by their ids, with what was asked."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class StoredResponse(Struct, frozen=True):
+    """One answer. `items` is a JSON list of what the client sent with its request, `response` the answer as it was
+    shown. `previous` is the id of the answer that the request continued, or empty. `provider`: who answered."""
+
+    items: bytes
+    response: bytes
+    previous: str = ""
+    provider: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.items) + len(self.response)
+
+
+class StoredResponses(Protocol):
+    """Responses by caller and id. Nothing is stored unless `store.responses.enabled` is on.
+
+    Isolation: the caller is part of every key. An id of another caller is not there.
+
+    Atomicity: a response is written whole or not at all; the last writer wins.
+
+    Consistency: when `put` or `forget` returns, this process sees it at once. Other workers see a new response when
+    `put` returns, and that one was forgotten within two seconds.
+
+    Expiry and bounds: a response is forgotten `store.responses.ttl` seconds after its last use. Entries of a caller,
+    and entries and bytes of all, are bounded; the least recently used goes first, by the day. One larger than `MOST_BYTES` is not
+    kept.
+
+    What may be lost: everything; a restart keeps responses where the backend has a file or a server.
+
+    What a failure means: a `find` that fails finds nothing, and is counted. A request that continues the response is
+    then refused: the rest of its conversation is not known.
+    """
+
+    async def put(self, caller: str, id: str, response: StoredResponse) -> None:
+        """Keep a response."""
+
+    async def find(self, caller: str, id: str) -> StoredResponse | None:
+        """A response of this caller."""
+
+    async def forget(self, caller: str, id: str) -> None:
+        """Remove a response."""
+
+
+MOST_BYTES = 4 * 1024 * 1024

@@ -1,0 +1,173 @@
+"""`store` and `previous_response_id` of the Responses API on any model, with OpenAI's SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from tests.gateway.running import gateway, provider
+from tests.gateway.stage import HOMES, Stage
+
+from dragoman.config.client_keys import sha256_of
+from dragoman.testing import emulator
+
+ON = {"store": {"responses": {"enabled": True}}}
+TOOL: Any = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}, "strict": False}
+
+
+@pytest.fixture(scope="module")
+def on_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        emulators = {name: stack.enter_context(emulator(home)) for name, (home, _) in HOMES.items()}
+        providers = {name: provider(home, emulators[name].base_url) for name, (home, _) in HOMES.items()}
+        models = {name: {"target": f"{name}/{model}"} for name, (_, model) in HOMES.items()}
+        folder = tmp_path_factory.mktemp("stored")
+        running = stack.enter_context(gateway({"providers": providers, "models": models, **ON}, folder))
+        yield Stage(running, emulators)
+
+
+OTHERS = ("claude", "gemini", "gpt", "deepseek")
+
+
+@pytest.mark.parametrize("model", OTHERS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_conversation_goes_on_by_its_id(on_stage: Stage, model: str, streamed: bool) -> None:
+    client = on_stage.gateway.openai()
+    on_stage.script(model, "Hello Anna.", "You are Anna.", "Anna, still.")
+    first = ask(client, streamed, model=model, input="I am Anna.", instructions="Be brief.")
+    assert (first.output_text, first.store, first.previous_response_id) == ("Hello Anna.", True, None)
+    second = ask(client, streamed, model=model, input="Who am I?", previous_response_id=first.id)
+    assert (second.output_text, second.previous_response_id) == ("You are Anna.", first.id)
+    third = ask(
+        client, streamed, model=model, input=[{"role": "user", "content": "Sure?"}], previous_response_id=second.id
+    )
+    assert third.output_text == "Anna, still."
+    asked = on_stage.check(model, 3)
+    sent = str(asked[-1].body)
+    for words in ("I am Anna.", "Hello Anna.", "Who am I?", "You are Anna.", "Sure?"):
+        assert sent.count(words) == 1, words
+    assert "Be brief." not in sent, "instructions are of one request"
+    assert sent.index("I am Anna.") < sent.index("Hello Anna.") < sent.index("Who am I?") < sent.index("Sure?")
+
+
+def ask(client: openai.OpenAI, streamed: bool, **request: Any) -> Any:
+    if not streamed:
+        return client.responses.create(**request)
+    with client.responses.create(stream=True, **request) as stream:
+        events = list(stream)
+    shown = [event.response for event in events if event.type in ("response.created", "response.in_progress")]
+    assert all(one.previous_response_id == request.get("previous_response_id") for one in shown)
+    return events[-1].response
+
+
+@pytest.mark.parametrize("model", ["claude", "gemini"])
+def test_results_of_tools_follow_their_calls(on_stage: Stage, model: str) -> None:
+    client = on_stage.gateway.openai()
+    on_stage.script(model, {"calls": [{"name": "look", "arguments": {}}]}, "It is there.")
+    first = client.responses.create(model=model, input="Look!", tools=[TOOL])
+    call = next(item for item in first.output if item.type == "function_call")
+    result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "a fox"}
+    second = client.responses.create(model=model, input=[result], tools=[TOOL], previous_response_id=first.id)
+    assert second.output_text == "It is there."
+    on_stage.check(model, 2)
+
+
+def test_a_conversation_may_go_on_with_another_model(on_stage: Stage) -> None:
+    client = on_stage.gateway.openai()
+    on_stage.script("claude", "Hello Anna.")
+    first = client.responses.create(model="claude", input="I am Anna.")
+    for model in ("gemini", "thinker"):
+        on_stage.script(model, "You are Anna.")
+        second = client.responses.create(model=model, input="Who am I?", previous_response_id=first.id)
+        assert second.output_text == "You are Anna."
+        assert "I am Anna." in str(on_stage.check(model)[-1].body)
+
+
+def test_the_provider_that_stores_itself_is_asked_as_the_client_asks(on_stage: Stage) -> None:
+    """Identity: in its own dialect nothing is put in that the provider has."""
+    client = on_stage.gateway.openai()
+    on_stage.script("thinker", "Hello Anna.")
+    first = client.responses.create(model="thinker", input="I am Anna.")
+    assert on_stage.check("thinker")[-1].body == {"model": HOMES["thinker"][1], "input": "I am Anna."}
+    on_stage.script("thinker", "You are Anna.")
+    request = {"model": "thinker", "input": "Who am I?", "previous_response_id": first.id}
+    on_stage.gateway.post("/v1/responses", request)
+    assert on_stage.asked("thinker")[0].body == {**request, "model": HOMES["thinker"][1]}
+
+
+def test_a_response_is_shown_listed_and_removed(on_stage: Stage) -> None:
+    client = on_stage.gateway.openai()
+    on_stage.script("claude", "Hello.")
+    items: Any = [
+        {"role": "user", "content": "One"},
+        {"role": "user", "content": [{"type": "input_text", "text": "Two"}]},
+    ]
+    made = client.responses.create(model="claude", input=items)
+    again = client.responses.retrieve(made.id)
+    assert (again.id, again.output_text, again.usage) == (made.id, "Hello.", made.usage)
+    listed = client.responses.input_items.list(made.id, order="asc")
+    assert [item.content[0].text for item in listed.data] == ["One", "Two"]  # type: ignore[union-attr]
+    newest = client.responses.input_items.list(made.id, limit=1)
+    assert newest.data[0].content[0].text == "Two"  # type: ignore[union-attr]
+    assert [item.content[0].text for item in newest] == ["Two", "One"]  # type: ignore[union-attr]
+    client.responses.delete(made.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(made.id)
+    with pytest.raises(openai.BadRequestError, match="not found"):
+        client.responses.create(model="claude", input="x", previous_response_id=made.id)
+
+
+def test_what_is_not_to_be_stored_is_not(on_stage: Stage) -> None:
+    client = on_stage.gateway.openai()
+    on_stage.script("claude", "Hello.", "Hello.")
+    made = client.responses.create(model="claude", input="x", store=False)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(made.id)
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(model="claude", input="x", previous_response_id=made.id)
+    assert refused.value.code == "previous_response_not_found"
+
+
+def test_an_answer_that_broke_off_is_not_stored(on_stage: Stage) -> None:
+    client = on_stage.gateway.openai()
+    on_stage.script("claude", {"text": "word " * 400, "fault": "cut;after=40"})
+    seen: list[str] = []
+    try:
+        for event in client.responses.create(model="claude", input="x", stream=True):
+            if event.type == "response.created":
+                seen.append(event.response.id)
+    except openai.APIError:
+        pass
+    for id in seen:
+        try:
+            assert client.responses.retrieve(id).status == "failed"
+        except openai.NotFoundError:
+            continue
+
+
+def test_the_responses_of_another_key_are_not_there(tmp_path: Path) -> None:
+    keys = {name: {"sha256": sha256_of(f"dm-{name}")} for name in ("anna", "bert")}
+    keys["root"] = {"sha256": sha256_of("dm-root"), "admin": True}  # type: ignore[dict-item]
+    with emulator("anthropic") as behind:
+        config = {"providers": {"anthropic": provider("anthropic", behind.base_url)}, "keys": keys, **ON}
+        with gateway(config, tmp_path) as running:
+            made = running.openai("dm-anna").responses.create(model="claude-sonnet-4-5", input="x")
+            assert running.openai("dm-anna").responses.retrieve(made.id).id == made.id
+            for other in ("dm-bert", "dm-root"):
+                with pytest.raises(openai.NotFoundError):
+                    running.openai(other).responses.retrieve(made.id)
+                create = running.openai(other).responses.create
+                with pytest.raises(openai.BadRequestError):
+                    create(model="claude-sonnet-4-5", input="x", previous_response_id=made.id)
+
+
+def test_it_is_off_by_default(tmp_path: Path) -> None:
+    with emulator("anthropic") as behind:
+        config = {"providers": {"anthropic": provider("anthropic", behind.base_url)}}
+        with gateway(config, tmp_path) as running:
+            made = running.openai().responses.create(model="claude-sonnet-4-5", input="x")
+            assert running.get(f"/v1/responses/{made.id}").status_code == 501
