@@ -362,6 +362,10 @@ def _never(conversation: Conversation) -> bool:
     return False
 
 
+def _nothing() -> None:
+    return None
+
+
 def _server_sent_events(query: Mapping[str, str]) -> Framing:
     return Framing.SSE
 
@@ -413,12 +417,17 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     hides_unasked: bool = False
     token_count: TokenCount | None = None
     model_listing: ModelListing | None = None
-    stored_answers: StoredAnswers | None = None
+    load_stored_answers: Callable[[], StoredAnswers | None] = _nothing
 
     @cached_property
     def requests(self) -> RequestCodec:
         """The codec of requests, loaded with the first use."""
         return self.load_requests()
+
+    @cached_property
+    def stored_answers(self) -> StoredAnswers | None:
+        """How it refers to stored answers, loaded with the first use; None where it does not."""
+        return self.load_stored_answers()
 
     @cached_property
     def answers(self) -> AnswerCodec:

@@ -32,8 +32,8 @@ class StoredResponses(Protocol):
     `put` returns, and that one was forgotten within two seconds.
 
     Expiry and bounds: a response is forgotten `store.responses.ttl` seconds after its last use. Entries of a caller,
-    and entries and bytes of all, are bounded; the least recently used goes first, by the day. One larger than `MOST_BYTES` is not
-    kept.
+    and entries and bytes of all, are bounded; the least recently used goes first, by the day. One larger than
+    `MOST_BYTES` is not kept.
 
     What may be lost: everything; a restart keeps responses where the backend has a file or a server.
 

@@ -13,13 +13,13 @@ from dragoman.dialects.dialect import (
     Job,
     Likeness,
     RequestCodec,
+    StoredAnswers,
     UnservedPath,
     fixed_path,
 )
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
-from dragoman.dialects.openai_responses.stored_answers import STORED_ANSWERS
 from dragoman.dialects.request_schema import TEXT
 
 
@@ -60,6 +60,12 @@ def _load_answers() -> AnswerCodec:
     )
 
 
+def _load_stored_answers() -> StoredAnswers:
+    from dragoman.dialects.openai_responses.stored_answers import STORED_ANSWERS
+
+    return STORED_ANSWERS
+
+
 _WHOLE_HISTORY = "send the whole conversation as `input` with `store: false`, nothing is stored here"
 _UNSERVED = (
     UnservedPath("/responses/compact", "shorten the history yourself, or set `history` for the model", ("POST",)),
@@ -82,7 +88,7 @@ DIALECT = Dialect(
     passed_headers=("openai-beta",),
     relayed_paths=RELAYED_PATHS,
     recognise=_recognise,
-    stored_answers=STORED_ANSWERS,
+    load_stored_answers=_load_stored_answers,
     asks_for_reasoning=_asks_for_reasoning,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
