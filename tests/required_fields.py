@@ -176,3 +176,18 @@ OLLAMA: Table = {
 }
 """Members that the server always writes (ollama, `api/types.go` of 2026-08-21). A reason that the server does not have
 is how a filter of another provider is told."""
+COHERE: Table = {
+    "answer": "id message finish_reason=COMPLETE|STOP_SEQUENCE|MAX_TOKENS|TOOL_CALL|ERROR|TIMEOUT usage",
+    "message": "role=assistant",
+    "text": "type=text text",
+    "thinking": "type=thinking thinking",
+    "call": "id type=function function",
+    "function": "name arguments",
+    "usage": "billed_units tokens",
+    "tokens": "input_tokens output_tokens",
+    "citation": "start end text sources type=TEXT_CONTENT|THINKING_CONTENT|PLAN",
+    "logprob": "token_ids",
+    "end": "finish_reason=COMPLETE|STOP_SEQUENCE|MAX_TOKENS|TOOL_CALL|ERROR|TIMEOUT usage",
+}
+"""Cohere's types make nearly all members optional. These are in every recorded answer of version 2, or are required by
+cohere 7.3.1."""

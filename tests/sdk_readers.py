@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import anthropic
+import cohere
 import ollama
 import openai
 from google import genai
@@ -67,6 +68,7 @@ class Loopback:
         url = f"http://127.0.0.1:{self._server.server_address[1]}/now"
         self.anthropic = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
         self.openai = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
+        self.cohere = cohere.ClientV2(api_key="none", base_url=url)
         options = gemini_types.HttpOptions(base_url=url, retry_options=gemini_types.HttpRetryOptions(attempts=1))
         self.gemini = genai.Client(api_key="none", http_options=options)
         self.ollama = ollama.Client(host=url)
@@ -292,11 +294,74 @@ def _gemini_usage(usage: Any) -> tuple[int, int, int]:
     return (taken, given, usage.cached_content_token_count or 0)
 
 
+_COHERE_ONCE: Any = {"max_retries": 0}
+
+
+def _read_cohere(server: Loopback, stream: bool) -> Seen:
+    asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    if stream:
+        return _read_cohere_events(list(server.cohere.chat_stream(**asked, request_options=_COHERE_ONCE)))
+    answer = server.cohere.chat(**asked, request_options=_COHERE_ONCE)
+    message = answer.message
+    calls = message.tool_calls or []
+    blocks = message.content or []
+    return Seen(
+        "".join(block.text for block in blocks if block.type == "text") + (message.tool_plan or ""),
+        tuple((call.function.name or "", _arguments(call.function.arguments)) for call in calls if call.function),
+        _stop(str(answer.finish_reason), bool(calls)),
+        _cohere_usage(answer.usage),
+        tuple(call.id for call in calls),
+        "".join(block.thinking for block in blocks if block.type == "thinking"),
+    )
+
+
+def _read_cohere_events(events: list[Any]) -> Seen:
+    """A stream put together as Cohere's guides do it: content and calls by their index, the plan apart."""
+    blocks: dict[int, list[str]] = {}
+    calls: dict[int, list[str]] = {}
+    plan, end = "", None
+    for event in events:
+        message = getattr(event.delta, "message", None) if getattr(event, "delta", None) is not None else None
+        if event.type == "content-start":
+            blocks[event.index] = [message.content.type, getattr(message.content, message.content.type) or ""]
+        elif event.type == "content-delta":
+            content = message.content
+            blocks[event.index][1] += getattr(content, blocks[event.index][0]) or ""
+        elif event.type == "tool-plan-delta":
+            plan += message.tool_plan
+        elif event.type == "tool-call-start":
+            call = message.tool_calls
+            calls[event.index] = [call.id, call.function.name, call.function.arguments or ""]
+        elif event.type == "tool-call-delta":
+            calls[event.index][2] += message.tool_calls.function.arguments
+        elif event.type == "message-end":
+            end = event.delta
+    assert end is not None, "a stream without its end"
+    assert getattr(end, "error", None) is None, end.error
+    ordered = [calls[index] for index in sorted(calls)]
+    said = [blocks[index] for index in sorted(blocks)]
+    return Seen(
+        "".join(text for kind, text in said if kind == "text") + plan,
+        tuple((name, _arguments(arguments)) for _, name, arguments in ordered),
+        _stop(str(end.finish_reason), bool(calls)),
+        _cohere_usage(end.usage),
+        tuple(identity for identity, _, _ in ordered),
+        "".join(text for kind, text in said if kind == "thinking"),
+    )
+
+
+def _cohere_usage(usage: Any) -> tuple[int, int, int]:
+    if usage is None or usage.tokens is None:
+        return (0, 0, 0)
+    tokens = usage.tokens
+    return (int(tokens.input_tokens or 0), int(tokens.output_tokens or 0), int(usage.cached_tokens or 0))
+
+
 _STOPS = {
-    "end": "end_turn stop_sequence stop eos completed complete STOP",
-    "calls": "tool_use tool_calls function_call",
+    "end": "end_turn stop_sequence stop eos completed complete STOP COMPLETE STOP_SEQUENCE",
+    "calls": "tool_use tool_calls function_call TOOL_CALL",
     "length": "max_tokens length max_output_tokens MAX_TOKENS model_context_window_exceeded",
-    "filter": "refusal content_filter SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR",
+    "filter": "refusal content_filter ERROR SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR",
 }
 _COARSE = {word: stop for stop, words in _STOPS.items() for word in words.split()}
 
@@ -333,4 +398,5 @@ _READERS = {
     "openai-responses": _read_responses,
     "gemini": _read_gemini,
     "ollama": _read_ollama,
+    "cohere": _read_cohere,
 }

@@ -582,6 +582,116 @@ def _gemini_result(identity: str, parts: list[Wire]) -> Result:
     return Result(identity, "".join(texts), "".join(texts), tuple(made), "".join(thoughts), order)
 
 
+# Cohere
+
+
+def _cohere(body: Wire, used: bool) -> Result:
+    answer = _check(body, tables.COHERE, "answer")
+    message = _check(answer["message"], tables.COHERE, "message")
+    for block in message.get("content", []):
+        _cohere_block(block)
+    for citation in message.get("citations", []):
+        _check(citation, tables.COHERE, "citation")
+    _refuse(message.get("tool_calls") == [], "an empty list of calls")
+    _cohere_usage(answer["usage"], used)
+    calls = [_cohere_call(call) for call in message.get("tool_calls", [])]
+    return _cohere_result(answer["id"], message.get("content", []), message.get("tool_plan", ""), calls)
+
+
+def _cohere_block(block: Any) -> Wire:
+    _refuse(not isinstance(block, dict) or block.get("type") not in ("text", "thinking"), f"no block: {block!r:.80}")
+    return _check(block, tables.COHERE, block["type"])
+
+
+def _cohere_call(call: Wire) -> tuple[str, str, str]:
+    _check(call, tables.COHERE, "call")
+    function = _check(call["function"], tables.COHERE, "function")
+    return _call(call["id"], function["name"], function["arguments"])
+
+
+def _cohere_usage(usage: Any, used: bool) -> None:
+    _check(usage, tables.COHERE, "usage")
+    tokens = _check(usage["tokens"], tables.COHERE, "tokens")
+    _refuse(used and not tokens["output_tokens"] and not tokens["input_tokens"], "no usage")
+
+
+def _cohere_result(identity: str, blocks: list[Wire], plan: str, calls: list[tuple[str, str, str]]) -> Result:
+    _refuse(not identity, "no id")
+    _unique([call[0] for call in calls], "id of a call")
+    texts = [block["text"] for block in blocks if block["type"] == "text"]
+    _refuse("" in texts, "a block without text")
+    thoughts = "".join(block["thinking"] for block in blocks if block["type"] == "thinking")
+    last = blocks[-1].get("text", "") if blocks else ""
+    return Result(identity, "".join(texts) + plan, last or plan, tuple(calls), thoughts)
+
+
+class _CohereParts:
+    """A stream as its reader holds it: one open block or call, each with the next number."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Wire] = []
+        self.calls: list[Wire] = []
+        self.plan = ""
+        self.open = ""
+        self.cited = 0
+
+    def take(self, name: str, event: Wire) -> None:
+        message = event.get("delta", {}).get("message", {})
+        if name == "tool-plan-delta":
+            _refuse(self.open or self.calls, "a plan beside another part")
+            self.plan += message["tool_plan"]
+        elif name.startswith("citation"):
+            self._cite(name, event, message)
+        elif name.startswith("content"):
+            self._grow("content", name, event, message, self.blocks)
+        else:
+            self._grow("tool-call", name, event, message, self.calls)
+
+    def _grow(self, kind: str, name: str, event: Wire, message: Wire, parts: list[Wire]) -> None:
+        step = name.removeprefix(kind + "-")
+        if step == "start":
+            _refuse(self.open, f"{name} while {self.open} is open")
+            _refuse(event["index"] != len(parts), f"{name} has the number {event['index']}")
+            self.open = kind
+            parts.append(_cohere_block(message["content"]) if kind == "content" else message["tool_calls"])
+            return
+        _refuse(self.open != kind or event["index"] != len(parts) - 1, f"{name} of a part that is not open")
+        if step == "end":
+            self.open = ""
+        elif kind == "content":
+            word = parts[-1]["type"]
+            parts[-1] = {**parts[-1], word: parts[-1][word] + message["content"][word]}
+        else:
+            parts[-1]["function"]["arguments"] += message["tool_calls"]["function"]["arguments"]
+
+    def _cite(self, name: str, event: Wire, message: Wire) -> None:
+        if name == "citation-start":
+            _check(message["citations"], tables.COHERE, "citation")
+            _refuse(event["index"] != self.cited, "citations are not counted")
+        else:
+            _refuse(event["index"] != self.cited, "the end of another citation")
+            self.cited += 1
+
+
+def _cohere_stream(frames: list[tuple[str, str]], used: bool) -> Result:
+    _refuse(len(frames) < 3 or frames[-1] != ("", "[DONE]"), "the stream does not end with [DONE]")
+    events = [(name, json.loads(data)) for name, data in frames[:-1]]
+    for name, event in events:
+        _refuse(event["type"] != name, f"{name} calls itself {event['type']}")
+    (first, head), (last, end) = events[0], events[-1]
+    _refuse((first, last) != ("message-start", "message-end"), f"from {first} to {last}")
+    _check(head["delta"]["message"], tables.COHERE, "message")
+    parts = _CohereParts()
+    for name, event in events[1:-1]:
+        _refuse(name.startswith("message"), f"{name} within an answer")
+        parts.take(name, event)
+    _refuse(parts.open, f"{parts.open} has no end")
+    _check(end["delta"], tables.COHERE, "end")
+    _refuse(end["delta"].get("error"), "a failure")
+    _cohere_usage(end["delta"]["usage"], used)
+    return _cohere_result(head["id"], parts.blocks, parts.plan, [_cohere_call(call) for call in parts.calls])
+
+
 _Whole = Callable[[Wire, bool], Result]
 _Streamed = Callable[[list[tuple[str, str]], bool], Result]
 # Ollama
@@ -628,4 +738,5 @@ _READERS: Mapping[str, tuple[_Whole, _Streamed]] = {
     "anthropic": (_anthropic, _anthropic_stream),
     "gemini": (_gemini, _gemini_stream),
     "ollama": (_ollama, _ollama_stream),
+    "cohere": (_cohere, _cohere_stream),
 }
