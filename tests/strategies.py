@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.shapes.chat import chat
 from tests.shapes.chooser import Chooser, seeded
 from tests.shapes.claude import claude
+from tests.shapes.cohere import cohere
 from tests.shapes.gemini import gemini
 from tests.shapes.ollama import ollama
 from tests.shapes.responses import responses
@@ -24,6 +25,7 @@ SHAPES: dict[str, Callable[[Chooser, Signer], dict[str, Any]]] = {
     "openai-responses": responses,
     "gemini": gemini,
     "ollama": ollama,
+    "cohere": cohere,
 }
 
 

@@ -90,8 +90,9 @@ STOPS = {
     "openai-chat": [Stop.END, Stop.LENGTH, Stop.FILTER],
     "openai-responses": [Stop.END, Stop.LENGTH, Stop.FILTER],
     "ollama": [Stop.END, Stop.LENGTH],
+    "cohere": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE],
 }
-ONE_MESSAGE = frozenset({"openai-chat", "ollama"})
+ONE_MESSAGE = frozenset({"openai-chat", "ollama", "cohere"})
 """Dialects whose answer is one message, in which a model thinks, speaks and calls, in that order."""
 # Blocks of the provider's own, whole.
 KEPT = {

@@ -26,6 +26,7 @@ OWN = {
     ("anthropic", "anthropic"): "anthropic",
     ("gemini", "gemini"): "gemini",
     ("vertex", "gemini"): "vertex",
+    ("cohere", "cohere-chat"): "cohere",
     ("gemini-compat", "openai-chat"): "gemini-openai",
     ("ollama", "openai-chat"): "ollama-openai",
     ("ollama", "ollama"): "ollama",
@@ -64,7 +65,7 @@ def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str])
         seen[name] += 1
         body = orjson.dumps(asked["body"])
         stream = "streamGenerateContent" in asked["path"] if exchange["dialect"] == "gemini" else None
-        adapted = adapt(body, source=exchange["dialect"], target=f"{name}/{model}", stream=stream)
+        adapted = adapt(body, source=BUILTIN.profile(name).dialect, target=f"{name}/{model}", stream=stream)
         if adapted.body != body or adapted.changes:
             changed.append((exchange["id"], name, [(change.rule, change.at) for change in adapted.changes]))
     with capsys.disabled():

@@ -58,7 +58,9 @@ def test_law_8_stream_equals_whole(
     body = registry.dialect(upstream).answers.render(reply, ANSWERING)
     assert canonical(collect(registry.dialect(upstream).answers.parse(body))) == canonical(folded(upstream, wire))
     one, other = streamed(upstream, client, wire, size), whole(upstream, client, body)
-    assert isinstance(one, Reply) or reply.choices[0].stop in (Stop.ERROR, Stop.BROKEN_CALL)
+    # Cohere's only word for an answer that was withheld is ERROR; where nothing else was said, that is a failure.
+    withheld = client == "cohere" and not reply.choices[0].parts and reply.choices[0].stop is not Stop.END
+    assert isinstance(one, Reply) or withheld or reply.choices[0].stop in (Stop.ERROR, Stop.BROKEN_CALL)
     assert seen(client, one) == seen(client, other)
 
 
@@ -69,6 +71,8 @@ def seen(client: str, reply: object) -> object:
         return reply.kind
     if client == "anthropic":
         return canonical(with_inputs(reply))
+    if client == "cohere":
+        return canonical(content_first(reply))
     if client not in ONE_MESSAGE or not isinstance(reply, Reply):
         return canonical(reply)
     choice = reply.choices[0]
@@ -80,6 +84,14 @@ def seen(client: str, reply: object) -> object:
     ]
     texts = "".join(part.text for part in words), "".join(part.text.text for part in thoughts if part.text)
     return texts, calls, sorted(states), choice.stop, reply.usage, reply.id, reply.model
+
+
+def content_first(reply: object) -> object:
+    """A Cohere message has its calls beside its content: which of them came first is nowhere to be seen."""
+    assert isinstance(reply, Reply)
+    choice = reply.choices[0]
+    parts = sorted(choice.parts, key=lambda part: isinstance(part, Call))
+    return replace(reply, choices=(replace(choice, parts=tuple(parts)),))
 
 
 def with_inputs(reply: object) -> object:

@@ -20,16 +20,11 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "openai-chat": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
     "anthropic": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
     "openai-responses": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
+    "cohere": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
     "gemini": [{"role": "model", "parts": [{"text": "Indeed."}]}, {"role": "user", "parts": [{"text": "And then?"}]}],
 }
 MORE["ollama"] = MORE["openai-chat"]
-LISTS = {
-    "openai-chat": "messages",
-    "anthropic": "messages",
-    "openai-responses": "input",
-    "gemini": "contents",
-    "ollama": "messages",
-}
+LISTS = dict.fromkeys(SHAPES, "messages") | {"openai-responses": "input", "gemini": "contents"}
 MOVES = {("late-system", "moved to the opening"), ("late-result", "moved a result to its call")}
 """What the law excepts: a reported hoist, and a late result."""
 

@@ -136,6 +136,8 @@ class CohereMessageParser:
     def _assistant(self, wire: CohereWireMessage, extras: ExtraFields) -> Message:
         content = bytes(wire.content)
         stated = self._content(content)
+        if wire.tool_calls and _is_nothing(stated):
+            content, stated = b"", ()
         plan = bytes(wire.tool_plan)
         parts: list[Part] = [*stated]
         if plan[:1] == b'"' and plan != EMPTY:
@@ -180,6 +182,12 @@ class CohereMessageParser:
         if content[:1] != b"[":
             raise MalformedRequest("content is neither a string nor a list of parts", at=at)
         return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+
+
+def _is_nothing(parts: tuple[Part, ...]) -> bool:
+    """Whether this is the empty text that clients write beside calls."""
+    only = parts[0] if len(parts) == 1 else None
+    return type(only) is Text and only.literal == EMPTY and only.extras is None
 
 
 def _arguments(raw: bytes) -> Json:

@@ -219,6 +219,11 @@ def _render_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
         out["tool_choice"] = own_choice(choice, NAME)
     elif choice.mode in _WORDS:
         out["tool_choice"] = _WORDS[choice.mode]
+    elif choice.mode is ChoiceMode.AUTO:
+        # What clients write that know other dialects. Cohere has no word for it, and a rule leaves it out.
+        out["tool_choice"] = b'"auto"'
+    elif choice.mode is ChoiceMode.NAMED:
+        out["tool_choice"] = b'{"type":"function","function":{"name":' + quote(choice.names[0]) + b"}}"
     else:
         raise Unrepresentable(f"the tool choice {choice.mode.value} in a Cohere request", at="/tool_choice")
 
