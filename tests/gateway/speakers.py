@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import anthropic
+import cohere
 import openai
 from google import genai
 from google.genai import types
@@ -297,6 +298,82 @@ class Gemini(Speaker):
         return config
 
 
+class Cohere(Speaker):
+    dialect = "cohere"
+
+    @classmethod
+    def _client(cls, url: str, key: str, is_async: bool) -> Any:
+        made = cohere.AsyncClientV2 if is_async else cohere.ClientV2
+        return made(base_url=url, api_key=key)
+
+    def _user(self, text: str) -> Any:
+        return {"role": "user", "content": text}
+
+    def instruct(self, text: str) -> None:
+        self.history.append({"role": "system", "content": text})
+
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
+        """As Cohere's guide hands results in: as documents."""
+        for key, text in results.items():
+            document = {"type": "document", "document": {"data": {"text": text}}}
+            self.history.append({"role": "tool", "tool_call_id": key, "content": [document]})
+
+    async def _turn(self) -> Heard:
+        asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
+        asked["request_options"] = {"max_retries": 0}
+        if self.wishes.stream:
+            events = [event async for event in each(await settled(self.client.chat_stream(**asked)))]
+            message, usage = folded_by_cohere(events)
+        else:
+            answer = await settled(self.client.chat(**asked))
+            message, usage = answer.message, answer.usage
+        self.history.append(message)
+        blocks = message.content or []
+        called = [(call.id, call.function) for call in message.tool_calls or ()]
+        calls = [Call(identity, function.name, json.loads(function.arguments)) for identity, function in called]
+        text = "".join(block.text for block in blocks if block.type == "text") + (message.tool_plan or "")
+        reasoning = "".join(block.thinking for block in blocks if block.type == "thinking")
+        return Heard(text, calls, reasoning, int(usage.tokens.output_tokens))
+
+    def _settings(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"max_tokens": self.wishes.limit} if self.wishes.limit else {}
+        if self.wishes.tools:
+            told["tools"] = [{"type": "function", "function": {"name": "weather", "parameters": WEATHER}}]
+        if self.wishes.thinking:
+            told["thinking"] = {"type": "enabled", "token_budget": 2048}
+        if self.wishes.schema is not None:
+            told["response_format"] = {"type": "json_object", "json_schema": self.wishes.schema}
+        return told
+
+
+def folded_by_cohere(events: list[Any]) -> tuple[Any, Any]:
+    """The message that a stream makes, and its usage. The SDK leaves it to its users to put the events together."""
+    message: dict[str, Any] = {"role": "assistant", "content": [], "tool_calls": [], "tool_plan": ""}
+    usage: Any = None
+    for event in events:
+        told = event.delta.message if getattr(event, "delta", None) and hasattr(event.delta, "message") else None
+        match event.type:
+            case "content-start":
+                message["content"].append({"type": told.content.type, told.content.type: ""})
+            case "content-delta":
+                block = message["content"][event.index]
+                block[block["type"]] += getattr(told.content, block["type"])
+            case "tool-plan-delta":
+                message["tool_plan"] += told.tool_plan
+            case "tool-call-start":
+                message["tool_calls"].append(told.tool_calls.dict())
+            case "tool-call-delta":
+                function = message["tool_calls"][event.index]["function"]
+                function["arguments"] = (function["arguments"] or "") + told.tool_calls.function.arguments
+            case "message-end":
+                usage = event.delta.usage
+                assert event.delta.error is None, event.delta.error
+    for call in message["tool_calls"]:
+        call["function"]["arguments"] = call["function"]["arguments"] or "{}"
+    kept = {key: value for key, value in message.items() if value}
+    return cohere.AssistantMessageResponse(**kept), usage
+
+
 def _parts(chunk: Any) -> list[Any]:
     content = chunk.candidates[0].content if chunk.candidates else None
     return list(content.parts or ()) if content is not None else []
@@ -316,7 +393,7 @@ def _kept(speaker: type[Speaker], url: str, key: str) -> Any:
     return speaker._client(url, key, False)
 
 
-SPEAKERS: Mapping[str, type[Speaker]] = {one.dialect: one for one in (Chat, Responses, Claude, Gemini)}
+SPEAKERS: Mapping[str, type[Speaker]] = {one.dialect: one for one in (Chat, Responses, Claude, Gemini, Cohere)}
 
 
 async def settled(value: Any) -> Any:

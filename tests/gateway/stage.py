@@ -21,6 +21,7 @@ HOMES: Mapping[str, tuple[str, str]] = {
     "thinker": ("openai-responses", "gpt-5.6"),
     "deepseek": ("deepseek", "deepseek-v4-flash"),
     "mistral": ("mistral", "mistral-large-latest"),
+    "command": ("cohere", "command-a-reasoning-08-2025"),
 }
 """A public model's name: the emulator that runs it, and what it is called there."""
 

@@ -11,16 +11,18 @@ from tests.gateway.speakers import SPEAKERS, Heard, Speaker, Wishes
 from tests.gateway.stage import Stage, stage
 
 FOREIGN = {
-    "openai-chat": ("claude", "gemini"),
-    "openai-responses": ("claude", "gemini"),
-    "anthropic": ("gemini", "gpt"),
-    "gemini": ("claude", "thinker"),
+    "openai-chat": ("claude", "gemini", "command"),
+    "openai-responses": ("claude", "gemini", "command"),
+    "anthropic": ("gemini", "gpt", "command"),
+    "gemini": ("claude", "thinker", "command"),
+    "cohere": ("claude", "gemini", "gpt", "thinker"),
 }
 THINKING = {
-    "openai-chat": ("claude", "gemini"),
-    "openai-responses": ("claude", "deepseek"),
-    "anthropic": ("gemini", "deepseek"),
-    "gemini": ("claude", "thinker"),
+    "openai-chat": ("claude", "gemini", "command"),
+    "openai-responses": ("claude", "deepseek", "command"),
+    "anthropic": ("gemini", "deepseek", "command"),
+    "gemini": ("claude", "thinker", "command"),
+    "cohere": ("claude", "gemini", "thinker", "deepseek"),
 }
 """Providers that tell their thoughts."""
 LOOK = {"calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}
