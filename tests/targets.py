@@ -52,6 +52,7 @@ ONE_OF_EACH = (
     "anthropic/claude-opus-4-8",
     "gemini/gemini-3-pro-preview",
     "ollama/qwen3:8b",
+    "cohere/command-a-plus-05-2026",
 )
 """One target of each dialect."""
 
