@@ -32,6 +32,11 @@ LIMITED: list[tuple[RequestLimits, dict[str, Any], str]] = [
     (RequestLimits(calls=4), {"messages": calls(5)}, "5 tool calls; the limit is 4 (limits.calls changes it)"),
     (RequestLimits(tools=1), {"messages": [HI], "tools": [TOOL] * 2}, "2 tools; the limit is 1 (limits.tools"),
     (RequestLimits(values=9), {"messages": [HI] * 4}, "limit is 9 (limits.values changes it)"),
+    (
+        RequestLimits(escapes=3),
+        {"messages": [{"role": "user", "content": "a\n" * 4}]},
+        "4 escapes; the limit is 3 (limits.escapes changes it)",
+    ),
 ]
 
 
