@@ -68,7 +68,7 @@ def emulator(
 
     `script` lists the turns to answer with. `fault` is a standing fault. `write_size` is the number of bytes per write
     of a stream. The other options are the emulator's: `strict`, `models` (a closed list), `signatures="strict"`,
-    `refuses` (patterns of bodies to refuse) and its own.
+    `window` (the most tokens of a prompt), `refuses` (patterns of bodies to refuse) and its own.
     """
     from dragoman.emulators.background_server import RunningEmulator
     from dragoman.emulators.catalogue import provider

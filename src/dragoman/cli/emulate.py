@@ -40,6 +40,13 @@ from dragoman.emulators.provider import EmulatedProvider
     help="Whether to refuse signatures that no emulator made.",
 )
 @click.option("--models", metavar="NAME,NAME", help="The only model names to accept; by default any.")
+@click.option(
+    "--window",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="TOKENS",
+    help="Refuse prompts of more tokens, as the emulator counts them; by default none.",
+)
 @click.option("--fault", metavar="FAULT", help="Cause this fault, such as '429;retry-after=2;times=3'.")
 @click.option("--write-size", default=0, metavar="BYTES", help="Write streams in pieces of this many bytes.")
 @click.option("--max-body", default=32 << 20, show_default=True, metavar="BYTES", help="The largest request body.")
@@ -55,6 +62,7 @@ def emulate(
     strict: bool,
     signatures: str,
     models: str | None,
+    window: int,
     fault: str | None,
     write_size: int,
     max_body: int,
@@ -69,7 +77,12 @@ def emulate(
     if listing:
         click.echo("\n".join(names()))
         return
-    options = {"strict": strict, "signatures": signatures, "models": models.split(",") if models else None}
+    options = {
+        "strict": strict,
+        "signatures": signatures,
+        "models": models.split(",") if models else None,
+        "window": window,
+    }
     cores = _cores(providers or MAIN, options, script_file, fault, log_file)
     raise_on_stop_signals()
     try:

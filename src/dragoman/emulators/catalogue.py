@@ -15,7 +15,7 @@ from dragoman.emulators.faults import known_names
 from dragoman.emulators.further_refusals import FurtherRefusals
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions
 
-_COMMON = ("strict", "models", "signatures")
+_COMMON = ("strict", "models", "signatures", "window")
 _ALL = (*_COMMON, "refuses")
 
 
@@ -125,3 +125,6 @@ def _check_options(name: str, entry: EmulatorEntry, options: Mapping[str, Any]) 
     for option in options:
         if option not in known:
             raise UnknownEmulatorError(f'emulator "{name}" has no option "{option}"; {known_names(option, known)}')
+    window = options.get("window", 0)
+    if not isinstance(window, int) or window < 0:
+        raise UnknownEmulatorError(f"window is a number of tokens, not {window!r}; 0 means any number")

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
+from dragoman.emulators.usage import TokenUsage, answer_seed, count_tokens, count_usage
 from dragoman.emulators.wire import fragments, make_id, render_sse_event
 
 CREATED = 1_767_225_600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
@@ -248,9 +248,19 @@ def _no_text(turn: ModelTurn, style: AnswerStyle) -> Any:
     return style.empty_content if turn.calls else ""
 
 
-def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
+def _prompt(request: ReceivedRequest) -> list[Any]:
+    """The part of the body that the model reads."""
     body = request.body
-    return count_usage([body.get("messages"), body.get("tools"), body.get("response_format")], turn)
+    return [body.get("messages"), body.get("tools"), body.get("response_format")]
+
+
+def count_prompt(request: ReceivedRequest) -> int:
+    """The tokens of what the model reads."""
+    return count_tokens(_prompt(request))
+
+
+def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
+    return count_usage(_prompt(request), turn)
 
 
 def _usage_requested(request: ReceivedRequest) -> bool:

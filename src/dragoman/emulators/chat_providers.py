@@ -196,7 +196,9 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         render_error=render_flat_error,
         style=AnswerStyle(render_usage=detailed_usage, reasoning_field="reasoning"),
         faults=_common_faults(
-            "Wrong API Key", "Model {model} does not exist.", "Current length is {tokens} while limit is 131072"
+            "Wrong API Key",
+            "Model {model} does not exist.",
+            "Current length is {tokens} while limit is {limit[131072]}",
         ),
         model="gpt-oss-120b",
     ),
@@ -213,7 +215,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             ),
             FaultKind.CONTEXT: ChatRefusal(
                 400,
-                "too many tokens: size limit exceeded by {tokens} tokens.",
+                "too many tokens: size limit exceeded by {excess} tokens.",
                 more={"error_type": "TOO_MANY_TOKENS"},
             ),
         },
@@ -235,7 +237,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             ),
             FaultKind.RATE: ChatRefusal(429, "You exceeded your current quota. Please retry in 48.9s."),
             FaultKind.CONTEXT: ChatRefusal(
-                400, "The input token count ({tokens}) exceeds the maximum number of tokens allowed (1048576)."
+                400, "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit[1048576]})."
             ),
         },
         model="gemini-2.5-flash",
@@ -257,7 +259,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         faults=_common_faults(
             "Invalid Authentication",
             "Not found the model {model} or Permission denied",
-            "Invalid request: Your request exceeded model token limit: 262144 (requested: {tokens})",
+            "Invalid request: Your request exceeded model token limit: {limit[262144]} (requested: {tokens})",
         ),
         model="kimi-k2-thinking",
     ),
@@ -298,7 +300,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         faults=_common_faults(
             "Incorrect API key provided.",
             "The model `{model}` does not exist or you do not have access to it.",
-            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, {limit[129024]}]",
         ),
         model="qwen-plus",
     ),
@@ -324,7 +326,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         faults=_common_faults(
             "Incorrect API key provided. You can obtain an API key from https://console.x.ai.",
             "Model not found: {model}",
-            "This model's maximum prompt length is 131072 but the request contains {tokens} tokens",
+            "This model's maximum prompt length is {limit[131072]} but the request contains {tokens} tokens",
             status=400,
             missing=400,
         ),

@@ -32,6 +32,16 @@ class ChatRefusal:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
+class _Limit:
+    """The context window in a sentence: `{limit[128000]}` is that of the option, else the number in brackets."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+
+    def __getitem__(self, usual: int) -> int:
+        return self._window or usual
+
+
 Check = Callable[[ReceivedRequest], ChatRefusal | None]
 ErrorRenderer = Callable[[ChatRefusal], Any]
 
@@ -93,8 +103,8 @@ FAULTS: Mapping[FaultKind, ChatRefusal] = {
     ),
     FaultKind.CONTEXT: ChatRefusal(
         400,
-        "This model's maximum context length is 128000 tokens. However, your messages resulted in {tokens} tokens."
-        " Please reduce the length of the messages.",
+        "This model's maximum context length is {limit[128000]} tokens. However, your messages resulted in {tokens}"
+        " tokens. Please reduce the length of the messages.",
         param="messages",
         code="context_length_exceeded",
     ),
@@ -169,6 +179,8 @@ class ChatService:
         if request.model and not self.options.knows(request.model):
             return self.render_fault(FaultKind.MODEL, request)
         refusal = first_refusal(request, self.checks if self.options.strict else (check_minimal,))
+        if refusal is None and self.options.overflows(chat_answers.count_prompt(request)):
+            return self.render_fault(FaultKind.CONTEXT, request)
         return None if refusal is None else self._render(refusal)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
@@ -201,10 +213,16 @@ class ChatService:
 
     def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> ChatRefusal:
         refusal = self.faults.get(kind, FAULTS[kind])
+        window = self.options.window
+        tokens = chat_answers.count_prompt(request) if request and isinstance(request.body, dict) else 0
         values = {
             "model": request.model if request else "",
-            "tokens": count_tokens(request.body) if request else 0,
+            "tokens": tokens,
+            "limit": _Limit(window),
+            "excess": tokens - window,
             "method": request.method if request else "POST",
             "path": request.path if request else "",
         }
-        return replace(refusal, message=refusal.message.format_map(values))
+        message = refusal.message.format_map(values)
+        more = {**refusal.more, "n_ctx": window} if window and "n_ctx" in refusal.more else refusal.more
+        return replace(refusal, message=message, more=more)

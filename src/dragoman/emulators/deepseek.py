@@ -279,8 +279,8 @@ FAULTS = {
     ),
     FaultKind.CONTEXT: ChatRefusal(
         400,
-        "This model's maximum context length is 1048565 tokens. However, you requested {tokens} tokens ({tokens} in the"
-        " messages, 0 in the completion). Please reduce the length of the messages or completion.",
+        "This model's maximum context length is {limit[1048565]} tokens. However, you requested {tokens} tokens"
+        " ({tokens} in the messages, 0 in the completion). Please reduce the length of the messages or completion.",
         code="invalid_request_error",
     ),
 }

@@ -343,7 +343,7 @@ SERVERS: Mapping[str, LocalServer] = {
             FaultKind.AUTH: ChatRefusal(401, "Invalid API Key", "authentication_error"),
             FaultKind.CONTEXT: ChatRefusal(
                 400,
-                "request ({tokens} tokens) exceeds the available context size (512 tokens), try increasing it",
+                "request ({tokens} tokens) exceeds the available context size ({limit[512]} tokens), try increasing it",
                 "exceed_context_size_error",
                 more={"n_ctx": 512},
             ),
@@ -360,9 +360,9 @@ SERVERS: Mapping[str, LocalServer] = {
         faults={
             FaultKind.MODEL: ChatRefusal(404, "The model `{model}` does not exist."),
             **_context_fault(
-                "This model's maximum context length is 32768 tokens. However, you requested 0 output tokens and your"
-                " prompt contains {tokens} input tokens, for a total of {tokens} tokens. Please reduce the length of"
-                " the input prompt or the number of requested output tokens."
+                "This model's maximum context length is {limit[32768]} tokens. However, you requested 0 output tokens"
+                " and your prompt contains {tokens} input tokens, for a total of {tokens} tokens. Please reduce the"
+                " length of the input prompt or the number of requested output tokens."
             ),
         },
         model="Qwen/Qwen3-8B",
@@ -371,7 +371,9 @@ SERVERS: Mapping[str, LocalServer] = {
         checks=lambda vision: (check_messages, _check_sglang_messages, _check_sglang_settings),
         render_error=_render_vllm_error,
         style=AnswerStyle(reasoning_field="reasoning_content"),
-        faults=_context_fault("The input ({tokens} tokens) is longer than the model's context length (32768 tokens)."),
+        faults=_context_fault(
+            "The input ({tokens} tokens) is longer than the model's context length ({limit[32768]} tokens)."
+        ),
         model="Qwen/Qwen3-8B",
     ),
     "ollama-openai": LocalServer(
@@ -390,7 +392,7 @@ SERVERS: Mapping[str, LocalServer] = {
         faults={
             FaultKind.AUTH: ChatRefusal(401, "Unauthorized", "api_error"),
             FaultKind.MODEL: ChatRefusal(404, "model '{model}' not found", "api_error"),
-            **_context_fault("prompt too long; exceeded max context length by {tokens} tokens"),
+            **_context_fault("prompt too long; exceeded max context length by {excess} tokens"),
         },
         model="qwen3:8b",
     ),

@@ -406,7 +406,8 @@ FAULTS = {
     FaultKind.OVERLOADED: ChatRefusal(503, "Service unavailable.", "service_unavailable", code="3505"),
     FaultKind.CONTEXT: ChatRefusal(
         400,
-        "Prompt contains {tokens} tokens and 0 draft tokens, too large for model with 131072 maximum context length",
+        "Prompt contains {tokens} tokens and 0 draft tokens, too large for model with {limit[131072]} maximum"
+        " context length",
         "invalid_request_prompt",
         code="3051",
     ),

@@ -488,7 +488,7 @@ FAULTS = {
     FaultKind.OVERLOADED: ChatRefusal(503, "No allowed providers are available for the selected model."),
     FaultKind.CONTEXT: ChatRefusal(
         400,
-        "This endpoint's maximum context length is 200000 tokens. However, you requested about {tokens} tokens"
+        "This endpoint's maximum context length is {limit[200000]} tokens. However, you requested about {tokens} tokens"
         " ({tokens} of text input). Please reduce the length of either one, or use the context-compression plugin to"
         " compress your prompt automatically.",
     ),

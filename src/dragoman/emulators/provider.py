@@ -115,11 +115,16 @@ class EmulatorOptions:
     strict: bool = True
     models: tuple[str, ...] | None = None  # the only names that are accepted; None accepts any
     signatures: str = "lenient"  # "strict" also refuses signatures that no emulator made
+    window: int = 0  # the most tokens of a prompt, as the emulator counts them; 0: any number
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def strict_signatures(self) -> bool:
         return self.signatures == "strict"
+
+    def overflows(self, tokens: int) -> bool:
+        """Whether a prompt of so many tokens is too long."""
+        return 0 < self.window < tokens
 
     def knows(self, model: str) -> bool:
         """Whether a request may name this model."""

@@ -201,6 +201,7 @@ CONTEXT: tuple[re.Pattern[str], ...] = tuple(
     re.compile(sentence, re.IGNORECASE | re.DOTALL)
     for sentence in (
         rf"prompt is too long: {_N} tokens > {_L} maximum",
+        rf"maximum context length is {_L} tokens.{{0,80}}?prompt contains (?:at least )?{_N} (?:input )?tokens",
         rf"maximum context length is {_L} tokens.{{0,80}}?(?:resulted in|requested)(?: about)? {_N}",
         rf"input token count \(?{_N}\)? exceeds the maximum number of tokens allowed \(?{_L}",
         rf"input token count exceeds the maximum number of tokens allowed \(?{_L}",
@@ -209,6 +210,9 @@ CONTEXT: tuple[re.Pattern[str], ...] = tuple(
         rf"exceeded model token limit: {_L} \(requested: {_N}\)",
         rf"current length is {_N} while limit is {_L}",
         rf"input length and `max_tokens` exceed context limit: {_N} \+ [\d,]+ > {_L}",
+        rf"prompt contains {_N} tokens.{{0,60}}?too large for model with {_L} maximum context length",
+        rf"input \({_N} tokens\) is longer than the model's context length \({_L} tokens",
+        rf"range of input length should be \[1, ?{_L}\]",
         rf"maximum context length (?:is|of) {_L}",
         r"prompt is too long",
         r"prompt too long; exceeded max context length",

@@ -51,7 +51,7 @@ _FAULTS: dict[FaultKind, tuple[int, str, str]] = {
     ),
     FaultKind.SERVER: (500, "api_error", "Internal server error"),
     FaultKind.OVERLOADED: (529, "overloaded_error", "Overloaded"),
-    FaultKind.CONTEXT: (400, "invalid_request_error", "prompt is too long: 213462 tokens > 200000 maximum"),
+    FaultKind.CONTEXT: (400, "invalid_request_error", "prompt is too long: {tokens} tokens > {limit} maximum"),
     FaultKind.TOO_LARGE: (413, "request_too_large", "Request exceeds the maximum size"),
     FaultKind.TIMEOUT: (408, "timeout_error", "Request timed out"),
     FaultKind.NOT_FOUND: (404, "not_found_error", "Not Found"),
@@ -111,6 +111,8 @@ class Anthropic:
                 return self.render_fault(FaultKind.MODEL, request)
         except AnthropicRefusal as refusal:
             return render_refusal(refusal, answer_seed(request))
+        if request.operation is not Operation.COUNT and self.options.overflows(count_tokens(answer.prompt(request))):
+            return self.render_fault(FaultKind.CONTEXT, request)
         return None
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
@@ -124,9 +126,11 @@ class Anthropic:
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         status, name, sentence = _FAULTS[kind]
-        model = request.model if request else "unknown"
+        values = {"model": request.model if request else "unknown", "tokens": 213462, "limit": 200000}
+        if request is not None and self.options.window:
+            values |= {"tokens": count_tokens(answer.prompt(request)), "limit": self.options.window}
         refused = render_refusal(
-            AnthropicRefusal(sentence.format(model=model), status, name), answer_seed(request) if request else ""
+            AnthropicRefusal(sentence.format(**values), status, name), answer_seed(request) if request else ""
         )
         if kind is FaultKind.RATE:
             refused.headers.update({"retry-after": "1", "anthropic-ratelimit-requests-remaining": "0"})

@@ -167,8 +167,13 @@ def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -
     return {**counts, "trafficType": "ON_DEMAND"} if flavour.is_vertex else {**counts, "serviceTier": "standard"}
 
 
+def count_prompt(request: ReceivedRequest) -> int:
+    """The tokens of what the model reads."""
+    return max(1, count_tokens(prompt(request)))
+
+
 def render_count(request: ReceivedRequest, flavour: Flavour) -> dict[str, Any]:
     """The body of `countTokens`."""
-    total = max(1, count_tokens(prompt(request)))
+    total = count_prompt(request)
     counted = {"totalTokens": total, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": total}]}
     return {**counted, "totalBillableCharacters": total * 4} if flavour.is_vertex else counted

@@ -68,7 +68,7 @@ _FAULTS: dict[FaultKind, tuple[int, str, str]] = {
     FaultKind.CONTEXT: (
         400,
         "INVALID_ARGUMENT",
-        "The input token count (1250074) exceeds the maximum number of tokens allowed (1048576).",
+        "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit}).",
     ),
     FaultKind.TOO_LARGE: (400, "INVALID_ARGUMENT", "Request payload size exceeds the limit: 20971520 bytes."),
     FaultKind.TIMEOUT: (408, "DEADLINE_EXCEEDED", "The request was not received in time."),
@@ -135,6 +135,8 @@ class Gemini:
             return render_refusal(
                 GeminiRefusal("Invalid JSON payload received. Message too deep. Max recursion depth reached.")
             )
+        if request.operation is not Operation.COUNT and self.options.overflows(answer.count_prompt(request)):
+            return self.render_fault(FaultKind.CONTEXT, request)
         return None
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
@@ -163,6 +165,11 @@ class Gemini:
         if kind is FaultKind.MODEL and request is not None:
             return judge.unknown_model(request, self.flavour)
         status, status_name, sentence = _FAULTS.get(kind, _FAULTS[FaultKind.NOT_FOUND])
+        if kind is FaultKind.CONTEXT:
+            tokens, limit = 1250074, 1048576
+            if request is not None and self.options.window:
+                tokens, limit = answer.count_prompt(request), self.options.window
+            sentence = sentence.format(tokens=tokens, limit=limit)
         return GeminiRefusal(sentence, status, status_name)
 
     def _bad_key(self) -> GeminiRefusal:

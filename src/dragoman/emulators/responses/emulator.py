@@ -129,7 +129,14 @@ class Responses:
                 return self.render_fault(FaultKind.MODEL, request)
         except ResponsesRefusal as refusal:
             return render_refusal(refusal, answer_seed(request))
+        if request.operation is Operation.GENERATE and self._overflows(request):
+            return self.render_fault(FaultKind.CONTEXT, request)
         return None
+
+    def _overflows(self, request: ReceivedRequest) -> bool:
+        """A client may have the history cut instead (`truncation: auto`)."""
+        tokens = count_tokens(answer.prompt(request))
+        return self.options.overflows(tokens) and request.body.get("truncation") != "auto"
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return (

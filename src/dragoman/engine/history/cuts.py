@@ -64,6 +64,8 @@ class Measured(msgspec.Struct, frozen=True):
 
 def find_cut(measured: Measured, policy: TrimPolicy, kept: Iterable[Cut] = ()) -> Cut | None:
     """The cut in force at the end of this conversation; None: it is whole. `kept` are cuts of earlier turns."""
+    if not policy.max_history_tokens and not policy.window:
+        return None
     walk = _Walk(measured, policy)
     digests = PrefixDigests(measured)
     for cut in sorted(kept, key=_seen_units):
@@ -132,16 +134,18 @@ class _Walk:
         self._hard = self._window_left()
 
     def _window_left(self) -> int:
-        """What the window leaves for turns, in bytes; 0: it is not known."""
+        """What the window leaves for instructions and turns, in bytes; 0: it is not known."""
         window = int(self._policy.window * self._policy.context_budget * self._measured.bytes_per_token)
         if not window:
             return 0
-        pairs = zip(self._units, self._price, strict=True)
-        return max(1, window - self._measured.fixed - sum(cost for unit, cost in pairs if _is_system(unit)))
+        return max(1, window - self._measured.fixed)
 
     def resume(self, cut: Cut) -> None:
         """Go on from a cut that was made before."""
         self._resumed = cut
+        for place in range(self._cut_at, cut.units):
+            if _is_system(self._units[place]):
+                self._instruct(place)
         self._cut_at = cut.units
         self._kept = list(cut.kept)
         self._limits = {}
@@ -152,9 +156,11 @@ class _Walk:
         self._wait(cut.units - 1)
 
     def run(self, digests: PrefixDigests) -> Cut | None:
-        units, full = self._units, min(self._soft or self._hard, self._hard or self._soft)
+        units, full = self._units, self._full()
         for place in range(self._cut_at, len(units)):
             if _is_system(units[place]):
+                self._instruct(place)
+                full = self._full()
                 continue
             self._kept.append(place)
             self._total += self._price[place]
@@ -171,6 +177,14 @@ class _Walk:
         seen = tuple([place for place in self._kept if place < self._cut_at])
         return Cut(self._cut_at, digests.of(self._cut_at), seen, self._limits, self._oldest, self._old)
 
+    def _full(self) -> int:
+        return min(self._soft or self._hard, self._hard or self._soft)
+
+    def _instruct(self, place: int) -> None:
+        """Instructions leave less of the window for the turns, from where they stand."""
+        if self._hard:
+            self._hard = max(1, self._hard - self._price[place])
+
     def _is_sent(self, place: int) -> bool:
         """Was a request sent after this unit? The model answered, or is to answer now."""
         return place + 1 == len(self._units) or self._units[place + 1].kind is UnitKind.ASSISTANT
@@ -181,7 +195,7 @@ class _Walk:
         users = [one for one in self._kept if self._units[one].kind is UnitKind.USER]
         last = users[-1] if users else place
         recent = self._recent(users, chained, place)
-        before = self._total
+        before, marks = self._total, (self._oldest, self._old)
         self._shorten(recent)
         if self._soft and not chained:
             self._drop(self._lowered(self._soft), min(recent, last))
@@ -193,6 +207,8 @@ class _Walk:
             self._squeeze(last)
         if self._total < before:
             self._cut_at = place + 1
+        else:
+            self._oldest, self._old = marks  # nothing was cut: the cut in force stays what it was
         self._wait(place)
 
     def _recent(self, users: list[int], chained: bool, place: int) -> int:
@@ -208,7 +224,7 @@ class _Walk:
 
         While the model works through calls less may be cut; a turn of the user's is not made to wait for that.
         """
-        step = int(min(self._soft or self._hard, self._hard or self._soft) * self._policy.step)
+        step = int(self._full() * self._policy.step)
         self._next_cut_above[True] = self._total + step
         self._next_cut_above[False] = 0 if self._units[place].continues else self._total + step
 

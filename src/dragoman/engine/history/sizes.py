@@ -61,13 +61,15 @@ def bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE)
     texts: list[bytes] = []
     left, left_of_system = most, most // 8
     for message in messages:
-        taken = _first_texts(message, left_of_system if message.role in SYSTEM_ROLES else left)
-        texts += taken
-        size = sum(map(len, taken))
-        left -= size
-        left_of_system -= size if message.role in SYSTEM_ROLES else 0
         if left <= 0:
             break
+        if message.role in SYSTEM_ROLES:
+            taken = _first_texts(message, left_of_system)
+            left_of_system -= sum(map(len, taken))
+        else:
+            taken = _first_texts(message, left)
+            left -= size_of(message).total
+        texts += taken
     return _density(b" ".join(texts), token_weights(model)) if texts else BYTES_PER_TOKEN
 
 

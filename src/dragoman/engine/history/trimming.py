@@ -13,7 +13,15 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
 from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, is_shortened, limit_of, shortened_size
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.sizes import BYTES_PER_TOKEN, SAMPLE, bytes_per_token, fixed_size, is_plain, sizes_of
+from dragoman.engine.history.sizes import (
+    BYTES_PER_TOKEN,
+    SAMPLE,
+    bytes_per_token,
+    fixed_size,
+    is_plain,
+    size_of,
+    sizes_of,
+)
 from dragoman.engine.history.units import Unit, UnitKind, units_of
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
@@ -66,8 +74,18 @@ def measured(conversation: Conversation, bytes_per_token: float = BYTES_PER_TOKE
 
 def measured_for(conversation: Conversation, request: TrimRequest, model: str) -> Measured:
     """A conversation measured as a model counts. No more of it is looked at than any request with a cut has."""
-    found = bytes_per_token(conversation.messages, model, min(SAMPLE, request.policy.smallest_budget))
+    found = bytes_per_token(conversation.messages, model, _sampled(conversation, request.policy))
     return measured(conversation, found / request.tokens_per_estimate, request.fixed_tokens)
+
+
+def _sampled(conversation: Conversation, policy: TrimPolicy) -> int:
+    """The fewest bytes of turns at which a cut is possible, where a token has at least one."""
+    most = min(SAMPLE, policy.max_history_tokens or SAMPLE)
+    if not policy.window:
+        return most
+    opening = conversation.messages[: conversation.opening]
+    room = int(policy.window * policy.context_budget) - fixed_size(conversation)
+    return max(0, min(most, room - sum([size_of(message).total for message in opening])))
 
 
 def trim(conversation: Conversation, request: TrimRequest, model: str = "") -> TrimmedHistory:
