@@ -16,7 +16,7 @@ WINDOW = 500
 UNNUMBERED = {"groq", "minimax", "openai-responses", "perplexity", "lmstudio"}
 """Their sentence names no limit."""
 LIMIT_ONLY = {"qwen"}
-EXCESS = {"cohere-openai", "ollama"}
+EXCESS = {"cohere", "cohere-openai", "ollama", "ollama-openai"}
 """Theirs names only by how much it is exceeded."""
 
 

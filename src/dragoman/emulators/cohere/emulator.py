@@ -40,8 +40,8 @@ _FAULTS: dict[FaultKind, tuple[int, str]] = {
     FaultKind.OVERLOADED: (503, "the service is temporarily unavailable"),
     FaultKind.CONTEXT: (
         400,
-        "too many tokens: size limit exceeded by 12000 tokens. Try using shorter or fewer inputs. The limit for this"
-        " model is 288000 tokens.",
+        "too many tokens: size limit exceeded by {excess} tokens. Try using shorter or fewer inputs. The limit for"
+        " this model is {limit} tokens.",
     ),
     FaultKind.TOO_LARGE: (413, "request body too large"),
     FaultKind.TIMEOUT: (408, "request timeout"),
@@ -92,7 +92,18 @@ class CohereApi:
                 judge.check(request.body)
         except CohereRefusal as refusal:
             return render_refusal(refusal, answer_seed(request))
-        return None if self.options.knows(request.model) else self.render_fault(FaultKind.MODEL, request)
+        if not self.options.knows(request.model):
+            return self.render_fault(FaultKind.MODEL, request)
+        too_long = self.options.overflows(count_tokens(answer.prompt(request)))
+        return self.render_fault(FaultKind.CONTEXT, request) if too_long else None
+
+    def _values(self, request: ReceivedRequest | None) -> dict[str, Any]:
+        """What stands in the sentences of faults."""
+        values = {"model": request.model if request else "unknown", "excess": 12000, "limit": 288000}
+        if request is None or not self.options.window:
+            return values
+        window = self.options.window
+        return values | {"excess": count_tokens(answer.prompt(request)) - window, "limit": window}
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)
@@ -101,14 +112,13 @@ class CohereApi:
         return answer.render_stream(request, turn)
 
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
-        delta = {"finish_reason": "ERROR", "error": _FAULTS[kind][1].format(model=request.model)}
+        delta = {"finish_reason": "ERROR", "error": _FAULTS[kind][1].format_map(self._values(request))}
         return render_sse_event({"type": "message-end", "delta": delta}, event="message-end")
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         status, words = _FAULTS[kind]
-        model = request.model if request else "unknown"
         seed = answer_seed(request) if request else ""
-        refused = render_refusal(CohereRefusal(words.format(model=model), status), seed)
+        refused = render_refusal(CohereRefusal(words.format_map(self._values(request)), status), seed)
         if kind is FaultKind.CONTEXT:
             refused.body["error_type"] = "TOO_MANY_TOKENS"
         return refused

@@ -13,7 +13,7 @@ import orjson
 
 from dragoman.emulators.ollama.models import capabilities
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import answer_seed, count_usage
+from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
 from dragoman.emulators.wire import fragments, make_id
 
 CREATED = "2026-01-01T00:00:00.123456Z"
@@ -84,7 +84,7 @@ def _end(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     shown = (
         turn if _shows_thinking(request, turn) else ModelTurn(turn.text, None, turn.calls, turn.refusal, json=turn.json)
     )
-    usage = count_usage([request.body.get("messages"), request.body.get("tools")], shown)
+    usage = count_usage(_prompt(request), shown)
     return {
         "done": True,
         "done_reason": "length" if turn.stop == "length" else "stop",
@@ -95,3 +95,13 @@ def _end(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
         "eval_count": usage.output,
         "eval_duration": 469_802_920,
     }
+
+
+def _prompt(request: ReceivedRequest) -> list[Any]:
+    """The part of the body that the model reads."""
+    return [request.body.get("messages"), request.body.get("tools")]
+
+
+def count_prompt(request: ReceivedRequest) -> int:
+    """The tokens of what the model reads."""
+    return count_tokens(_prompt(request))

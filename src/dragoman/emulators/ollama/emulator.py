@@ -96,6 +96,8 @@ class Ollama:
             return render_refusal(refusal)
         except RecursionError:
             return render_refusal(OllamaRefusal("exceeded max depth"))
+        if request.operation is Operation.GENERATE and self.options.overflows(answer.count_prompt(request)):
+            return self.render_fault(FaultKind.CONTEXT, request)
         return None
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
@@ -110,6 +112,10 @@ class Ollama:
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         if kind is FaultKind.MODEL:
             return render_refusal(judge.unknown_model(request.model if request is not None else ""))
+        if kind is FaultKind.CONTEXT and request is not None and self.options.window:
+            excess = answer.count_prompt(request) - self.options.window
+            words = f"prompt too long; exceeded max context length by {excess} tokens (ref: emulated)"
+            return render_refusal(OllamaRefusal(words))
         return render_refusal(_FAULTS[kind])
 
     def list_models(self) -> Any:
