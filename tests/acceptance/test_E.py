@@ -42,3 +42,10 @@ def test_E8_other_fields_go_by_strictness() -> None:
 def test_E10_what_works_today_is_untouched(target: str) -> None:
     clean = {**ask(says("user", "a"), says("assistant", "b"), says("user", "c")), "model": target.partition("/")[2]}
     assert sent(clean, target).body == msgspec.json.encode(clean)
+
+
+def test_E16_num_predict_is_the_token_limit() -> None:
+    asked = ask(says("user", "Hi"), num_predict=44)
+    assert sent(asked, "ollama-openai/m").json["max_tokens"] == 44
+    assert sent(asked, "ollama/m").json["options"] == {"num_predict": 44}
+    assert sent(asked, "openai/gpt-5").json["max_completion_tokens"] == 44

@@ -323,3 +323,10 @@ def test_a_json_error_in_place_of_a_stream_is_an_error(tmp_path: Path) -> None:
     with served(tmp_path, lambda seen: next(answers), profile="openrouter") as (running, behind):
         assert "Hello" in ask(running, stream=True).text
         assert len(behind.seen) == 2
+
+
+def test_E16_num_predict_reaches_the_provider_as_its_token_limit(tmp_path: Path) -> None:
+    with served(tmp_path, profile="ollama-openai") as (running, behind):
+        assert ask(running, num_predict=44).status_code == 200
+        assert behind.seen[-1].body["max_tokens"] == 44
+        assert "num_predict" not in behind.seen[-1].body
