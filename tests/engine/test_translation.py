@@ -319,3 +319,10 @@ def test_a_lone_choice_is_shown_whatever_its_number(upstream: str, client: str) 
     out = translation.feed(b"".join(b"data: " + frame + b"\n\n" for frame in frames)) + translation.close()
     assert translation.failure is None
     assert all(word in out for word in ([b'"Hi"', b'" there"'] if upstream == "openai-chat" else [b'"Hi"']))
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini"])
+def test_an_event_that_is_too_deep_is_skipped(dialect: str) -> None:
+    translation = Translation(dialect, dialect)
+    translation.feed(b'data: {"a":' + b"[" * 3000 + b"]" * 3000 + b"}\n\n")
+    translation.close()

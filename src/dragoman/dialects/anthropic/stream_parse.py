@@ -75,11 +75,11 @@ class AnthropicStreamParser:
             data = valid_utf8(data)
         try:
             event = _decode(data)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             data = self._surrogates.mark(data)
             try:
                 event = _decode(data)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 self.skipped += not data.startswith(b"[DONE]")
                 return
         self._framed = True

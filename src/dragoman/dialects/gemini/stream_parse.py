@@ -81,7 +81,7 @@ class GeminiStreamParser:
             return
         try:
             chunk: GeminiChunk | None = decode_chunk(data) if data.isascii() else None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             chunk = None
         if chunk is None:
             chunk, data = readable(data, self._surrogates.mark)
@@ -99,9 +99,9 @@ def readable(data: bytes, mend: Callable[[bytes], bytes] = replace_lone_surrogat
         data = data.decode("utf-8", "replace").encode()
     try:
         return decode_chunk(data), data
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         data = mend(data)
     try:
         return decode_chunk(data), data
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None, data
