@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-stream soak hostile guard
+        bench bench-quick bench-adapt bench-stream bench-trim soak hostile guard
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,9 @@ bench-adapt: .venv-bench/ready ## Measure compiling a request, compared with Lit
 
 bench-stream: .venv-bench/ready ## Measure translating a stream, compared with LiteLLM's
 	cd bench && ../$(BENCH)/python stream.py
+
+bench-trim: $(VENV)/ready ## Measure trimming a long history, compared with reading it
+	$(BIN)/python bench/trim.py
 
 bench: .venv-bench/ready ## Measure the gateway, nginx, LiteLLM and Portkey; writes the figures of the README
 	$(BENCH)/python bench/gateway.py --figures

@@ -123,6 +123,7 @@ class _Walk:
         self._policy = policy
         self._units = measured.units
         self._price = _unit_costs(measured)
+        self._is_user = [unit.kind is UnitKind.USER for unit in measured.units]
         self._kept: list[int] = []
         self._limits: dict[int, Limit] = {}
         self._oldest = self._old = 0
@@ -192,7 +193,7 @@ class _Walk:
     def _make_cut(self, place: int) -> None:
         """Shorten old messages, then drop turns. `place` is the last unit that there was."""
         chained = self._units[place].continues
-        users = [one for one in self._kept if self._units[one].kind is UnitKind.USER]
+        users = [one for one in self._kept if self._is_user[one]]
         last = users[-1] if users else place
         recent = self._recent(users, chained, place)
         before, marks = self._total, (self._oldest, self._old)
@@ -256,6 +257,8 @@ class _Walk:
 
     def _restrict(self, place: int, limit: Limit) -> None:
         """Give a turn its limit, where that makes it smaller."""
+        if self._price[place] <= min(limit.message, limit.result):
+            return
         unit, sizes, messages = self._units[place], self._measured.sizes, self._measured.messages
         price = sum([shortened_size(sizes[at], messages[at], limit) for at in range(unit.start, unit.end)])
         if price < self._price[place]:

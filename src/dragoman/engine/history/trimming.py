@@ -28,6 +28,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
 MARKER = " [...truncated]"
+_MARKER_END = MARKER.encode() + b'"'
 
 
 class TrimRequest(msgspec.Struct, frozen=True):
@@ -115,7 +116,14 @@ def _apply(cut: Cut, seen: Measured) -> tuple[list[Message], list[Note], int]:
         if leaving:
             notes.append(_dropped(leaving, seen))
             leaving = []
-        shortened = [_shorten(at, cut.limits.get(place), seen) for at in range(unit.start, unit.end)]
+        limit = cut.limits.get(place)
+        if limit is None:
+            messages += seen.messages[unit.start : unit.end]
+            cost += (
+                0 if unit.kind is UnitKind.SYSTEM else sum([size.total for size in seen.sizes[unit.start : unit.end]])
+            )
+            continue
+        shortened = [_shorten(at, limit, seen) for at in range(unit.start, unit.end)]
         messages += [message for message, _, _ in shortened]
         notes += [note for _, _, note in shortened if note is not None]
         cost += 0 if unit.kind is UnitKind.SYSTEM else sum(size for _, size, _ in shortened)
@@ -131,9 +139,9 @@ def _dropped(units: Sequence[Unit], seen: Measured) -> Note:
     return Note(f"left out {what}, about {tokens} tokens, to fit the budget", seen.messages[first], before=before)
 
 
-def _shorten(at: int, limit: Limit | None, seen: Measured) -> tuple[Message, int, Note | None]:
+def _shorten(at: int, limit: Limit, seen: Measured) -> tuple[Message, int, Note | None]:
     message, size = seen.messages[at], seen.sizes[at]
-    if limit is None or not is_shortened(size, message, limit):
+    if not is_shortened(size, message, limit):
         return message, size.total, None
     room = max(0, limit_of(message, limit) - size.fixed)
     short = message.but(parts=tuple(_shortened_parts(message.parts, _Room(room))))
@@ -169,6 +177,8 @@ def _shortened_text(text: Text, room: _Room) -> Text:
     taken = room.take(length)
     if taken == length:
         return text
+    if b"\\" not in text.literal and text.literal.isascii():  # each byte is a character of its own
+        return msgspec.structs.replace(text, literal=text.literal[: taken + 1] + _MARKER_END)
     beginning = text.text.encode("utf-8", "replace")[:taken].decode("utf-8", "ignore")
     return msgspec.structs.replace(text, literal=literals.quote(beginning + MARKER))
 
