@@ -68,6 +68,7 @@ MAY_NAME_A_DIALECT = {
     "config/importers/lazyrouter.py": "maps another program's words for wire formats to profiles",
     "config/importers/litellm.py": "maps another program's provider prefixes to profiles",
     "config/importers/nnp.py": "maps another program's provider names to profiles",
+    "config/importers/ollama_server.py": "maps another program's addresses of a server to its two profiles",
     "config/schema.py": "a profile's name, as an example in the reference",
     "rules/schema/forms.py": "forms of schemas, which a fact chooses by these names",
     "gateway/emulator_fallback.py": "profiles' names, each with the models that it shows",

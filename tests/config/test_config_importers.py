@@ -284,3 +284,39 @@ def test_the_command_writes_a_file_that_can_be_used(tmp_path: Path) -> None:
     assert run(import_, ["litellm", str(tmp_path / "litellm.yaml")]).exit_code == 0
     (tmp_path / "lazy.yaml").write_text("providers: {p: {api_style: gemini, base_url: 'nowhere'}}")
     assert run(import_, ["lazyrouter", str(tmp_path / "lazy.yaml")]).exit_code == 1
+
+
+OLLAMAS = """
+model_list:
+- model_name: small
+  litellm_params: {model: ollama/llama3.1, api_base: "http://box:11434", num_ctx: 8192, max_tokens: 50}
+- model_name: thinker
+  litellm_params: {model: ollama_chat/qwen3, api_base: "http://box:11434/api/chat", think: true, keep_alive: 5m}
+- model_name: here
+  litellm_params: {model: ollama/gemma3}
+- model_name: compatible
+  litellm_params: {model: ollama/mistral, api_base: "http://box:11434/v1", max_tokens: 50}
+"""
+
+
+def test_ollama_of_litellm_is_its_own_api_at_the_root_of_the_server() -> None:
+    imported = import_litellm(yaml.safe_load(OLLAMAS), {})
+    assert imported.notes == ()
+    providers, models = imported.config["providers"], imported.config["models"]
+    assert [(one["profile"], one.get("base_url")) for one in providers.values()] == [
+        ("ollama", "http://box:11434"),
+        ("ollama", None),
+        ("ollama-openai", "http://box:11434/v1"),
+    ]
+    assert models["small"]["target"].partition("/")[0] == models["thinker"]["target"].partition("/")[0]
+    assert models["small"]["options"] == {"options": {"num_predict": 50, "num_ctx": 8192}}
+    assert models["thinker"]["options"] == {"think": True, "keep_alive": "5m"}
+    assert models["compatible"]["options"] == {"max_tokens": 50}
+
+
+def test_options_of_nnp_stand_where_ollamas_own_api_has_them() -> None:
+    providers = {"providers": {"o": {"type": "ollama", "base_url": "http://box:11434"}}}
+    models = {"models": {"m": {"provider": "o", "model": "z", "options": {"num_predict": 7, "think": True}}}}
+    config = import_nnp({"providers.yaml": providers, "models.yaml": models}, {}).config
+    assert config["providers"]["o"]["profile"] == "ollama"
+    assert config["models"]["m"]["options"] == {"think": True, "options": {"num_predict": 7}}

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import anthropic
 import cohere
+import ollama
 import openai
 from google import genai
 from google.genai import types
@@ -393,7 +394,53 @@ def _kept(speaker: type[Speaker], url: str, key: str) -> Any:
     return speaker._client(url, key, False)
 
 
-SPEAKERS: Mapping[str, type[Speaker]] = {one.dialect: one for one in (Chat, Responses, Claude, Gemini, Cohere)}
+class Ollama(Speaker):
+    """Its SDK keeps no ids of calls: results are told apart by the name of their tool and by their order."""
+
+    dialect = "ollama"
+
+    @classmethod
+    def _client(cls, url: str, key: str, is_async: bool) -> Any:
+        made = ollama.AsyncClient if is_async else ollama.Client
+        return made(host=url, headers={"authorization": f"Bearer {key}"})
+
+    def _user(self, text: str) -> Any:
+        return {"role": "user", "content": text}
+
+    def instruct(self, text: str) -> None:
+        self.history.append({"role": "system", "content": text})
+
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
+        names = {call.id: call.name for call in calls}
+        self.history += [
+            {"role": "tool", "tool_name": names[identity], "content": text} for identity, text in results.items()
+        ]
+
+    async def _turn(self) -> Heard:
+        asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
+        told = await settled(self.client.chat(stream=self.wishes.stream, **asked))
+        answers = [answer async for answer in each(told)] if self.wishes.stream else [told]
+        text = "".join(answer.message.content or "" for answer in answers)
+        thinking = "".join(answer.message.thinking or "" for answer in answers)
+        made = [call for answer in answers for call in answer.message.tool_calls or ()]
+        message = ollama.Message(role="assistant", content=text, thinking=thinking or None, tool_calls=made or None)
+        self.history.append(message)
+        calls = [Call(f"#{at}", call.function.name, dict(call.function.arguments)) for at, call in enumerate(made)]
+        return Heard(text, calls, thinking, answers[-1].eval_count or 0)
+
+    def _settings(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"options": {"num_predict": self.wishes.limit}} if self.wishes.limit else {}
+        if self.wishes.tools:
+            function = {"name": "weather", "description": "Tells it", "parameters": WEATHER}
+            told["tools"] = [{"type": "function", "function": function}]
+        if self.wishes.thinking:
+            told["think"] = "high"
+        if self.wishes.schema is not None:
+            told["format"] = dict(self.wishes.schema)
+        return told
+
+
+SPEAKERS: Mapping[str, type[Speaker]] = {one.dialect: one for one in (Chat, Responses, Claude, Gemini, Cohere, Ollama)}
 
 
 async def settled(value: Any) -> Any:

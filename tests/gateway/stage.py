@@ -22,6 +22,7 @@ HOMES: Mapping[str, tuple[str, str]] = {
     "deepseek": ("deepseek", "deepseek-v4-flash"),
     "mistral": ("mistral", "mistral-large-latest"),
     "command": ("cohere", "command-a-reasoning-08-2025"),
+    "qwen": ("ollama", "qwen3:8b"),
 }
 """A public model's name: the emulator that runs it, and what it is called there."""
 

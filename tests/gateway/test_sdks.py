@@ -11,18 +11,20 @@ from tests.gateway.speakers import SPEAKERS, Heard, Speaker, Wishes
 from tests.gateway.stage import Stage, stage
 
 FOREIGN = {
-    "openai-chat": ("claude", "gemini", "command"),
-    "openai-responses": ("claude", "gemini", "command"),
-    "anthropic": ("gemini", "gpt", "command"),
-    "gemini": ("claude", "thinker", "command"),
-    "cohere": ("claude", "gemini", "gpt", "thinker"),
+    "openai-chat": ("claude", "gemini", "command", "qwen"),
+    "openai-responses": ("claude", "gemini", "command", "qwen"),
+    "anthropic": ("gemini", "gpt", "command", "qwen"),
+    "gemini": ("claude", "thinker", "command", "qwen"),
+    "cohere": ("claude", "gemini", "gpt", "thinker", "qwen"),
+    "ollama": ("claude", "gemini", "gpt", "thinker", "command", "qwen"),
 }
 THINKING = {
-    "openai-chat": ("claude", "gemini", "command"),
-    "openai-responses": ("claude", "deepseek", "command"),
-    "anthropic": ("gemini", "deepseek", "command"),
-    "gemini": ("claude", "thinker", "command"),
-    "cohere": ("claude", "gemini", "thinker", "deepseek"),
+    "openai-chat": ("claude", "gemini", "command", "qwen"),
+    "openai-responses": ("claude", "deepseek", "command", "qwen"),
+    "anthropic": ("gemini", "deepseek", "command", "qwen"),
+    "gemini": ("claude", "thinker", "command", "qwen"),
+    "cohere": ("claude", "gemini", "thinker", "deepseek", "qwen"),
+    "ollama": ("claude", "gemini", "thinker", "deepseek", "command", "qwen"),
 }
 """Providers that tell their thoughts."""
 LOOK = {"calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}

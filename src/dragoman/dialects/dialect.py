@@ -36,6 +36,9 @@ class Job(StrEnum):
     COUNT_TOKENS = "count-tokens"
     LIST_MODELS = "list-models"
     SHOW_MODEL = "show-model"
+    PROMPT = "prompt"
+    EMBED = "embed"
+    ABOUT = "about"
 
 
 class Framing(StrEnum):
@@ -62,11 +65,30 @@ MODEL = "{model}"
 """Stands in a path for the model's name, which may hold slashes of its own."""
 
 
+class RewrittenAnswers(Protocol):
+    """Answers to one request in another form: of a whole body, or of the pieces of a stream. Not of errors."""
+
+    def whole(self, body: bytes) -> bytes: ...
+
+    def piece(self, data: bytes) -> bytes: ...
+
+    def close(self) -> bytes: ...
+
+
+class OtherForm(msgspec.Struct, frozen=True):
+    """Another form of requests. `parse_body` gives the usual one and raises MalformedRequest; `answers` is made for
+    each request."""
+
+    parse_body: Callable[[bytes], bytes]
+    answers: Callable[[], RewrittenAnswers]
+
+
 class Endpoint(msgspec.Struct, frozen=True):
     """A path that a dialect serves to its clients, without the prefix.
 
     `stream`: whether the path asks for a stream; None where the body says so. `required` are the members without
-    which a body is not a request, each with its JSON Schema.
+    which a body is not a request, each with its JSON Schema. `load_form`: its requests have another form than the
+    usual ones, which are those of the dialect, or of OpenAI for embeddings. `answer`: all that it ever says.
     """
 
     job: Job
@@ -75,6 +97,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     method: str = "POST"
     stream: bool | None = None
     required: Mapping[str, Any] = {}
+    load_form: Callable[[], OtherForm] | None = None
+    answer: bytes = b""
 
 
 PLACEHOLDER = "{id}"
@@ -291,10 +315,11 @@ class ListedModel(msgspec.Struct, frozen=True):
 
 
 class ModelListing(msgspec.Struct, frozen=True):
-    """How a dialect shows one model, and a list of them."""
+    """How a dialect shows one model, and a list of them. `shows_abilities`: with what each can do."""
 
     render_model: Callable[[ListedModel], bytes]
     render_models: Callable[[Sequence[ListedModel]], bytes]
+    shows_abilities: bool = False
 
 
 # Stored answers
@@ -376,19 +401,20 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first. `unserved` are
     paths of the vendor's API that get a clear refusal. `recognise` looks at the members of a body. Where several
     dialects serve the same path, `caller_headers` and `caller_prefixes` show that the caller is one of this dialect's
-    SDKs. `client_framing` gives the framing of a stream from the query of the client's request.
+    SDKs. `client_framing` gives the framing of a stream from the query of the client's request. `greeting`: what its
+    clients expect at the root of a server.
 
     As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
     says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
     is that of the provider's stream, `models_path` where it lists its models. `relayed_paths`: further paths of its
-    vendor's API, to which requests are passed on as they are. `usage_on_request`: a stream reports its
-    usage only where the request asks.
+    vendor's API, to which requests are passed on as they are, below `relay_root`. `show_path`: where it describes the
+    model that a body names. `usage_on_request`: a stream reports its usage only where the request asks.
 
     `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
     also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
     wants to store. `id_prefix`: how the ids of its vendor's answers begin. `asks_for_reasoning`: whether this
     conversation asks for the thinking to be shown. `hides_unasked`: clients of this dialect are not prepared for
-    thinking that they did not ask for.
+    thinking that they did not ask for. `optional_ids`: calls and results may come without ids.
     """
 
     name: DialectName
@@ -411,10 +437,14 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     usage_on_request: bool = False
     models_path: str = "/models"
     relayed_paths: frozenset[str] = frozenset()
+    relay_root: str = ""
+    show_path: str = ""
+    greeting: bytes = b""
     stream_end: bytes = b""
     chunk_leftovers: frozenset[str] = frozenset()
     asks_for_reasoning: Callable[[Conversation], bool] = _never
     hides_unasked: bool = False
+    optional_ids: bool = False
     token_count: TokenCount | None = None
     model_listing: ModelListing | None = None
     load_stored_answers: Callable[[], StoredAnswers | None] = _nothing

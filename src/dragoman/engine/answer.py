@@ -24,7 +24,7 @@ from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import Adapted
 from dragoman.engine.client_failures import render_failure, with_numbers
-from dragoman.engine.reasoning_restore import Kept, keeps
+from dragoman.engine.reasoning_restore import Kept, keeps, last_turn
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.translation import Translation
 from dragoman.wire.error_bodies import parse_failure
@@ -158,16 +158,18 @@ def stream_of(adapted: Adapted, id: str, created: int) -> AnswerStream:
 def translation_of(adapted: Adapted, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
     """The way back of one compiled request."""
     facts, client = adapted.facts, adapted.ask.dialect
+    keep = keeps(facts, adapted.ask)
     return Translation(
         adapted.dialect,
         client,
         adapted.undo,
         context,
-        keeps(facts, adapted.ask),
+        keep,
         facts.think_tags,
         Origin(adapted.dialect, facts.family or facts.provider, facts.model),
         redaction,
         not facts.complete_answers,
+        last_turn(adapted.ask) if keep else "",
     )
 
 

@@ -2,18 +2,20 @@
 
 State is found again by the call that follows it, or by the assistant's words where it called nothing. The state of the
 words themselves is always found by the words. Thinking before a call is kept even without state: some providers want it
-back with the results.
+back with the results. A call that comes back without its id is found by what was called, and after which turn.
 """
 
 from __future__ import annotations
 
 from dragoman.conversation.canonical import digest
-from dragoman.conversation.events import CallStarted, Event, ReasoningDelta, Signed, TextDelta
+from dragoman.conversation.collect import arguments_of
+from dragoman.conversation.events import CallDelta, CallStarted, Event, ReasoningDelta, Signed, TextDelta
 from dragoman.conversation.literals import joined, unquote
-from dragoman.conversation.parts import Part, Reasoning, Text
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Json, Part, Reasoning, Text
 
 _LIMIT = 4 * 1024 * 1024
-_RELEVANT = frozenset({TextDelta, ReasoningDelta, CallStarted, Signed})
+_RELEVANT = frozenset({TextDelta, ReasoningDelta, CallStarted, CallDelta, Signed})
 
 
 def text_key(text: str) -> str:
@@ -21,16 +23,42 @@ def text_key(text: str) -> str:
     return "text-" + (digest(text) or "")
 
 
+def turn_key(message: Message) -> str:
+    """What tells the turn before a call from others: a digest of all that it says."""
+    return digest(message) or ""
+
+
+def call_key(turn: str, name: str, arguments: Json) -> str:
+    """The key of a call that comes back without its id. `turn`: the key of the turn before it."""
+    return "call-" + (digest([turn, name, arguments]) or "")
+
+
 class ReasoningCapture:
     """The state of the first choice, as its events go by.
 
     Between two dialects a client carries the state of its own. Within one dialect the client itself may lose it.
+    `turn`: the key of the last turn of the request, where the client may send calls back without their ids.
     """
 
-    __slots__ = ("_calls", "_carried", "_of_words", "_pending", "_size", "_texts", "_thoughts", "_words")
+    __slots__ = (
+        "_arguments",
+        "_calls",
+        "_carried",
+        "_names",
+        "_of_words",
+        "_pending",
+        "_size",
+        "_texts",
+        "_thoughts",
+        "_turn",
+        "_words",
+    )
 
-    def __init__(self, client: str, upstream: str) -> None:
+    def __init__(self, client: str, upstream: str, turn: str = "") -> None:
         self._carried = client if client != upstream else None
+        self._turn = turn
+        self._names: dict[int, str] = {}
+        self._arguments: dict[int, list[bytes]] = {}
         self._texts: list[bytes] = []
         self._words: set[int] = set()
         self._thoughts: dict[int, list[bytes]] = {}
@@ -54,6 +82,10 @@ class ReasoningCapture:
                 plain = [Reasoning(text=Text(literal=joined("", one))) for one in self._thoughts.values()]
                 self._calls[event.part] = (event.id, [*self._pending, *plain])
                 self._pending, self._thoughts = [], {}
+                self._names[event.part] = event.name
+        elif isinstance(event, CallDelta):
+            if event.choice == 0 and self._turn:
+                self._gather(self._arguments.setdefault(event.part, []), event.literal)
         elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._carried:
             self._sign(event)
 
@@ -65,10 +97,18 @@ class ReasoningCapture:
             last += self._pending
         else:
             of_words = [*self._pending, *of_words]
-        kept = {key: tuple(parts) for key, parts in self._calls.values() if parts}
+        kept = {key: tuple(parts) for part, (_, parts) in self._calls.items() for key in self._keys(part) if parts}
         if of_words:
             kept[text_key(unquote(joined("", self._texts)))] = tuple(of_words)
         return kept
+
+    def _keys(self, part: int) -> list[str]:
+        """The id of a call, and the key by which it is found without."""
+        identity = self._calls[part][0]
+        if not self._turn:
+            return [identity]
+        arguments = arguments_of(unquote(joined("", self._arguments.get(part, []))))
+        return [identity, call_key(self._turn, self._names[part], arguments)]
 
     def _sign(self, event: Signed) -> None:
         call = self._calls.get(event.part)

@@ -12,8 +12,9 @@ from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
-from dragoman.engine.reasoning_capture import text_key
+from dragoman.conversation.parts import NO_ID, Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.dialects.registry import dialect
+from dragoman.engine.reasoning_capture import call_key, text_key, turn_key
 from dragoman.profiles.facts import Facts, Need, Scope, Stance
 from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.reasoning import fits
@@ -51,17 +52,31 @@ def has_keys(conversation: Conversation) -> bool:
 def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
     """What may be needed for this conversation, the latest first. Made as they are asked for: digests take time."""
     known: set[str] = set()
-    for message in reversed(conversation.messages):
-        if message.role is Role.ASSISTANT:
-            for key in _keys_of(message, facts):
+    messages = conversation.messages
+    for at in range(len(messages) - 1, -1, -1):
+        if messages[at].role is Role.ASSISTANT:
+            for key in _keys_of(messages[at], messages[at - 1] if at else None, facts):
                 if key not in known:
                     known.add(key)
                     yield key
 
 
-def _keys_of(message: Message, facts: Facts) -> list[str]:
-    """The ids of its calls, and last the key of its words, where that is needed."""
-    calls = [part.id for part in message.parts if type(part) is Call]
+def last_turn(ask: Ask) -> str:
+    """The key of the last turn of a request, where calls may come back without the ids that the answer gives them."""
+    messages = ask.conversation.messages
+    return turn_key(messages[-1]) if messages and dialect(ask.dialect).optional_ids else ""
+
+
+def _key_of(call: Call, before: Message | None) -> str:
+    """The id of a call, or what it is found by without one."""
+    if call.spelled != NO_ID or before is None:
+        return call.id
+    return call_key(turn_key(before), call.name, call.arguments)
+
+
+def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str]:
+    """The keys of its calls, and last the key of its words, where that is needed. `before`: the turn before it."""
+    calls = [_key_of(part, before) for part in message.parts if type(part) is Call]
     return [*calls, _words_key(message)] if not calls or _signs_words(message, facts) else calls
 
 
@@ -77,20 +92,23 @@ def _words_key(message: Message) -> str:
 def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts) -> Conversation:
     """The conversation with the state put back that the target may have."""
     messages: list[Message] = []
+    before: Message | None = None
     for message in conversation.messages:
-        thinking = _thinking(_found(message, kept, facts), facts)
+        found = _found(message, before, kept, facts)
+        thinking = _thinking(found, facts)
         if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
             messages.pop()
-        messages.append(_restored(message, kept, facts))
+        messages.append(_restored(message, before, kept, facts) if found else message)
+        before = message
     same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
     return conversation if same else conversation.but(messages=tuple(messages))
 
 
-def _found(message: Message, kept: Mapping[str, Kept], facts: Facts) -> list[Kept]:
+def _found(message: Message, before: Message | None, kept: Mapping[str, Kept], facts: Facts) -> list[Kept]:
     """What was kept for a turn of the model."""
     if message.role is not Role.ASSISTANT:
         return []
-    return [kept[key] for key in _keys_of(message, facts) if key in kept]
+    return [kept[key] for key in _keys_of(message, before, facts) if key in kept]
 
 
 def _words(thinking: list[Reasoning]) -> str:
@@ -104,12 +122,11 @@ def _is_nothing_but_copy(message: Message, words: str) -> bool:
     )
 
 
-def _restored(message: Message, kept: Mapping[str, Kept], facts: Facts) -> Message:
-    found = _found(message, kept, facts)
-    if not found:
-        return message
-    of_words = kept.get(_keys_of(message, facts)[-1], ()) if _signs_words(message, facts) else ()
-    parts = tuple([_signed(part, kept, of_words, facts) for part in _completed(message.parts, found)])
+def _restored(message: Message, before: Message | None, kept: Mapping[str, Kept], facts: Facts) -> Message:
+    found = _found(message, before, kept, facts)
+    of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
+    held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
+    parts = tuple([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
     parts = _with_thinking(parts, _thinking(found, facts))
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)

@@ -43,7 +43,7 @@ class Translation:
     client's dialect cannot carry, by the key under which the next turn finds it; it is gathered where `keep` is set.
     `completes`: a whole answer gets the members that the dialect's own vendor always sends. `origin` says who made that
     state; by default only the upstream's dialect is known. `redaction` takes our own secrets out. `ended`: the
-    answer came to its proper end.
+    answer came to its proper end. `turn` is the key of the request's last turn, where calls may come back without ids.
     """
 
     __slots__ = (
@@ -86,6 +86,7 @@ class Translation:
         origin: Origin | None = None,
         redaction: Redaction | None = None,
         completes: bool = False,
+        turn: str = "",
     ) -> None:
         self._context = context
         self._upstream = dialect(upstream)
@@ -95,7 +96,7 @@ class Translation:
         self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
         self._origin = origin
         self._think_tags = think_tags
-        self._capture = ReasoningCapture(client, upstream) if keep else None
+        self._capture = ReasoningCapture(client, upstream, turn) if keep else None
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
         same = upstream == client and context.framing in (None, self._upstream.framing)

@@ -14,7 +14,15 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import MODEL, Job, Route
 from dragoman.dialects.openai_completions import COMPLETIONS_PATH
 from dragoman.dialects.openai_paths import FORWARDED_PATHS
-from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, served_paths, unserved_path
+from dragoman.dialects.registry import (
+    ServedPath,
+    Unserved,
+    caller_dialect,
+    not_served,
+    route,
+    served_paths,
+    unserved_path,
+)
 from dragoman.errors import DragomanError
 from dragoman.gateway import openapi
 from dragoman.gateway.callers import Known, Refused, identify, recognise
@@ -27,6 +35,7 @@ from dragoman.gateway.endpoints import (
     ledger,
     model_health,
     models,
+    other_forms,
     relay,
     stored_answers,
 )
@@ -46,12 +55,35 @@ _CALLED: dict[Job, Callable[..., Awaitable[None]]] = {
     Job.GENERATE: generate.generate,
     Job.COUNT_TOKENS: count_tokens.count,
 }
+_OTHER_FORMS = {Job.PROMPT: other_forms.prompt, Job.EMBED: other_forms.embed}
+
+
+async def _in_other_form(
+    services: Services, inbound: Inbound, outbound: Outbound, known: Known, served: ServedPath
+) -> None:
+    """The form is loaded with the first request that has it."""
+    endpoint = served.endpoint
+    assert endpoint.load_form is not None
+    await _OTHER_FORMS[endpoint.job](
+        services, inbound, outbound, known, dialect=served.dialect.name, form=endpoint.load_form()
+    )
+
+
 POSTS: dict[str, tuple[Endpoint, str]] = {
     **{prefix + path: (endpoint, DEFAULT_DIALECT) for path, endpoint in _OURS.items() for prefix in ("", "/v1")},
     **{
         served.path: (partial(_CALLED[served.endpoint.job], dialect=served.dialect.name), served.dialect.name)
         for served in served_paths(*_CALLED)
         if MODEL not in served.path
+    },
+    **{
+        served.path: (partial(_in_other_form, served=served), served.dialect.name)
+        for served in served_paths(Job.PROMPT, Job.EMBED)
+    },
+    **{
+        served.path: (other_forms.show, served.dialect.name)
+        for served in served_paths(Job.SHOW_MODEL)
+        if served.endpoint.method == "POST"
     },
 }
 """Paths that say all there is to know, so that the hot ones are found at once."""
@@ -72,6 +104,7 @@ GETS: dict[str, Endpoint] = {
     "/v1/health-status": model_health.status,
     "/v1/health-check": model_health.check,
     **{served.path: models.models for served in served_paths(Job.LIST_MODELS)},
+    **{served.path: partial(introspection.about, body=served.endpoint.answer) for served in served_paths(Job.ABOUT)},
 }
 DELETES: dict[str, Endpoint] = {"/dragoman/lessons": introspection.forget}
 _REPORTS = "/dragoman/requests/"

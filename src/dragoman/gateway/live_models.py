@@ -45,10 +45,26 @@ class LiveModels:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], _Listed] = {}
         self._asking: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._described_models: dict[tuple[str, str], _Listed] = {}
 
     async def entry(self, destination: HttpDestination, transport: Transport) -> Entry | None:
-        """What the provider says about the model of a destination."""
-        return (await self.entries(destination, transport)).get(destination.target.model)
+        """What the provider says about the model of a destination, in its list and where it describes one."""
+        entry = (await self.entries(destination, transport)).get(destination.target.model)
+        if entry is None or not dialect(destination.target.dialect).show_path:
+            return entry
+        return {**entry, **await self._described(destination, transport)}
+
+    async def _described(self, destination: HttpDestination, transport: Transport) -> Entry:
+        """What a provider says about one model when it is asked for that alone."""
+        key = (destination.base_url, destination.target.model)
+        known = self._described_models.get(key)
+        if known is None or known.until < time.monotonic():
+            found = await _ask_about(destination, transport)
+            if len(self._described_models) >= MOST_MODELS:
+                self._described_models.clear()
+            kept = KEPT_SECONDS if found else RETRY_SECONDS
+            known = self._described_models[key] = _Listed(time.monotonic() + kept, {"": found})
+        return known.entries[""]
 
     async def entries(self, destination: HttpDestination, transport: Transport) -> Mapping[str, Entry]:
         """All models of a destination's provider, by their names; none where it does not tell."""
@@ -97,6 +113,31 @@ async def _ask(destination: HttpDestination, transport: Transport) -> Mapping[st
         return _by_name(msgspec.json.decode(body)) if incoming.status == 200 else None
     except (TransportFailure, TimeoutError, msgspec.DecodeError):
         return None
+
+
+async def _ask_about(destination: HttpDestination, transport: Transport) -> Entry:
+    url = destination.url(dialect(destination.target.dialect).show_path)
+    headers = (*destination.signed(0), ("content-type", "application/json"))
+    body = msgspec.json.encode({"model": destination.target.model})
+    try:
+        async with asyncio.timeout(FIRST_TIMEOUT):
+            incoming = await transport.send(Outgoing("POST", url, headers, body), destination.timeouts)
+            shown = await incoming.read(_LIMIT)
+        return _description(msgspec.json.decode(shown)) if incoming.status == 200 else {}
+    except (TransportFailure, TimeoutError, msgspec.DecodeError):
+        return {}
+
+
+def _description(shown: Any) -> Entry:
+    """What is kept of a description: abilities, details, and the window, which stands under the architecture's name."""
+    if not isinstance(shown, dict):
+        return {}
+    kept = {name: shown[name] for name in ("capabilities", "details") if name in shown}
+    known = shown.get("model_info")
+    windows = (
+        [value for name, value in known.items() if name.endswith(".context_length")] if isinstance(known, dict) else []
+    )
+    return {**kept, "context_length": windows[0]} if windows and isinstance(windows[0], int) else kept
 
 
 def _by_name(listed: Any) -> Mapping[str, Entry]:

@@ -124,8 +124,8 @@ def _served(served: ServedPath) -> dict[str, Any]:
     more: dict[str, Any] = {"parameters": [_MODEL]} if MODEL in endpoint.path else {}
     if endpoint.required:
         more["body"] = _request(dict(endpoint.required))
-    if endpoint.job is Job.GENERATE and endpoint.stream is not False:
-        more["sorts"] = _BOTH
+    if endpoint.job in (Job.GENERATE, Job.PROMPT) and endpoint.stream is not False:
+        more["sorts"] = ("application/json", served.dialect.framing.content_type.partition(";")[0])
     if endpoint.stream and served.dialect.client_framing({}) is Framing.JSON_ARRAY:
         more["shape"] = _ARRAY
     return {endpoint.method.lower(): _operation(endpoint.summary, **more)}

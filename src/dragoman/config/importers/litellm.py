@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman.config.importers import ollama_server
 from dragoman.config.importers.foreign_config import (
     ForeignSection,
     Imported,
@@ -30,7 +31,7 @@ PROFILES = {
     "litellm_proxy": "openai-compatible",
     "llamafile": "llamacpp",
     "lm_studio": "lmstudio",
-    "ollama_chat": "ollama",
+    "ollama_chat": ollama_server.NATIVE,
     "openai_like": "openai-compatible",
     "together_ai": "together",
     "vertex_ai": "vertex",
@@ -53,6 +54,10 @@ FALLBACKS = {
     "context_window_fallbacks": "context_length",
     "content_policy_fallbacks": "content_filter",
 }
+OLLAMA_OPTIONS = (
+    *("num_ctx", "num_predict", "num_keep", "num_gpu", "num_thread", "repeat_penalty", "repeat_last_n", "min_p"),
+    *("typical_p", "mirostat", "mirostat_eta", "mirostat_tau", "tfs_z", "keep_alive", "think", "format"),
+)
 OPTIONS = [
     "temperature",
     "top_p",
@@ -114,10 +119,11 @@ class _Models:
         model = str(params.take("model", default=""))
         prefix, name = _split(model, params.take("custom_llm_provider"))
         provider = self._provider(prefix, params)
+        profile = str(self.providers[provider]["profile"])
         if "*" in public or "*" in name:
             entry.note("", f'"{public}" is a pattern; use {provider}/MODEL instead')
         else:
-            self._model(entry, public or model, f"{provider}/{name}", _model_fields(params, entry))
+            self._model(entry, public or model, f"{provider}/{name}", _model_fields(params, entry, profile))
         params.note_rest()
         entry.note_rest()
 
@@ -175,6 +181,8 @@ def _provider_fields(prefix: str, params: ForeignSection) -> dict[str, Any]:
 
 def _profile(prefix: str, base: str | None) -> str:
     named = PROFILES.get(prefix, prefix)
+    if named in ollama_server.PROFILES:
+        return ollama_server.api_at(base)
     dialect, elsewhere = ELSEWHERE.get("openai" if named == "openai-compatible" else prefix, ("", ""))
     if not base or not dialect:
         return named
@@ -185,15 +193,20 @@ def _sdk_base(prefix: str, base: str | None) -> str | None:
     """The base URL as the vendor's SDK takes it. LiteLLM also takes the whole path of an endpoint."""
     if base is None:
         return None
+    if PROFILES.get(prefix, prefix) in ollama_server.PROFILES:
+        return ollama_server.server_root(base)
     endings = ("/v1/messages", "/v1") if prefix == "anthropic" else ("/chat/completions",)
     for ending in endings:
         base = base.rstrip("/").removesuffix(ending)
     return base
 
 
-def _model_fields(params: ForeignSection, entry: ForeignSection) -> dict[str, Any]:
-    options = {name: value for name in OPTIONS if (value := params.take(name)) is not None}
+def _model_fields(params: ForeignSection, entry: ForeignSection, profile: str) -> dict[str, Any]:
+    is_ollama = profile in ollama_server.PROFILES
+    taken = (*OPTIONS, *OLLAMA_OPTIONS) if is_ollama else OPTIONS
+    options = {name: value for name in taken if (value := params.take(name)) is not None}
     options |= params.take("extra_body", default={}) or {}
+    options = ollama_server.options_for(profile, options) if is_ollama else options
     about = entry.section("model_info")
     window = about.take("max_input_tokens")
     about.note_rest()

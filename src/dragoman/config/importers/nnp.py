@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman.config.errors import InvalidConfig, Problem
+from dragoman.config.importers import ollama_server
 from dragoman.config.importers.foreign_config import (
     ForeignSection,
     Imported,
@@ -31,8 +32,6 @@ COMPATIBLE = {
     "openai-compatible": ("openai-chat", "openai-compatible"),
     "anthropic": ("anthropic", "anthropic-compatible"),
 }
-# Options of Ollama's own API → those of the Chat dialect.
-OLLAMA = {"num_predict": "max_tokens"}
 
 
 def import_nnp(documents: Mapping[str, object], process: Mapping[str, str]) -> Imported:
@@ -114,6 +113,8 @@ def _provider(name: str, entry: ForeignSection) -> dict[str, Any]:
 
 def _profile(kind: str, base: Any) -> str:
     """The profile of the vendor at this address; else the one that the type names."""
+    if kind in ollama_server.PROFILES:
+        return ollama_server.api_at(base)
     dialect, elsewhere = COMPATIBLE.get(kind, ("", ""))
     found = profile_at(str(base), dialect) if base and dialect else None
     return found or (elsewhere if base else "") or TYPES.get(kind, kind)
@@ -123,8 +124,9 @@ def _model(entry: ForeignSection, providers: Mapping[str, Mapping[str, Any]]) ->
     provider = entry.take("provider", "provider_name")
     model = entry.take("provider_model_name", "model", "model_name")
     options = entry.take("options")
-    if isinstance(options, Mapping) and str(providers.get(str(provider), {}).get("profile", "")).startswith("ollama"):
-        options = {OLLAMA.get(str(name), name): value for name, value in options.items()}
+    profile = str(providers.get(str(provider), {}).get("profile", ""))
+    if isinstance(options, Mapping) and profile in ollama_server.PROFILES:
+        options = ollama_server.options_for(profile, options)
     fields = without_empty(
         {
             "target": f"{provider}/{model}",

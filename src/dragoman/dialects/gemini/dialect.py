@@ -131,6 +131,7 @@ DIALECT = Dialect(
     model_in_path=True,
     client_framing=_client_framing,
     recognise=_recognise,
+    optional_ids=True,
     asks_for_reasoning=_asks_for_reasoning,
     hides_unasked=True,
     token_count=TOKEN_COUNT,

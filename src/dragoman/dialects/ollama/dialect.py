@@ -13,6 +13,7 @@ from dragoman.dialects.dialect import (
     Framing,
     Job,
     Likeness,
+    OtherForm,
     RequestCodec,
     UnservedPath,
     fixed_path,
@@ -64,6 +65,21 @@ def _load_answers() -> AnswerCodec:
     )
 
 
+def _prompt_form() -> OtherForm:
+    from dragoman.dialects.ollama.prompt_form import PROMPT_FORM
+
+    return PROMPT_FORM
+
+
+def _embedding_form() -> OtherForm:
+    from dragoman.dialects.ollama.embedding_form import EMBEDDING_FORM
+
+    return EMBEDDING_FORM
+
+
+_VERSION = b'{"version":"0.12.0"}'
+"""Of the server whose API this is: clients ask before they use what older ones do not have."""
+
 _REQUIRED = {"model": TEXT, "messages": turns("system", "user", "assistant", "tool")}
 
 _CONFIGURED = "the models are those of the configuration; GET /api/tags lists them"
@@ -81,7 +97,23 @@ DIALECT = Dialect(
     title="Ollama",
     endpoints=(
         Endpoint(Job.GENERATE, "/api/chat", "Ollama's chat; a stream unless `stream` is false", required=_REQUIRED),
+        Endpoint(
+            Job.PROMPT,
+            "/api/generate",
+            "Ollama, one prompt; a stream unless `stream` is false",
+            required={"model": TEXT, "prompt": TEXT},
+            load_form=_prompt_form,
+        ),
+        Endpoint(
+            Job.EMBED,
+            "/api/embed",
+            "Ollama's embeddings",
+            required={"model": TEXT, "input": TEXT},
+            load_form=_embedding_form,
+        ),
         Endpoint(Job.LIST_MODELS, "/api/tags", "Models, as Ollama lists them", method="GET"),
+        Endpoint(Job.SHOW_MODEL, "/api/show", "One model, as Ollama shows it", required={"model": TEXT}),
+        Endpoint(Job.ABOUT, "/api/version", "The version of Ollama's API", method="GET", answer=_VERSION),
     ),
     unserved=_UNSERVED,
     prefixes=("",),
@@ -90,8 +122,13 @@ DIALECT = Dialect(
     framing=Framing.NDJSON,
     client_framing=_ndjson,
     recognise=_recognise,
+    optional_ids=True,
     asks_for_reasoning=_asks_for_reasoning,
     models_path="/api/tags",
+    show_path="/api/show",
+    relayed_paths=frozenset({"/embeddings"}),
+    relay_root="/v1",
+    greeting=b"Ollama is running",
     model_listing=OLLAMA_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

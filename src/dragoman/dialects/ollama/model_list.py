@@ -60,4 +60,4 @@ def _render_models(models: Sequence[ListedModel]) -> bytes:
     return encode({"models": [_entry(model) for model in models]})
 
 
-OLLAMA_MODELS = ModelListing(_render_model, _render_models)
+OLLAMA_MODELS = ModelListing(_render_model, _render_models, shows_abilities=True)

@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.exchange import Exchange
@@ -41,8 +42,23 @@ class _RecordedChange(msgspec.Struct):
 _decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode
 
 
+_READERS = ("text/html", "application/json")
+_PLAIN = b"text/plain; charset=utf-8"
+
+
 async def hello(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """Who answers. Clients that ask for no page or JSON get the greeting that they know from their own server."""
+    accepted = inbound.headers.get("accept", "")
+    greetings = [one.greeting for one in all_dialects() if one.greeting]
+    if inbound.path == "/" and greetings and not any(kind in accepted for kind in _READERS):
+        await outbound.whole(200, greetings[0], None, _PLAIN)
+        return
     await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
+
+
+async def about(services: Services, inbound: Inbound, outbound: Outbound, known: Known, body: bytes) -> None:
+    """What a dialect's own server says about itself."""
+    await outbound.whole(200, body)
 
 
 async def health(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:

@@ -13,13 +13,14 @@ from dragoman.gateway.live_models import Entry, context_window
 from dragoman.gateway.model_names import find_route, visible_names
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
+from dragoman.profiles.facts import Stance, ThinkingForm
 
 
 async def models(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """All that are not hidden and that the caller may use; with `?live=true` as their providers describe them."""
     client = caller_dialect(inbound.path, inbound.headers)
     names = await visible_names(services, known, client)
-    listed = [_listed(name, services, entry) for name, entry in names.items()]
+    listed = [_able(_listed(name, services, entry), services, client) for name, entry in names.items()]
     if _is_live(inbound):
         listed = [await _described(one, services, client) for one in listed]
     await outbound.whole(200, _listing(inbound).render_models(listed))
@@ -30,10 +31,27 @@ async def model(services: Services, inbound: Inbound, outbound: Outbound, known:
     client = caller_dialect(inbound.path, inbound.headers)
     if find_candidates(services.config, name) is None:
         find_route(services, known, name, client)
-    shown = _listed(name, services)
+    shown = _able(_listed(name, services), services, client)
     if _is_live(inbound):
         shown = await _described(shown, services, client)
     await outbound.whole(200, _listing(inbound).render_model(shown))
+
+
+def _able(listed: ListedModel, services: Services, client: str) -> ListedModel:
+    """The model with what it can do and its window, where the list of this dialect shows that."""
+    if not model_listing(client).shows_abilities:
+        return listed
+    route = services.routes.find(listed.name, client)
+    if route is None:
+        return listed
+    facts = route.first.target.facts
+    able = ["completion"]
+    able += ["tools"] * (facts.tools is not Stance.REFUSES)
+    able += ["vision"] * (facts.medium("image").inline is Stance.ACCEPTS)
+    able += ["audio"] * (facts.medium("audio").inline is Stance.ACCEPTS)
+    able += ["thinking"] * (facts.thinking is Stance.ACCEPTS and facts.thinking_form is not ThinkingForm.NONE)
+    window = listed.context_window or facts.context_window or None
+    return replace(listed, capabilities=tuple(able), context_window=window)
 
 
 def _listing(inbound: Inbound) -> ModelListing:
@@ -52,7 +70,10 @@ async def _described(listed: ListedModel, services: Services, client: str) -> Li
     entry = await services.live_models.entry(route.first, services.transport(route.first))
     if entry is None:
         return listed
-    return replace(listed, context_window=listed.context_window or context_window(entry), metadata=entry)
+    stated = entry.get("capabilities")
+    able = tuple(str(one) for one in stated) if isinstance(stated, list) else listed.capabilities
+    window = context_window(entry) or listed.context_window
+    return replace(listed, context_window=window, metadata=entry, capabilities=able)
 
 
 def _listed(name: str, services: Services, entry: Entry | None = None) -> ListedModel:

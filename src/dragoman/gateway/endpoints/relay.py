@@ -71,8 +71,15 @@ class _Sending(msgspec.Struct):
         return True
 
 
-async def relay(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
-    """The same request to the provider behind the model, under its own name for it."""
+async def relay(
+    services: Services,
+    inbound: Inbound,
+    outbound: Outbound,
+    known: Known,
+    path: str,
+    client: str = DEFAULT_DIALECT,
+) -> None:
+    """The same request to the provider behind the model, under its own name for it. `client`: the dialect of errors."""
     started = time.perf_counter()
     with Slot(services, known):
         received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
@@ -91,7 +98,7 @@ async def relay(services: Services, inbound: Inbound, outbound: Outbound, known:
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
             with noticing(inbound):
-                failure = await _passed(services, outbound, sending, body.named(destination.target.model))
+                failure = await _passed(services, outbound, sending, body.named(destination.target.model), client)
         finally:
             _write_down(services, outbound, known, (name, sending), started, failure)
 
@@ -122,12 +129,15 @@ def _default_model(config: Config, path: str) -> str:
     return audio or config.default_model or ""
 
 
-async def _passed(services: Services, outbound: Outbound, sending: _Sending, sent: tuple[str, bytes]) -> Failure | None:
+async def _passed(
+    services: Services, outbound: Outbound, sending: _Sending, sent: tuple[str, bytes], client: str
+) -> Failure | None:
     """The provider's answer as it is, or its refusal without our secrets."""
     destination = sending.destination
     named = [header(b"x-dragoman-model", destination.name)]
     headers = (("content-type", sent[0]), *services.signed(destination))
-    outgoing = Outgoing("POST", destination.url(sending.path), headers, sent[1])
+    url = destination.url(dialect(destination.target.dialect).relay_root + sending.path)
+    outgoing = Outgoing("POST", url, headers, sent[1])
     try:
         if destination.scheme is not None:
             outgoing = await services.authorizers.authorize(destination.scheme, outgoing)
@@ -142,7 +152,7 @@ async def _passed(services: Services, outbound: Outbound, sending: _Sending, sen
     except NoCredentials as fault:
         failure = Failure(FailureKind.AUTH, str(fault), fault.status)
     failure = services.redaction.failure(failure)
-    await outbound.refusal(DEFAULT_DIALECT, failure, named)
+    await outbound.refusal(client, failure, named)
     return failure
 
 

@@ -1,0 +1,59 @@
+"""Paths of a dialect whose requests and answers have another form than its conversations."""
+
+from __future__ import annotations
+
+from dragoman.dialects.dialect import OtherForm
+from dragoman.dialects.parsing import parse_model
+from dragoman.errors import MalformedRequest
+from dragoman.gateway.callers import Known
+from dragoman.gateway.endpoints import models
+from dragoman.gateway.endpoints.generate import generate
+from dragoman.gateway.endpoints.relay import relay
+from dragoman.gateway.inbound import Inbound, ReadInbound
+from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.services import Services
+from dragoman.wire.json_reader import open_object
+
+EMBEDDINGS = "/embeddings"
+
+
+class _FormRewriter:
+    """The answers to one request, in the form of its path."""
+
+    def __init__(self, form: OtherForm) -> None:
+        answers = form.answers()
+        self.whole, self.piece, self.close = answers.whole, answers.piece, answers.close
+
+    async def settle(self) -> None:
+        """There is nothing to wait for."""
+
+
+async def _body(services: Services, inbound: Inbound) -> bytes:
+    return await inbound.body(services.config.server.max_body, services.config.limits.encodings)
+
+
+async def prompt(
+    services: Services, inbound: Inbound, outbound: Outbound, known: Known, dialect: str, form: OtherForm
+) -> None:
+    """One prompt, asked as a conversation."""
+    body = form.parse_body(await _body(services, inbound))
+    outbound.rewriter = _FormRewriter(form)
+    await generate(services, ReadInbound(inbound, body), outbound, known, dialect)
+
+
+async def embed(
+    services: Services, inbound: Inbound, outbound: Outbound, known: Known, dialect: str, form: OtherForm
+) -> None:
+    """Embeddings, passed on to the provider of the model in the form that providers have."""
+    body = form.parse_body(await _body(services, inbound))
+    outbound.rewriter = _FormRewriter(form)
+    await relay(services, ReadInbound(inbound, body), outbound, known, EMBEDDINGS, dialect)
+
+
+async def show(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """The model that a body names."""
+    members = open_object(await _body(services, inbound))[1]
+    name = parse_model(members) or parse_model({"model": members["name"]} if "name" in members else {})
+    if not name:
+        raise MalformedRequest("model is required", at="/model")
+    await models.model(services, inbound, outbound, known, name)
