@@ -17,6 +17,8 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "openai": ("openai", {}),
     "openai-responses": ("openai-responses", {}),
     "azure-openai": ("azure-openai", {}),
+    "azure-openai-responses": ("azure-openai-responses", {}),
+    "vertex-anthropic": ("vertex-anthropic", {}),
     "anthropic": ("anthropic", {}),
     "anthropic-compatible": ("anthropic", {}),
     "gemini": ("gemini", {}),

@@ -24,6 +24,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "gemini-openai": ("gemini-2.5-flash", "gemini-3-pro-preview"),
     "openai": ("gpt-4o", "gpt-5", "o3", "gpt-5.1", "gpt-4.1-mini", "gpt-5.6"),
     "azure-openai": ("gpt-4o", "gpt-5", "o3"),
+    "azure-openai-responses": ("gpt-4o", "gpt-5", "prod"),
+    "vertex-anthropic": ("claude-sonnet-4-5@20250929", "claude-sonnet-4-6"),
     "openai-responses": ("gpt-4o", "gpt-5", "o3", "gpt-5.1"),
     "openrouter": (
         "google/gemini-2.5-flash",
@@ -64,6 +66,8 @@ EXAMPLES = 400 if FULL else 60
 _SIGNERS = {
     "anthropic": "anthropic/{model}",
     "anthropic-compatible": "anthropic/{model}",
+    "vertex-anthropic": "anthropic/{model}",
+    "azure-openai-responses": "openai-responses",
     "gemini": "gemini/{model}",
     "gemini-native-compatible": "gemini/{model}",
     "vertex": "vertex/{model}",

@@ -203,7 +203,7 @@ def loaded(code: str) -> set[tuple[str, str]]:
     return {(module[0], module[1]) for module in modules if len(module) == 2}
 
 
-LIGHT = {"dialect", "token_count", "model_list"}
+LIGHT = {"dialect", "token_count", "model_list", "filter_marks"}
 
 
 @pytest.mark.parametrize(

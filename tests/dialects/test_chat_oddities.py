@@ -8,6 +8,7 @@ import orjson
 import pytest
 from tests.openai_answers import folded, parsed, rendered, sse
 
+from dragoman.conversation.changes import Undo
 from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Signed, Started, Stopped, TextDelta
 from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
@@ -17,6 +18,7 @@ from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
 from dragoman.dialects.openai_chat.answer_render import render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
 from dragoman.engine.adapt import adapt
+from dragoman.engine.translation import Translation
 
 CODEC = DIALECT.answers
 
@@ -129,3 +131,16 @@ def test_the_grammar_of_a_custom_tool_has_each_dialects_nesting() -> None:
     assert adapt(chat, source="openai-chat", target="openai-responses/gpt-5").json["tools"] == [flat]
     assert adapt(responses, source="openai-responses", target="openai/gpt-5").json["tools"] == [nested]
     assert adapt(chat, source="openai-chat", target="openai/gpt-5").json == chat
+
+
+@pytest.mark.parametrize("client", ["openai-responses", "anthropic"])
+def test_of_several_choices_the_first_is_shown_though_another_one_speaks_first(client: str) -> None:
+    def choice(index: int, content: str, finish: str | None = None) -> dict[str, Any]:
+        delta = {"role": "assistant", "content": content}
+        return {"id": "c", "choices": [{"index": index, "delta": delta, "finish_reason": finish}]}
+
+    chunks = [choice(0, ""), choice(1, "No"), choice(0, "Yes"), choice(1, "", "stop"), choice(0, "", "stop")]
+    told = Translation("openai-chat", client, Undo(), AnswerContext(model="m", id="r"))
+    shown = told.feed(sse(*chunks, b"[DONE]")) + told.close()
+    assert b'"Yes"' in shown
+    assert b'"No"' not in shown

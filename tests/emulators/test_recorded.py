@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from functools import cache
 from typing import Any
+from urllib.parse import parse_qsl
 
 import orjson
 import pytest
@@ -24,9 +25,9 @@ def made(name: str, **options: Any) -> EmulatedProvider:
 
 
 def received(one: EmulatedProvider, exchange: dict[str, Any]) -> ReceivedRequest:
-    path = exchange["request"]["path"].split("?")[0].replace("//", "/")
+    path, _, query = exchange["request"]["path"].replace("//", "/").partition("?")
     owned = path if one.operation_of("POST", path) else one.example[0]
-    call = one.parse_request("POST", owned, {}, {}, orjson.dumps(exchange["request"]["body"]))
+    call = one.parse_request("POST", owned, dict(parse_qsl(query)), {}, orjson.dumps(exchange["request"]["body"]))
     assert isinstance(call, ReceivedRequest), call
     return call
 

@@ -80,8 +80,10 @@ def _key_variable(profile: str, known: KnownNames, variables: Environment) -> st
 def _completed(
     name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
 ) -> Provider:
-    """The provider with the key and the address that the environment has for its profile."""
-    keyed = _with_region(name, _with_key(name, provider, known, variables, origins), known, variables, origins)
+    """The provider with the key and the address that the environment has for its profile. Who names a project has
+    credentials of the cloud: a key of the environment is not meant for it."""
+    placed = _with_cloud(name, provider, known, variables, origins)
+    keyed = placed if placed.cloud.project else _with_key(name, placed, known, variables, origins)
     address = known.addresses.get(provider.profile or name, "")
     url = variables.values.get(address)
     if not url or provider.base_url is not None:
@@ -100,16 +102,17 @@ def _with_key(
     return msgspec.structs.replace(provider, api_key=Secret(variables.values[variable].strip()))
 
 
-def _with_region(
+def _with_cloud(
     name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
 ) -> Provider:
-    named = known.regions.get(provider.profile or name, ())
-    variable = next((one for one in named if variables.values.get(one)), None)
-    if provider.cloud.region is not None or variable is None:
-        return provider
-    origins[f"providers.{name}.cloud.region"] = variables.origin(variable)
-    cloud = msgspec.structs.replace(provider.cloud, region=variables.values[variable].strip())
-    return msgspec.structs.replace(provider, cloud=cloud)
+    """With the region and the project that the environment has."""
+    profile, cloud = provider.profile or name, provider.cloud
+    for place, named in (("region", known.regions), ("project", known.projects)):
+        variable = next((one for one in named.get(profile, ()) if variables.values.get(one)), None)
+        if getattr(cloud, place) is None and variable is not None:
+            origins[f"providers.{name}.cloud.{place}"] = variables.origin(variable)
+            cloud = msgspec.structs.replace(cloud, **{place: variables.values[variable].strip()})
+    return provider if cloud is provider.cloud else msgspec.structs.replace(provider, cloud=cloud)
 
 
 def _gateway(

@@ -45,5 +45,8 @@ class KnownNames(Struct, frozen=True, kw_only=True):
     regions: Mapping[str, tuple[str, ...]] = {}
     """Profile → the environment variables for its region. The first that is set wins."""
 
+    projects: Mapping[str, tuple[str, ...]] = {}
+    """Profile → the environment variables for its project."""
+
     gateway_profile: str = "openai-compatible"
     """The profile for `LLM_GATEWAY_URL`."""

@@ -146,9 +146,22 @@ class Cloud(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str | None,
         Meta(description="The region of the endpoint; by default that of the environment.", examples=["eu-central-1"]),
     ] = None
+    project: Annotated[
+        str | None, Meta(description="Google's project; by default that of the environment.", examples=["my-project"])
+    ] = None
+    api_version: Annotated[
+        str | None,
+        Meta(
+            description="For Azure's older addresses, with the deployment in the path. Without it the v1 API is used.",
+            examples=["2024-10-21"],
+        ),
+    ] = None
     account: Annotated[
         str | None,
-        Meta(description="A profile of AWS's own configuration files; by default the one of the environment."),
+        Meta(
+            description="Who asks: a profile of AWS's own files, a file of Google's credentials, or the client id of "
+            "an Azure identity; by default what the environment says."
+        ),
     ] = None
 
 

@@ -24,12 +24,15 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class Started(Event, frozen=True, gc=False):
+    """The head of an answer. `choice`: the one that the provider begins with, which dialects with one choice show."""
+
     id: str = ""
     model: str = ""
     created: int | None = None
     fingerprint: str | None = None
     service_tier: str | None = None
     extras: Extras | None = None
+    choice: int | None = None
 
 
 class Delta(Event, frozen=True, gc=False):

@@ -23,11 +23,13 @@ class CompleteObject(msgspec.Struct, frozen=True):
     """What an object has when it is complete, or each object of a list.
 
     `added` are the members with their values for when they are missing. `never_null` are members that are taken out
-    where they are null. `inside` are members that are looked into. `kinds` says more for objects of one `type`.
+    where they are null, `never` those that no answer of the dialect's own vendor has. `inside` are members that are
+    looked into. `kinds` says more for objects of one `type`.
     """
 
     added: Mapping[str, Json] = {}
     never_null: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
     inside: Mapping[str, CompleteObject] = {}
     kinds: Mapping[str, CompleteObject] = {}
 
@@ -94,13 +96,14 @@ def _object_edits(text: bytes, at: int, shape: CompleteObject) -> Iterator[_Edit
             if key in members:
                 yield from _edits(members[key].value, at + members[key].start, inner)
     never_null = shape.never_null | kind.never_null if kind is not None else shape.never_null
-    nulls = frozenset(key for key in never_null if key in members and members[key].value == b"null")
-    yield from _removals(text, at, members, nulls)
+    nulls = {key for key in never_null if key in members and members[key].value == b"null"}
+    removed = nulls | (shape.never & members.keys())
+    yield from _removals(text, at, members, removed)
     added = {**shape.added, **(kind.added if kind is not None else {})}
     missing = b"".join([member_head(key) + value for key, value in added.items() if key not in members])
     if missing:
         # Before the closing brace. The first comma goes where nothing is left to stand before it.
-        alone = len(members) == len(nulls)
+        alone = len(members) == len(removed)
         yield _Edit(at + len(text) - 1, at + len(text) - 1, missing[1:] if alone else missing)
 
 
@@ -109,7 +112,7 @@ def _kind(members: Mapping[str, _Span]) -> str:
     return found.value[1:-1].decode() if found is not None and found.value[:1] == b'"' else ""
 
 
-def _removals(text: bytes, at: int, members: Mapping[str, _Span], keys: frozenset[str]) -> Iterator[_Edit]:
+def _removals(text: bytes, at: int, members: Mapping[str, _Span], keys: set[str]) -> Iterator[_Edit]:
     """Members with their commas: the one before, or the one after where no member is left before it."""
     first = True
     for key, span in members.items():

@@ -264,6 +264,10 @@ def as_it_is(body: bytes, context: AnswerContext) -> bytes:
     return body
 
 
+def unchanged(chunk: Any) -> Any:
+    return chunk
+
+
 class AnswerCodec(msgspec.Struct, frozen=True):
     """Answers, streams and errors, both ways.
 
@@ -282,6 +286,7 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     render_error: Callable[[Failure, AnswerContext], ErrorAnswer]
     glance: Callable[[bytes], Glance | None] = no_glance
     check_chunk: Callable[[bytes], object] | None = None
+    tidy_chunk: Callable[[Any], Any | None] = unchanged
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
     streamed_text: StreamedText | None = None
 
@@ -398,11 +403,11 @@ def _server_sent_events(query: Mapping[str, str]) -> Framing:
 class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """One wire format.
 
-    As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first. `unserved` are
-    paths of the vendor's API that get a clear refusal. `recognise` looks at the members of a body. Where several
-    dialects serve the same path, `caller_headers` and `caller_prefixes` show that the caller is one of this dialect's
-    SDKs. `client_framing` gives the framing of a stream from the query of the client's request. `greeting`: what its
-    clients expect at the root of a server.
+    As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first, and below what
+    `prefix_pattern` matches: clouds put a project there. `unserved` are paths of the vendor's API that get a clear
+    refusal. `recognise` looks at the members of a body. Where several dialects serve the same path, `caller_headers`
+    and `caller_prefixes` show that the caller is one of this dialect's SDKs. `client_framing` gives the framing of a
+    stream from the query of the client's request. `greeting`: what its clients expect at the root of a server.
 
     As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
     says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
@@ -427,6 +432,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     load_requests: Callable[[], RequestCodec]
     load_answers: Callable[[], AnswerCodec]
     prefixes: tuple[str, ...] = ("/v1", "")
+    prefix_pattern: str = ""
     caller_headers: tuple[str, ...] = ()
     caller_prefixes: tuple[str, ...] = ()
     model_in_path: bool = False

@@ -6,6 +6,7 @@ they are first used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -147,13 +148,15 @@ def route(method: str, path: str, query: Mapping[str, str], *, any_prefix: bool 
 
 
 class _Template(msgspec.Struct, frozen=True):
-    """A path, cut where the model's name stands in it. `roots`: what may stand before it; None: anything."""
+    """A path, cut where the model's name stands in it. `roots` and `pattern`: what may stand before it; without roots
+    anything may."""
 
     dialect: Dialect
     endpoint: Endpoint
     head: str
     tail: str
     roots: frozenset[str] | None
+    pattern: re.Pattern[str] | None
 
     def match(self, path: str) -> str | None:
         """The model in a path, empty where this path names none; None where the path is another one."""
@@ -165,7 +168,9 @@ class _Template(msgspec.Struct, frozen=True):
         return rest[: len(rest) - len(self.tail)] or None
 
     def _begins(self, root: str) -> bool:
-        return self.roots is None or root in self.roots
+        if self.roots is None or root in self.roots:
+            return True
+        return self.pattern is not None and self.pattern.fullmatch(root) is not None
 
 
 @cache
@@ -173,8 +178,9 @@ def _templates(method: str, any_prefix: bool) -> tuple[_Template, ...]:
     made: list[_Template] = []
     for one in all_dialects():
         roots = None if any_prefix else frozenset(one.prefixes)
+        pattern = re.compile(one.prefix_pattern) if one.prefix_pattern else None
         for endpoint in one.endpoints:
             if endpoint.method == method:
                 head, _, tail = endpoint.path.partition(MODEL)
-                made.append(_Template(one, endpoint, head, tail, roots))
+                made.append(_Template(one, endpoint, head, tail, roots, pattern))
     return tuple(made)

@@ -64,6 +64,9 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "gemini": EmulatorEntry("gemini"),
     "cohere": EmulatorEntry("cohere"),
     "vertex": EmulatorEntry("gemini", "vertex"),
+    "vertex-anthropic": EmulatorEntry("anthropic", "vertex"),
+    "azure-openai": EmulatorEntry("azure", "chat", takes=_CHAT_OPTIONS),
+    "azure-openai-responses": EmulatorEntry("azure", "responses"),
     "openrouter": EmulatorEntry("openrouter"),
     "mistral": EmulatorEntry("mistral"),
     "deepseek": EmulatorEntry("deepseek"),
@@ -73,7 +76,6 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     **{
         name: _compatible(name)
         for name in (
-            "azure-openai",
             "cerebras",
             "cohere-openai",
             "fireworks",

@@ -14,7 +14,7 @@ from dragoman.emulators.chat_service import ChatRefusal, ChatService, Check
 from dragoman.emulators.openai_settings import check_types
 from dragoman.emulators.openai_types import empty_array, mismatch_refusal, missing, not_among, unknown, wrong_type
 from dragoman.emulators.pairs import after_opening, orphan_results, role, unanswered_calls
-from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
+from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
 SpecCheck = Callable[[ProviderSpec, ReceivedRequest], ChatRefusal | None]
 
@@ -263,7 +263,7 @@ _SWITCHES: dict[str, tuple[str, Any]] = {
 }
 
 
-def provider(options: EmulatorOptions) -> EmulatedProvider:
+def provider(options: EmulatorOptions) -> ChatService:
     """The emulator of the provider that the options name."""
     name = options.more.get("provider", "compatible")
     spec = with_options(PROVIDER_SPECS[name], options)

@@ -20,6 +20,7 @@ from dragoman.conversation.parts import Opaque, Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.engine.body_form import formed_body, path_template
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
     HistoryChoice,
@@ -304,9 +305,12 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         changes.append(usage_asked())
         undo = undo.then(Undo(usage=True))
     body = dialect.requests.render(conversation, writing, ask if same else None)
+    profile = target.profile
+    if profile.body is not None:
+        body = formed_body(body, profile.body)
     return Adapted(
         body,
-        dialect.request_path(writing, target.profile.path),
+        dialect.request_path(writing, path_template(profile, stream)),
         _headers(ask, target, dialect.passed_headers if same else ()),
         tuple(changes),
         undo,
@@ -453,12 +457,13 @@ def _usage(ask: Ask, stream: bool, same: bool, facts: Facts, options: Options) -
 def _headers(ask: Ask, target: Target, passed: tuple[str, ...]) -> Mapping[str, str]:
     """Headers that belong to the request itself; keys are the sender's business."""
     headers = _fixed(target)
-    own = {name: ask.headers[name] for name in passed if name in ask.headers}
+    own = {name: ask.headers[name] for name in passed if name in ask.headers and target.profile.headers.get(name) != ""}
     return headers | own if own else headers
 
 
 def _fixed_headers(target: Target) -> dict[str, str]:
-    return {"content-type": "application/json", **registry.dialect(target.dialect).headers, **target.profile.headers}
+    named = {**registry.dialect(target.dialect).headers, **target.profile.headers}
+    return {"content-type": "application/json", **{name: value for name, value in named.items() if value}}
 
 
 _fixed = IdentityCache(_fixed_headers, size=1024)

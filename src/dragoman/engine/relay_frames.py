@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.dialects.dialect import unchanged
 from dragoman.engine.frame_template import FrameTemplate
 
 _ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
@@ -28,19 +29,32 @@ _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
-    chunks. `check` raises DecodeError unless a chunk is plainly without them. `skipped` counts frames that could not be
-    read."""
+    chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
+    chunk that had some, or None. `skipped` counts frames that could not be read."""
 
-    __slots__ = ("_check", "_fits", "_held", "_leftovers", "_marks", "_open", "_redact", "_template", "skipped")
+    __slots__ = (
+        "_check",
+        "_fits",
+        "_held",
+        "_leftovers",
+        "_marks",
+        "_open",
+        "_redact",
+        "_template",
+        "_tidy",
+        "skipped",
+    )
 
     def __init__(
         self,
         redact: Callable[[bytes], bytes] | None,
         leftovers: frozenset[str] = frozenset(),
         check: Callable[[bytes], object] | None = None,
+        tidy: Callable[[Any], Any | None] = unchanged,
     ) -> None:
         self._redact = redact
         self._check = check
+        self._tidy = tidy
         self._leftovers = leftovers
         self._marks = _marks(leftovers)
         self._held = b""
@@ -114,8 +128,11 @@ class RelayFrames:
         cleaned = without_keys(chunk, self._leftovers)
         if cleaned == chunk:
             return frame  # a text or a value that looks like a mark
+        tidied = self._tidy(cleaned)
+        if tidied is None:
+            return b""
         head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])
-        return head + b"data: " + msgspec.json.encode(cleaned) + b"\n\n"
+        return head + b"data: " + msgspec.json.encode(tidied) + b"\n\n"
 
 
 def _passes(check: Callable[[bytes], object], payload: bytes) -> bool:

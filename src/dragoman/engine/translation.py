@@ -216,12 +216,12 @@ class Translation:
     def _observe(self) -> RelayObserver:
         """Made when a stream begins: most whole answers go through as they are."""
         redact = self._redaction.data if self._redaction is not None else None
-        framing = self._upstream.framing
+        framing, answers = self._upstream.framing, self._upstream.answers
         if framing is Framing.SSE:
-            self._frames = RelayFrames(redact, self._upstream.chunk_leftovers, self._upstream.answers.check_chunk)
+            self._frames = RelayFrames(redact, self._upstream.chunk_leftovers, answers.check_chunk, answers.tidy_chunk)
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)
-        self._observer = RelayObserver(self._new_parser, self._tally, self._upstream.answers.streamed_text, framing)
+        self._observer = RelayObserver(self._new_parser, self._tally, answers.streamed_text, framing)
         return self._observer
 
     def _reader(self) -> StreamParser:

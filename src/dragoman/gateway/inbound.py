@@ -69,6 +69,9 @@ class Deadline:
             self._task.cancel("the body did not arrive in time")
 
 
+_KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+
+
 class Inbound:
     """A request, as endpoints see it."""
 
@@ -97,7 +100,8 @@ class Inbound:
             scheme, _, token = bearer.partition(" ")
             if scheme.lower() == "bearer" and token:
                 return token.strip()
-        return headers.get("x-api-key") or headers.get("x-goog-api-key") or self.query.get("key", "")
+        named = next((headers[name] for name in _KEY_HEADERS if headers.get(name)), "")
+        return named or self.query.get("key", "")
 
     async def body(self, limit: int, encodings: int = 2) -> bytes:
         """The whole body, decompressed. Raises BodyTooLarge, BodyTooSlow, BodyEncodingRefused or ClientGone."""

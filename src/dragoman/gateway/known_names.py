@@ -35,6 +35,7 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
         variables={name: found for name, found in variables.items() if found},
         addresses={name: found for name, found in addresses.items() if found},
         regions={name: found for name in names if (found := known.profile(name).cloud.region_env)},
+        projects={name: found for name in names if (found := known.profile(name).cloud.project_env)},
         choice_refusal=choice_refusal,
         with_profiles=lambda files: known_names(own_profiles(files, known)),
     )

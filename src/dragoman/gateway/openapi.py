@@ -140,6 +140,7 @@ def written() -> bytes:
         "bearer": {"type": "http", "scheme": "bearer"},
         "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
         "x-goog-api-key": {"type": "apiKey", "in": "header", "name": "x-goog-api-key"},
+        "api-key": {"type": "apiKey", "in": "header", "name": "api-key"},
         "query": {"type": "apiKey", "in": "query", "name": "key"},
     }
     return msgspec.json.encode(

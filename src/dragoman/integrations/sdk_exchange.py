@@ -27,6 +27,7 @@ from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.path_wishes import with_path_wishes
 from dragoman.engine.request_limits import parse_ask
 from dragoman.engine.steps import (
     Answered,
@@ -207,9 +208,7 @@ class SdkBridge:
         try:
             if route.job is Job.COUNT_TOKENS:
                 return self._count(parse_count_request(route.dialect, body, headers, route.model), id, headers)
-            ask = parse_ask(route.dialect, body, headers)
-            if route.model is not None:
-                ask = msgspec.structs.replace(ask, model=route.model, stream=bool(route.stream))
+            ask = with_path_wishes(parse_ask(route.dialect, body, headers), route.model, route.stream)
             return self._exchange(ask, _context(ask, id, route.framing), headers)
         except DragomanError as fault:
             return _refusal(route.dialect, failure_of(fault), id)
@@ -266,11 +265,10 @@ def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Pro
     if key is None and settings.base_url is None:  # a vendor's key goes to that vendor's own address only
         names = profiles.profile(name).key.names
         key = next((os.environ[variable] for variable in names if os.environ.get(variable)), None)
-    named = profiles.profile(name).cloud.region_env
-    region = next((os.environ[variable] for variable in named if os.environ.get(variable)), None)
+    cloud = profiles.profile(name).cloud
     return Provider(
         profile=profiles.profile(name).name,
-        cloud=Cloud(region=region),
+        cloud=Cloud(region=_of_environment(cloud.region_env), project=_of_environment(cloud.project_env)),
         base_url=settings.base_url,
         api_key=Secret(key) if key else None,
         headers={"User-Agent": "dragoman", **settings.headers},
@@ -295,3 +293,7 @@ def _refusal(dialect: str, failure: Failure, id: str) -> SdkResponse:
     error = render_failure(dialect, failure, AnswerContext(id=id))
     named = {"x-dragoman-request-id": id} if id else {}
     return SdkResponse(error.status, {"content-type": _JSON, **error.headers, **named}, error.body)
+
+
+def _of_environment(names: tuple[str, ...]) -> str | None:
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)

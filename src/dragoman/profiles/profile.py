@@ -63,17 +63,40 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CloudUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a cloud authorizes requests that have no key: its scheme (`upstream/auth`), the name of its service there,
-    and the region that fills `{region}` in the address, by default or from the environment."""
+    """How a cloud is asked.
+
+    `scheme` authorizes requests that have no key (`upstream/auth`), `service` is the name of the cloud's service there.
+    `region` fills `{region}` in the address, by default or from the environment; `regions` has the addresses of regions
+    for those who name a project, `*` that of all others. `paths` are used instead of the profile's path: the first
+    whose `{project}`, `{region}` and `{api_version}` are all known.
+    """
 
     scheme: str = ""
     service: str = ""
     region: str = ""
     region_env: tuple[str, ...] = ()
+    project_env: tuple[str, ...] = ()
+    regions: dict[str, str] = {}
+    paths: tuple[str, ...] = ()
+
+
+class BodyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Members of the dialect's body that the provider does not take, and those that it wants besides."""
+
+    leave_out: tuple[str, ...] = ()
+    add: dict[str, Any] = {}
+
+
+class Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The names that fill `{method}` in the path, for whole answers and for streams."""
+
+    whole: str = ""
+    stream: str = ""
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in). `like`: another profile
+    """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in), `methods` and `body` tell
+    how it is asked otherwise than its dialect says. A header without a value is not sent. `like`: another profile
     whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `families`:
     those of `families.toml` whose bare names it serves. `lists_models`: it has a list of what can be asked for.
     `completions`: globs of models that it serves at the legacy `/completions` too.
@@ -86,6 +109,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: Key = Key()
     cloud: CloudUse = CloudUse()
     path: str = ""
+    methods: Methods = Methods()
+    body: BodyForm | None = None
     like: str = ""
     hosts: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
@@ -101,7 +126,20 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
 
 
-INHERITED = ("dialect", "title", "url", "url_env", "key", "cloud", "path", "families", "lists_models", "completions")
+INHERITED = (
+    "dialect",
+    "title",
+    "url",
+    "url_env",
+    "key",
+    "cloud",
+    "path",
+    "methods",
+    "body",
+    "families",
+    "lists_models",
+    "completions",
+)
 
 
 class Layer(msgspec.Struct, frozen=True):

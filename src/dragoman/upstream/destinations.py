@@ -26,6 +26,7 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.attempts import Policy
+from dragoman.engine.body_form import path_template
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
@@ -191,16 +192,17 @@ def destination(
         facts["message_fields"] = {"*": list(treated.passthrough_fields)}
     if treated.context_window:
         facts["context_window"] = treated.context_window
-    target = profiles.target(f"{profile.name}/{found.model}")
+    place = _place(provider, profile)
+    target = _in_cloud(profiles.target(f"{profile.name}/{found.model}"), place)
     if facts or treated.rules or config.texts:
         target = patched(target, Layer("configuration", facts, treated.rules, config.texts))
     keys = tuple(key.reveal() for key in provider.key_pool())
-    scheme = _scheme(provider, profile)
+    scheme = _scheme(provider, profile, place)
     return HttpDestination(
         name=found.target,
         provider=found.provider_name,
         target=target,
-        base_url=_base_url(provider.base_url or profile.url, target).replace(_REGION, _region(provider, profile)),
+        base_url=_base_url(_address(provider, profile, place), target),
         headers=tuple((name, value) for name, value in {**profile.headers, **provider.fixed_headers()}.items()),
         keys=keys,
         key_count=max(len(keys), 1),
@@ -231,24 +233,51 @@ def destination(
     )
 
 
-_REGION = "{region}"
-_REGION_NAME = re.compile(r"[a-z0-9-]{1,40}")
+_PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
-def _region(provider: Provider, profile: Profile) -> str:
-    """The region, which becomes a part of the host's name."""
-    region = provider.cloud.region or profile.cloud.region
-    if region and not _REGION_NAME.fullmatch(region):
-        raise ConfigError(f'"{region[:80]}" is not the name of a region', at="cloud.region")
-    return region
+def _place(provider: Provider, profile: Profile) -> dict[str, str]:
+    """What fills the cloud's address and path."""
+    cloud = provider.cloud
+    given = {
+        "region": cloud.region or profile.cloud.region,
+        "project": cloud.project or "",
+        "api_version": cloud.api_version or "",
+    }
+    for name, value in given.items():
+        if value and not _PLACE.fullmatch(value):
+            raise ConfigError(f'"{value[:80]}" cannot stand in an address', at=f"cloud.{name}")
+    return {name: value for name, value in given.items() if value}
 
 
-def _scheme(provider: Provider, profile: Profile) -> AuthScheme | None:
+def _address(provider: Provider, profile: Profile, place: dict[str, str]) -> str:
+    if provider.base_url:
+        return provider.base_url
+    regions = profile.cloud.regions if "project" in place else {}
+    url = regions.get(place.get("region", "")) or regions.get("*") or profile.url
+    return url.replace("{region}", place.get("region", ""))
+
+
+def _in_cloud(target: Target, place: dict[str, str]) -> Target:
+    """The target with the path of this project, region and version of the cloud's API."""
+    known = {f"{{{name}}}": value for name, value in place.items()}
+    for path in target.profile.cloud.paths:
+        for name, value in known.items():
+            path = path.replace(name, value)
+        if not _UNFILLED.search(path):
+            return msgspec.structs.replace(target, profile=msgspec.structs.replace(target.profile, path=path))
+    return target
+
+
+_UNFILLED = re.compile(r"\{(?:project|region|api_version)\}")
+
+
+def _scheme(provider: Provider, profile: Profile, place: dict[str, str]) -> AuthScheme | None:
     """How requests are authorized where there is no key, and none is forbidden."""
     cloud = profile.cloud
     if not cloud.scheme or provider.key_pool() or provider.auth is not None:
         return None
-    return AuthScheme(cloud.scheme, cloud.service, _region(provider, profile), provider.cloud.account or "")
+    return AuthScheme(cloud.scheme, cloud.service, place.get("region", ""), provider.cloud.account or "")
 
 
 def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:
@@ -275,7 +304,9 @@ def _options(treated: TargetSettings, facts: Facts) -> dict[str, Any]:
 def _base_url(url: str, target: Target) -> str:
     """The address without what the path of a request repeats: some people write `/v1beta`, `/v1` or the whole path."""
     url = url.rstrip("/")
-    path = dialect(target.dialect).request_path(RenderOptions(target.model, False), target.profile.path)
+    path = dialect(target.dialect).request_path(
+        RenderOptions(target.model, False), path_template(target.profile, False)
+    )
     steps = path.partition("?")[0].split("/")
     heads = ["/".join(steps[:count]) for count in range(len(steps), 1, -1)]
     return next((url.removesuffix(head) for head in heads if url.endswith(head)), url)

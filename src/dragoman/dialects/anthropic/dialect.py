@@ -106,6 +106,20 @@ _UNSERVED = (
     UnservedPath("/files/{id}/content", _INLINE, ("GET",)),
 )
 
+_VERTEX = "/publishers/anthropic/models/"
+_ASKED = {name: schema for name, schema in _REQUIRED.items() if name != "model"}
+_ON_VERTEX = (
+    Endpoint(Job.COUNT_TOKENS, f"{_VERTEX}count-tokens:rawPredict", "Tokens, as on Vertex AI", required=_COUNTED),
+    Endpoint(Job.GENERATE, _VERTEX + "{model}:rawPredict", "Claude, as on Vertex AI", stream=False, required=_ASKED),
+    Endpoint(
+        Job.GENERATE,
+        _VERTEX + "{model}:streamRawPredict",
+        "Claude, as on Vertex AI, streamed",
+        stream=True,
+        required=_ASKED,
+    ),
+)
+
 DIALECT = Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
@@ -113,9 +127,11 @@ DIALECT = Dialect(
     endpoints=(
         Endpoint(Job.GENERATE, "/messages", "Anthropic Messages", required=_REQUIRED),
         Endpoint(Job.COUNT_TOKENS, "/messages/count_tokens", "Tokens of Anthropic Messages", required=_COUNTED),
+        *_ON_VERTEX,
         *MODEL_ENDPOINTS,
     ),
     unserved=_UNSERVED,
+    prefix_pattern="/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",
     caller_headers=("anthropic-version",),
     request_path=fixed_path("/v1/messages"),
     headers={"anthropic-version": "2023-06-01"},

@@ -108,6 +108,19 @@ _UNSERVED = (
     UnservedPath("/files/{id}", _INLINE, ("GET", "DELETE")),
 )
 
+_VERTEX = "/publishers/google/models/{model}"
+_ON_VERTEX = (
+    Endpoint(Job.GENERATE, f"{_VERTEX}:generateContent", "Gemini, as on Vertex AI", stream=False, required=_REQUIRED),
+    Endpoint(
+        Job.GENERATE,
+        f"{_VERTEX}:streamGenerateContent",
+        "Gemini, as on Vertex AI, streamed",
+        stream=True,
+        required=_REQUIRED,
+    ),
+    Endpoint(Job.COUNT_TOKENS, f"{_VERTEX}:countTokens", "Tokens, as on Vertex AI", required=_REQUIRED),
+)
+
 DIALECT = Dialect(
     name=NAME,
     title="Gemini generateContent",
@@ -121,10 +134,12 @@ DIALECT = Dialect(
             required=_REQUIRED,
         ),
         Endpoint(Job.COUNT_TOKENS, "/models/{model}:countTokens", "Tokens of a Gemini request", required=_REQUIRED),
+        *_ON_VERTEX,
         *MODEL_ENDPOINTS,
     ),
     unserved=_UNSERVED,
-    prefixes=("/v1beta", "/v1alpha", "/v1", ""),
+    prefixes=("/v1beta", "/v1alpha", "/v1", "/v1beta1", ""),
+    prefix_pattern="/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",
     caller_prefixes=("/v1beta/", "/v1alpha/"),
     caller_headers=("x-goog-api-key",),
     request_path=request_path,

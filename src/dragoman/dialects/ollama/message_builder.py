@@ -76,7 +76,8 @@ class MessageBuilder:
         self._stop: Stopped | None = None
 
     def take(self, event: Event) -> None:
-        if self.over or (getattr(event, "choice", self._choice) != self._choice and not self._is_first(event)):
+        choice = getattr(event, "choice", None)
+        if self.over or (choice is not None and choice != self._choice and not self._is_first(event)):
             return
         for ordered in self._order.take(event):
             if not self.over:

@@ -9,6 +9,7 @@ from dragoman.conversation.literals import quote
 from dragoman.dialects.completion import CompleteObject, complete
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import ID_PREFIX
+from dragoman.dialects.openai_chat.filter_marks import IN_ANSWER, IN_CHOICE
 from dragoman.dialects.parsing import vendor_id
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE
 
@@ -19,7 +20,10 @@ _MESSAGE = CompleteObject(
     inside={"tool_calls": _CALL},
 )
 _LOGPROBS = CompleteObject(added={"content": b"null", "refusal": b"null"})
-_CHOICE = CompleteObject(added={"logprobs": b"null"}, inside={"message": _MESSAGE, "logprobs": _LOGPROBS})
+_CHOICE = CompleteObject(
+    added={"logprobs": b"null"}, never=IN_CHOICE, inside={"message": _MESSAGE, "logprobs": _LOGPROBS}
+)
+_MARK = b"_filter_results"
 
 
 class _WholeCall(msgspec.Struct, gc=False):
@@ -65,11 +69,13 @@ def complete_answer(body: bytes, context: AnswerContext) -> bytes:
         "created": b"%d" % context.created,
         "model": quote(context.model),
     }
-    return complete(body, CompleteObject(added=head, inside={"choices": _CHOICE}))
+    return complete(body, CompleteObject(added=head, never=IN_ANSWER, inside={"choices": _CHOICE}))
 
 
 def _is_whole(body: bytes) -> bool:
     """A quick look: most answers of most vendors need nothing."""
+    if _MARK in body:
+        return False
     try:
         answer = _decode_whole(body)
     except UNREADABLE:

@@ -169,15 +169,15 @@ class ChatAnswerParser:
             service_tier=head.service_tier or before.service_tier,
         )
         if chunk.choices:
-            self._emit_head(out)
+            self._emit_head(out, chunk.choices[0].index or 0)
 
-    def _emit_head(self, out: list[Event]) -> None:
+    def _emit_head(self, out: list[Event], choice: int | None = None) -> None:
         self.begun = True
         head = self._head
         if head.model and not self.origin.model:
             self.origin = Origin(self.origin.dialect, self.origin.provider, head.model, self.origin.account)
         extras = extras_of(NAME, self._extras)
-        out.append(Started(head.id, head.model, head.created, head.fingerprint, head.service_tier, extras))
+        out.append(Started(head.id, head.model, head.created, head.fingerprint, head.service_tier, extras, choice))
 
     def _take_usage(self, chunk: ChatChunk) -> None:
         usage = bytes(chunk.usage)

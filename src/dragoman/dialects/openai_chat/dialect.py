@@ -20,6 +20,7 @@ from dragoman.dialects.dialect import (
     fixed_path,
 )
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME
+from dragoman.dialects.openai_chat.filter_marks import MARKS, tidy_chunk
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.request_schema import TEXT, turns
@@ -68,12 +69,14 @@ def _load_answers() -> AnswerCodec:
         render_error,
         glance,
         check_plain_chunk,
-        complete_answer,
-        WORDS,
+        complete=complete_answer,
+        streamed_text=WORDS,
+        tidy_chunk=tidy_chunk,
     )
 
 
-_REQUIRED = {"model": TEXT, "messages": turns("system", "developer", "user", "assistant", "tool")}
+_TURNS = {"messages": turns("system", "developer", "user", "assistant", "tool")}
+_REQUIRED = {"model": TEXT, **_TURNS}
 
 _INLINE = "put the file into the request as a data URL, or ask the provider at its own address"
 _UNSERVED = (
@@ -92,9 +95,13 @@ DIALECT = Dialect(
     title="OpenAI Chat Completions",
     endpoints=(
         Endpoint(Job.GENERATE, "/chat/completions", "OpenAI Chat Completions", required=_REQUIRED),
+        Endpoint(
+            Job.GENERATE, "/deployments/{model}/chat/completions", "Chat Completions, as on Azure", required=_TURNS
+        ),
         *MODEL_ENDPOINTS,
     ),
     unserved=_UNSERVED,
+    prefixes=("/v1", "", "/openai/v1", "/openai"),
     request_path=fixed_path("/chat/completions"),
     passed_headers=("openai-beta",),
     relayed_paths=RELAYED_PATHS,
@@ -102,7 +109,7 @@ DIALECT = Dialect(
     asks_for_reasoning=_asks_for_reasoning,
     usage_on_request=True,
     stream_end=DONE_FRAME,
-    chunk_leftovers=frozenset({"done", "__stream_end__", "__internal__", "stream_end"}),
+    chunk_leftovers=frozenset({"done", "__stream_end__", "__internal__", "stream_end"}) | MARKS,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

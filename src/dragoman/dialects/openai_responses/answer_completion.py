@@ -9,6 +9,8 @@ from dragoman.dialects.openai_responses import ID_PREFIX
 from dragoman.dialects.openai_responses.response_members import DEFAULTS, repeated_members
 from dragoman.dialects.parsing import vendor_id
 
+FILTER_MARKS = frozenset({"content_filters"})
+"""What Azure's content filter found."""
 _STATUS = {"status": b'"completed"'}
 _PART = CompleteObject(kinds={"output_text": CompleteObject(added={"annotations": b"[]", "logprobs": b"[]"})})
 _ITEM = CompleteObject(
@@ -52,4 +54,4 @@ def complete_answer(body: bytes, context: AnswerContext) -> bytes:
         **repeated_members(context.request),
     }
     inside = {"output": _ITEM, "tools": _TOOL, "usage": _USAGE, "reasoning": _REASONING, "text": _TEXT}
-    return complete(body, CompleteObject(added=added, inside=inside))
+    return complete(body, CompleteObject(added=added, never=FILTER_MARKS, inside=inside))

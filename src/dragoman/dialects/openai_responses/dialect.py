@@ -84,6 +84,8 @@ DIALECT = Dialect(
     title="OpenAI Responses",
     endpoints=(Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),),
     unserved=_UNSERVED,
+    prefixes=("/v1", "", "/openai/v1", "/openai"),
+    chunk_leftovers=frozenset({"content_filters"}),
     request_path=fixed_path("/responses"),
     passed_headers=("openai-beta",),
     relayed_paths=RELAYED_PATHS,

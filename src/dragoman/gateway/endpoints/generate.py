@@ -18,6 +18,7 @@ from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.path_wishes import with_path_wishes
 from dragoman.engine.request_limits import RequestLimits, parse_ask
 from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.engine.token_estimate import estimate_request
@@ -219,10 +220,7 @@ def _parse(
     stream: bool | None,
     limits: RequestLimits,
 ) -> Ask:
-    ask = parse_ask(dialect, body, headers, limits)
-    if model is None and stream is None:
-        return ask
-    return msgspec.structs.replace(ask, model=model or ask.model, stream=bool(stream))
+    return with_path_wishes(parse_ask(dialect, body, headers, limits), model, stream)
 
 
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:

@@ -128,10 +128,11 @@ class FreshCredentials(Generic[T]):
         with self._lock:
             if self._is_good() and not self._is_ageing():
                 return  # another thread was faster
+            # Also after a success: some sources hand out the same credentials until shortly before they expire.
+            self._not_before = self._clock() + self._pause
             try:
                 self._held = self._fetch()
             except NoCredentials:
-                self._not_before = self._clock() + self._pause
                 if not self._is_good():
                     raise
 

@@ -16,7 +16,23 @@ def _open_aws(scheme: AuthScheme) -> Authorizer:
     return AwsAuthorizer(scheme)
 
 
-SCHEMES: Mapping[str, Callable[[AuthScheme], Authorizer]] = {"aws": _open_aws}
+def _open_google(scheme: AuthScheme) -> Authorizer:
+    from dragoman.upstream.auth.google_tokens import open_google
+
+    return open_google(scheme)
+
+
+def _open_azure(scheme: AuthScheme) -> Authorizer:
+    from dragoman.upstream.auth.azure_tokens import open_azure
+
+    return open_azure(scheme)
+
+
+SCHEMES: Mapping[str, Callable[[AuthScheme], Authorizer]] = {
+    "aws": _open_aws,
+    "azure": _open_azure,
+    "google": _open_google,
+}
 """How the authorizer of each scheme is made. A profile names its scheme."""
 
 

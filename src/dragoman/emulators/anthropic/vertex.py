@@ -1,0 +1,91 @@
+"""Claude on Vertex AI: Google's addresses and errors around Anthropic's messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dragoman.emulators.anthropic.emulator import Anthropic, render_refusal
+from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.provider import (
+    EmulatedProvider,
+    EmulatorOptions,
+    ErrorResponse,
+    FaultKind,
+    ModelTurn,
+    Operation,
+    ReceivedRequest,
+)
+
+_PATH = re.compile(
+    r"/v1(?:/projects/[^/]+/locations/[^/]+)?/publishers/anthropic/models/(?P<model>[^/:]+)"
+    r":(?P<verb>rawPredict|streamRawPredict)"
+)
+_NOT_SERVED = ("container", "context_management", "mcp_servers", "service_tier")
+_DATED = re.compile(r"claude-.*-\d{8}")
+_AUTH = (
+    "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
+    "authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
+)
+_EXHAUSTED = (
+    "Resource exhausted. Please try again later. Please refer to "
+    "https://cloud.google.com/vertex-ai/generative-ai/docs/error-code-429 for more details."
+)
+
+
+class VertexClaude(Anthropic):
+    """Claude by `rawPredict`. The path names the model, and the body the version of the API."""
+
+    name = "vertex-anthropic"
+    example: tuple[str, Any] = (
+        "/v1/projects/p/locations/global/publishers/anthropic/models/claude-sonnet-4-6:rawPredict",
+        {
+            "anthropic_version": "vertex-2023-10-16",
+            "max_tokens": 256,
+            "messages": [{"role": "user", "content": "Hello"}],
+        },
+    )
+
+    def operation_of(self, method: str, path: str) -> Operation | None:
+        found = _PATH.fullmatch(path)
+        if found is None:
+            return None
+        return Operation.STREAM if found["verb"] == "streamRawPredict" else Operation.GENERATE
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if _DATED.fullmatch(request.model) or request.body.get("anthropic_version") == "2023-06-01":
+            return self.render_fault(FaultKind.MODEL, request)
+        for name in _NOT_SERVED:
+            if name in request.body:
+                return render_refusal(AnthropicRefusal(f"{name}: Extra inputs are not permitted"))
+        return super().judge(request)
+
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        answer = super().render_answer(request, turn)
+        return {**answer, "id": answer["id"].replace("msg_01", "msg_vrtx_01", 1)}
+
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        for frame in super().render_stream(request, turn):
+            yield frame.replace(b'"id":"msg_01', b'"id":"msg_vrtx_01', 1)
+
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        """What Google's front says in its own form; all else is Anthropic's."""
+        if kind is FaultKind.AUTH:
+            return _google_error(401, "UNAUTHENTICATED", _AUTH)
+        if kind is FaultKind.RATE:
+            return _google_error(429, "RESOURCE_EXHAUSTED", _EXHAUSTED)
+        if kind is FaultKind.MODEL and request is not None:
+            name = request.path.removeprefix("/v1/").partition(":")[0]
+            return _google_error(404, "NOT_FOUND", f"Publisher Model `{name}` not found.")
+        return super().render_fault(kind, request)
+
+
+def _google_error(status: int, name: str, sentence: str) -> ErrorResponse:
+    error = {"code": status, "message": sentence, "status": name}
+    return ErrorResponse(status, {"error": error}, content_type="application/json; charset=UTF-8")
+
+
+def vertex(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of Claude on Vertex AI."""
+    return VertexClaude(options)
