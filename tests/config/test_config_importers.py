@@ -109,13 +109,19 @@ def test_litellm_is_carried_over() -> None:
     imported = import_litellm(yaml.safe_load(LITELLM), {"MASTER": "sk-master"})
     config = good(imported)
     assert imported.config["providers"]["azure"]["api_key"] == "${AZURE_API_KEY}"
-    assert config.models["gpt-4o"].target == "azure/my-dep"
-    assert config.models["gpt-4o"].fallbacks == ("gpt-4o-2", "claude")
+    shared = config.routes["gpt-4o"]
+    assert (shared.models, shared.strategy) == (("gpt-4o-1", "gpt-4o-2"), "least_busy")
+    assert config.models["gpt-4o-1"].target == "azure/my-dep"
+    assert config.models["gpt-4o-1"].fallbacks == ("claude",)
     assert config.models["gpt-4o-2"].options == {"temperature": 0}
     assert (config.models["gpt-4o-2"].context_window, config.models["gpt-4o-2"].hidden) == (128000, True)
-    assert config.models["gpt-4o"].fallbacks_on.context_length == ("claude",)
+    assert config.models["gpt-4o-2"].fallbacks_on.context_length == ("claude",)
     assert config.models["claude"].fallbacks_on.content_filter == ("local",)
-    assert config.models["gpt-4"].target == "azure/my-dep"
+    assert config.routes["gpt-4"] == shared
+    assert config.models["anthropic/*"].target == "anthropic-2/*"  # with other headers than "claude"
+    limits = config.models["gpt-4o-1"].rate_limits
+    assert limits is not None
+    assert limits.requests_per_minute == 6
     local = config.providers["openai-2"]
     assert (local.profile, local.base_url) == ("openai-compatible", "http://localhost:9000/v1")
     assert (config.models["local"].options, config.models["local"].omit) == ({"top_k": 3}, ("top_p",))
@@ -129,12 +135,10 @@ def test_litellm_is_carried_over() -> None:
 
 LITELLM_LEFT = [
     "api_version",
-    "rpm",
     "model_info.id",
-    "model_list[4]",
+    "model_list[1]",
     "drop_params",
     "callbacks",
-    "routing_strategy",
     "redis_host",
     "database_url",
     "FOO_API_KEY",

@@ -11,7 +11,14 @@ import click
 
 from dragoman.cli.config import known_names
 from dragoman.config import Environment, InvalidConfig, parse
-from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml
+from dragoman.config.importers import (
+    Imported,
+    import_claude_code_router,
+    import_lazyrouter,
+    import_litellm,
+    import_nnp,
+    render_yaml,
+)
 from dragoman.config.key_editing import write_file
 from dragoman.config.load import read_text
 from dragoman.config.yaml_tree import parse_tree
@@ -67,6 +74,23 @@ def nnp(ctx: click.Context, files: tuple[Path, ...], output: Path | None, force:
     _write_translation(
         ctx, lambda: import_nnp({str(file): _read(file) for file in files}, os.environ), origin, output, force
     )
+
+
+@import_.command(name="claude-code-router")
+@file_argument
+@output_option
+@force_option
+@click.pass_context
+def claude_code_router(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
+    """Translate claude-code-router's config.json."""
+    origin = f"claude-code-router, {file.name}"
+    _write_translation(ctx, lambda: import_claude_code_router(_read_json(file), os.environ), origin, output, force)
+
+
+def _read_json(file: Path) -> object:
+    """JSON with comments and spare commas, as YAML: lines of comments are left out, the rest YAML takes."""
+    lines = [line for line in read_text(file).splitlines() if not line.lstrip().startswith("//")]
+    return parse_tree("\n".join(lines).replace("\t", "  "), file.name).plain()
 
 
 def _read(file: Path) -> object:

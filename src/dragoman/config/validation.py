@@ -247,7 +247,7 @@ def _keys(keys: Mapping[str, ClientKey]) -> Iterator[LocatedMessage]:
 
 
 def _default_model(key: str, name: str | None, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
-    if name is None or name in config.models:
+    if name is None or name in config.models or name in config.routes:
         return
     if "/" in name:
         yield from _target(key, name, config, known)

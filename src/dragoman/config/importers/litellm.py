@@ -18,6 +18,7 @@ from dragoman.config.importers.foreign_config import (
     without_empty,
 )
 from dragoman.config.importers.vendor_hosts import profile_at
+from dragoman.profiles.profile import builtin_names
 
 # LiteLLM's prefix → the profile, if they differ.
 PROFILES = {
@@ -31,6 +32,8 @@ PROFILES = {
     "litellm_proxy": "openai-compatible",
     "llamafile": "llamacpp",
     "lm_studio": "lmstudio",
+    "azure_text": "azure-openai",
+    "bedrock_converse": "bedrock",
     "ollama_chat": ollama_server.NATIVE,
     "openai_like": "openai-compatible",
     "together_ai": "together",
@@ -49,6 +52,23 @@ ELSEWHERE = {
     "anthropic": ("anthropic", "anthropic-compatible"),
     "gemini": ("gemini", "gemini-native-compatible"),
 }
+# LiteLLM's strategies → those of routes.
+STRATEGIES = {
+    "simple-shuffle": "weighted",
+    "least-busy": "least_busy",
+    "latency-based-routing": "fastest",
+    "cost-based-routing": "cheapest",
+    "usage-based-routing": "least_busy",
+    "usage-based-routing-v2": "least_busy",
+}
+# Prices of one token → those of a million.
+PRICES = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cached": "cache_read_input_token_cost",
+    "written": "cache_creation_input_token_cost",
+}
+PERIODS = {"1d": "day", "24h": "day", "30d": "month", "1mo": "month", "31d": "month"}
 FALLBACKS = {
     "fallbacks": None,
     "context_window_fallbacks": "context_length",
@@ -92,13 +112,17 @@ def import_litellm(document: object, process: Mapping[str, str]) -> Imported:
     for entry in source.items("model_list"):
         models.add(entry)
     settings = [source.section("litellm_settings"), source.section("router_settings")]
-    config: dict[str, Any] = {"providers": models.providers, "models": models.models}
+    config: dict[str, Any] = {"providers": models.providers, "models": models.models, "routes": models.routes}
+    _general(source.section("general_settings"), config, process)
     for section in settings:
+        _strategy(section, models)
         _fallbacks(section, models)
         _retries(section, models)
-        _settings(section, config)
+        _settings(section, models)
+        _budget(section, config)
+        if section.take("set_verbose"):
+            config["log"] = {"level": "debug"}
         section.note_rest()
-    _general(source.section("general_settings"), config, process)
     variables = source.section("environment_variables")
     variables.note_rest("is a variable; put it into .env next to the file")
     source.note_rest()
@@ -106,11 +130,13 @@ def import_litellm(document: object, process: Mapping[str, str]) -> Imported:
 
 
 class _Models:
-    """Collects the models and their providers: one provider per prefix, address and key."""
+    """Collects the models and their providers: one provider per prefix, address and key. Several deployments of one
+    name become a route that shares requests out among them."""
 
     def __init__(self) -> None:
         self.providers: dict[str, dict[str, Any]] = {}
         self.models: dict[str, dict[str, Any]] = {}
+        self.routes: dict[str, dict[str, Any]] = {}
         self._names: dict[str, str] = {}
 
     def add(self, entry: ForeignSection) -> None:
@@ -118,17 +144,26 @@ class _Models:
         params = entry.section("litellm_params")
         model = str(params.take("model", default=""))
         prefix, name = _split(model, params.take("custom_llm_provider"))
-        provider = self._provider(prefix, params)
-        profile = str(self.providers[provider]["profile"])
-        if "*" in public or "*" in name:
-            entry.note("", f'"{public}" is a pattern; use {provider}/MODEL instead')
-        else:
-            self._model(entry, public or model, f"{provider}/{name}", _model_fields(params, entry, profile))
+        cloud, name = _cloud(prefix, name, params)
+        provider = self._provider(cloud, params)
+        if provider is not None:
+            profile = str(self.providers[provider]["profile"])
+            self._named(entry, public or model, f"{provider}/{name}", _model_fields(params, entry, profile))
         params.note_rest()
         entry.note_rest()
 
-    def _provider(self, prefix: str, params: ForeignSection) -> str:
+    def members(self, public: str) -> list[str]:
+        """The models behind a name: itself, or the deployments that share it."""
+        return self.routes[public]["models"] if public in self.routes else [public]
+
+    def knows(self, public: str) -> bool:
+        return public in self.models or public in self.routes
+
+    def _provider(self, prefix: str, params: ForeignSection) -> str | None:
         fields = _provider_fields(prefix, params)
+        if fields["profile"] not in builtin_names():
+            params.note("model", f'"{prefix}" is no provider that is known here; not imported')
+            return None
         identity = json.dumps(fields, sort_keys=True)
         if identity not in self._names:
             number = sum(1 for name in self.providers if re.fullmatch(rf"{re.escape(prefix)}(-\d+)?", name))
@@ -136,17 +171,50 @@ class _Models:
             self.providers[self._names[identity]] = fields
         return self._names[identity]
 
-    def _model(self, entry: ForeignSection, public: str, target: str, fields: dict[str, Any]) -> None:
-        if public not in self.models:
+    def _named(self, entry: ForeignSection, public: str, target: str, fields: dict[str, Any]) -> None:
+        if not _is_good_pattern(public, target):
+            entry.note(
+                "", f'"{public}" to "{target}" is a pattern without a counterpart; bare names find their provider'
+            )
+        elif not self.knows(public):
             self.models[public] = {"target": target, **fields}
-            return
-        others = self.models[public].setdefault("fallbacks", [])
-        other = target
-        if fields:  # as a model of its own the deployment keeps its options
-            other = f"{public}-{len(others) + 2}"
-            self.models[other] = {"target": target, "hidden": True, **fields}
-        others.append(other)
-        entry.note("", f'another deployment of "{public}": imported as a fallback ({other}), without load balancing')
+        elif "*" in public:
+            entry.note("", f'another deployment of the pattern "{public}": imported as a fallback')
+            self.models[public].setdefault("fallbacks", []).append(target)
+        else:
+            self._shared(entry, public, {"target": target, **fields})
+
+    def _shared(self, entry: ForeignSection, public: str, deployment: dict[str, Any]) -> None:
+        """One more deployment of a name: the name becomes a route."""
+        if public not in self.routes:
+            self.models[f"{public}-1"] = {**self.models.pop(public), "hidden": True}
+            self.routes[public] = {"models": [f"{public}-1"], "strategy": "weighted"}
+        number = len(self.routes[public]["models"]) + 1
+        self.models[f"{public}-{number}"] = {**deployment, "hidden": True}
+        self.routes[public]["models"].append(f"{public}-{number}")
+        entry.note("", f'another deployment of "{public}": requests are shared out by the route "{public}"')
+
+
+def _is_good_pattern(public: str, target: str) -> bool:
+    provider, _, model = target.partition("/")
+    stars = public.count("*"), model.count("*")
+    return "*" not in provider and stars[0] <= 1 and stars[1] <= stars[0] and bool(model)
+
+
+def _cloud(prefix: str, name: str, params: ForeignSection) -> tuple[str, str]:
+    """The prefix and the model of a cloud that has several endpoints: by what stands before the model, or by its
+    maker."""
+    if prefix == "bedrock":
+        for endpoint, kind in (("converse/", "bedrock"), ("invoke/", "bedrock-anthropic")):
+            if name.startswith(endpoint):
+                return kind, name.removeprefix(endpoint)
+    if prefix in ("vertex_ai", "vertex_ai_beta") and "claude" in name:
+        return "vertex-anthropic", name.removeprefix("anthropic/")
+    if prefix == "azure" and name.startswith("responses/"):
+        return "azure-openai-responses", name.removeprefix("responses/")
+    if prefix == "openai" and name.startswith("responses/"):
+        return "openai-responses", name.removeprefix("responses/")
+    return prefix, name
 
 
 def _split(model: str, named: Any) -> tuple[str, str]:
@@ -165,11 +233,13 @@ def _provider_fields(prefix: str, params: ForeignSection) -> dict[str, Any]:
     if isinstance(key, str) and key and not key.startswith("os.environ/"):
         params.note("api_key", "is in the file in plain text; an environment variable is safer")
     timeouts = without_empty({"total": params.take("timeout"), "first_byte": params.take("stream_timeout")})
+    _note_credentials(params)
     attempts = whole_number(params, "max_retries", params.take("max_retries", "num_retries"), plus=1)
     return without_empty(
         {
             "profile": _profile(prefix, base),
             "base_url": _sdk_base(prefix, base),
+            "region": _value(params.take("aws_region_name")),
             "api_key": _value(key),
             "organization": _value(params.take("organization")),
             "headers": _headers(params.take("extra_headers", "headers")),
@@ -177,6 +247,23 @@ def _provider_fields(prefix: str, params: ForeignSection) -> dict[str, Any]:
             "retries": without_empty({"attempts": attempts}),
         }
     )
+
+
+def _note_credentials(params: ForeignSection) -> None:
+    """Credentials of clouds come from where the cloud's own tools look for them."""
+    places = {
+        "aws_access_key_id": "AWS_ACCESS_KEY_ID",
+        "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+        "aws_session_token": "AWS_SESSION_TOKEN",
+        "aws_profile_name": "AWS_PROFILE",
+        "vertex_credentials": "GOOGLE_APPLICATION_CREDENTIALS",
+        "vertex_ai_credentials": "GOOGLE_APPLICATION_CREDENTIALS",
+    }
+    for name, variable in places.items():
+        if params.take(name) is not None:
+            params.note(name, f"credentials of a cloud come from the environment; set {variable}")
+    if params.take("api_version") is not None:
+        params.note("api_version", "is not needed: Azure's v1 API has no versions")
 
 
 def _profile(prefix: str, base: str | None) -> str:
@@ -195,7 +282,9 @@ def _sdk_base(prefix: str, base: str | None) -> str | None:
         return None
     if PROFILES.get(prefix, prefix) in ollama_server.PROFILES:
         return ollama_server.server_root(base)
-    endings = ("/v1/messages", "/v1") if prefix == "anthropic" else ("/chat/completions",)
+    endings: tuple[str, ...] = ("/v1/messages", "/v1") if prefix == "anthropic" else ("/chat/completions",)
+    if prefix.startswith("azure"):
+        base = base.partition("/openai/")[0]
     for ending in endings:
         base = base.rstrip("/").removesuffix(ending)
     return base
@@ -208,12 +297,40 @@ def _model_fields(params: ForeignSection, entry: ForeignSection, profile: str) -
     options |= params.take("extra_body", default={}) or {}
     options = ollama_server.options_for(profile, options) if is_ollama else options
     about = entry.section("model_info")
-    window = about.take("max_input_tokens")
+    fields = {
+        "options": options,
+        "omit": params.take("additional_drop_params"),
+        "context_window": whole_number(about, "max_input_tokens", about.take("max_input_tokens")),
+        "price": _price(params, about),
+        "rate_limits": _rate_limits(params),
+        "weight": params.take("weight"),
+    }
     about.note_rest()
     if params.take("drop_params") is not None:
         params.note("drop_params", "is not needed: settings that a target refuses are removed and reported")
-    omit = params.take("additional_drop_params")
-    return without_empty({"options": options, "omit": omit, "context_window": window})
+    return without_empty(fields)
+
+
+def _price(params: ForeignSection, about: ForeignSection) -> dict[str, float] | None:
+    """Prices for a million tokens; LiteLLM counts them for one."""
+    given = {ours: (params.take(theirs), about.take(theirs)) for ours, theirs in PRICES.items()}
+    price = {ours: round(float(one) * 1e6, 6) for ours, pair in given.items() for one in pair if _is_amount(one)}
+    if price and not {"input", "output"} <= price.keys():
+        params.note("input_cost_per_token", "a price needs both input and output; not imported")
+        return None
+    return price or None
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _rate_limits(params: ForeignSection) -> dict[str, Any]:
+    requests = whole_number(params, "rpm", params.take("rpm"))
+    tokens = whole_number(params, "tpm", params.take("tpm"))
+    if tokens is not None:
+        params.note("tpm", "is imported as the limit of input tokens; output tokens have a limit of their own here")
+    return without_empty({"requests_per_minute": requests, "input_tokens_per_minute": tokens})
 
 
 def _headers(headers: Any) -> dict[str, str] | None:
@@ -238,7 +355,7 @@ def _fallbacks(section: ForeignSection, models: _Models) -> None:
             for public, others in pair.items():
                 _add_fallbacks(section, models, key, str(public), _names(others), reason)
     others = _names(section.take("default_fallbacks"))
-    for public in models.models if others else ():
+    for public in list(models.models) if others else ():
         _add_fallbacks(section, models, "default_fallbacks", public, [o for o in others if o != public], None)
 
 
@@ -249,17 +366,47 @@ def _names(value: Any) -> list[str]:
 def _add_fallbacks(
     section: ForeignSection, models: _Models, key: str, public: str, others: list[str], reason: str | None
 ) -> None:
-    if public not in models.models:
+    if not models.knows(public):
         section.note(key, f'"{public}" is not in model_list; not imported')
         return
-    unknown = [other for other in others if other not in models.models and "/" not in other]
+    unknown = [other for other in others if not models.knows(other) and "/" not in other]
     if unknown:
         section.note(key, f"{', '.join(unknown)}: not in model_list; not imported")
-    good = [other for other in others if other not in unknown]
-    entry = models.models[public]
-    place = entry if reason is None else entry.setdefault("fallbacks_on", {})
-    name = reason or "fallbacks"
-    place[name] = list(dict.fromkeys([*place.get(name, []), *good]))
+    good = [member for other in others if other not in unknown for member in models.members(other)]
+    for member in models.members(public):
+        entry = models.models[member]
+        place = entry if reason is None else entry.setdefault("fallbacks_on", {})
+        name = reason or "fallbacks"
+        place[name] = list(dict.fromkeys([*place.get(name, []), *(one for one in good if one != member)]))
+
+
+def _strategy(section: ForeignSection, models: _Models) -> None:
+    """How requests are shared out among the deployments of one name."""
+    given = section.take("routing_strategy")
+    if given is None:
+        return
+    if given not in STRATEGIES:
+        section.note("routing_strategy", f"{given} has no counterpart; requests are shared out by weight")
+    elif given.startswith("usage"):
+        section.note("routing_strategy", f"{given} is imported as least_busy: by requests under way")
+    for route in models.routes.values():
+        route["strategy"] = STRATEGIES.get(given, "weighted")
+
+
+def _budget(section: ForeignSection, config: dict[str, Any]) -> None:
+    """A budget of the whole proxy is one of its key; nobody else has a key in the file."""
+    amount, duration = section.take("max_budget"), section.take("budget_duration")
+    if not _is_amount(amount):
+        return
+    period = PERIODS.get(str(duration), "") if duration is not None else "total"
+    if not period:
+        section.note("budget_duration", f"{duration} is neither a day nor a month; the budget is not imported")
+    elif "keys" not in config:
+        section.note("max_budget", "budgets belong to keys, and the file has none; create one and set its budget")
+    else:
+        # LiteLLM counts a model without a price as free.
+        config["keys"]["master"] |= {"budget": {period: amount}, "unpriced": "allow"}
+        section.note("max_budget", "is the budget of the master key; models without a price are free, as they were")
 
 
 def _retries(section: ForeignSection, models: _Models) -> None:
@@ -277,16 +424,16 @@ def _retries(section: ForeignSection, models: _Models) -> None:
             provider["cooldown"] = provider.get("cooldown", {}) | cooldown
 
 
-def _settings(section: ForeignSection, config: dict[str, Any]) -> None:
+def _settings(section: ForeignSection, models: _Models) -> None:
     if section.take("drop_params") is not None:
         section.note("drop_params", "is not needed: settings that a target refuses are removed and reported")
-    if section.take("set_verbose"):
-        config["log"] = {"level": "debug"}
     for alias, target in (section.take("model_group_alias") or {}).items():
         name = target.get("model") if isinstance(target, Mapping) else target
-        if name in config["models"]:
-            hidden = {"hidden": True} if isinstance(target, Mapping) and target.get("hidden") else {}
-            config["models"][alias] = {**config["models"][name], **hidden}
+        hidden = {"hidden": True} if isinstance(target, Mapping) and target.get("hidden") else {}
+        if name in models.routes:
+            models.routes[alias] = dict(models.routes[name])
+        elif name in models.models:
+            models.models[alias] = {**models.models[name], **hidden}
         else:
             section.note("model_group_alias", f'"{alias}" names "{name}", which is not a model; not imported')
 

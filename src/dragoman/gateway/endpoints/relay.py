@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from dragoman.config.model_targets import find_candidates
 from dragoman.config.schema import Config, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
@@ -84,7 +85,7 @@ async def relay(
     with Slot(services, known):
         received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
         body = _parse(inbound.headers, received)
-        name = body.model or _default_model(services.config, path)
+        name = _member(services.config, body.model or _default_model(services.config, path))
         route = find_route(services, known, name, DEFAULT_DIALECT)
         destination = route.first
         _refuse_foreign(destination, path)
@@ -121,6 +122,11 @@ async def _book(services: Services, destination: HttpDestination, tokens: int) -
     booked = await services.send_limits.book_tokens(SendBooking(destination, tokens, 0), destination.rate_limits)
     if isinstance(booked, Failure):
         raise Refused(booked)
+
+
+def _member(config: Config, name: str) -> str:
+    """The first model of a route: what is passed on is not chosen by its content."""
+    return next(iter(find_candidates(config, name) or (name,)))
 
 
 def _default_model(config: Config, path: str) -> str:
