@@ -65,6 +65,7 @@ EMULATORS = {"responses": "openai-responses"}
 
 MAY_NAME_A_DIALECT = {
     "conversation/dialect_names.py": "the Literal type: the one place where all names stand",
+    "config/importers/claude_code_router.py": "maps another program's words for wire formats to profiles",
     "config/importers/lazyrouter.py": "maps another program's words for wire formats to profiles",
     "config/importers/litellm.py": "maps another program's provider prefixes to profiles",
     "config/importers/nnp.py": "maps another program's provider names to profiles",

@@ -27,7 +27,7 @@ model_list:
     litellm_params: {model: groq/llama-3.3-70b-versatile, api_key: os.environ/GROQ_API_KEY, weight: 3, rpm: 60, tpm: 9000}
   - model_name: fast
     litellm_params: {model: openai/gpt-4o-mini, api_key: os.environ/OPENAI_API_KEY}
-    model_info: {input_cost_per_token: 0.00000015, output_cost_per_token: 0.0000006, max_input_tokens: 128000}
+    model_info: {input_cost_per_token: 1.5e-7, output_cost_per_token: 0.0000006, max_input_tokens: 128000}
   - model_name: local
     litellm_params: {model: ollama/qwen3:4b, api_base: "http://localhost:11434/v1"}
   - model_name: local-chat
@@ -130,6 +130,17 @@ def test_bad_patterns_and_credentials_are_named() -> None:
     for words in ("a*b*", '"x" to', '"nobody" is no provider', "AWS_ACCESS_KEY_ID", "odd has no counterpart"):
         assert words in notes
     assert "AKIA0123456789" not in notes
+
+
+@pytest.mark.parametrize("cost", [0.000001, "1e-6", "0.000001"])
+def test_prices_are_numbers_or_named(cost: object) -> None:
+    params = {"model": "openai/z", "input_cost_per_token": cost, "output_cost_per_token": 0}
+    made = import_litellm({"model_list": [{"model_name": "z", "litellm_params": params}]}, {})
+    assert made.config["models"]["z"]["price"] == {"input": 1.0, "output": 0.0}
+    params |= {"input_cost_per_token": "dear"}
+    made = import_litellm({"model_list": [{"model_name": "z", "litellm_params": params}]}, {})
+    assert "price" not in made.config["models"]["z"]
+    assert "dear is not an amount" in "\n".join(map(str, made.notes))
 
 
 def test_what_litellms_file_becomes_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

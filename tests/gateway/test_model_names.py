@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import anthropic
 import openai
 import pytest
 from tests.gateway.running import Running, gateway, provider
+from tests.gateway.upstream import Seen, upstream
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.emulators.background_server import RunningEmulator
@@ -199,6 +201,21 @@ def test_a_provider_that_does_not_answer_costs_only_its_own_names(tmp_path: Path
         running.write({"providers": {"anthropic": dead, "openai": provider("openai", str(alive))}})
         running.do(running.services.reload_now)
         assert "gpt-4o" in [model.id for model in running.openai().models.list()]
+
+
+def test_all_providers_are_asked_at_the_same_time(tmp_path: Path) -> None:
+    """None of them answers before all of them were asked."""
+    together = threading.Barrier(4)
+
+    def answer(seen: Seen) -> Any:
+        together.wait(30)
+        return 200, {"data": [{"id": f"m-{seen.headers['host']}"}]}
+
+    with ExitStack() as stack:
+        behind = [stack.enter_context(upstream(answer)) for _ in range(4)]
+        providers = {f"p{at}": provider("openai-compatible", one.url) for at, one in enumerate(behind)}
+        running = stack.enter_context(gateway({"providers": providers}, tmp_path))
+        assert len(running.openai().models.list().data) == 4
 
 
 def test_a_list_is_asked_for_once_and_kept(tmp_path: Path) -> None:

@@ -123,10 +123,13 @@ def test_a_response_is_shown_listed_and_removed(on_stage: Stage) -> None:
 
 def test_what_is_not_to_be_stored_is_not(on_stage: Stage) -> None:
     client = on_stage.gateway.openai()
-    on_stage.script("claude", "Hello.", "Hello.")
+    on_stage.script("claude", "Hello.", "Hello.", "Hello.")
     made = client.responses.create(model="claude", input="x", store=False)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(made.id)
+    kept = client.responses.create(model="claude", input="another")
+    last = client.responses.create(model="claude", input="y", previous_response_id=kept.id, store=False)
+    assert (last.previous_response_id, last.store) == (kept.id, False)
     with pytest.raises(openai.BadRequestError) as refused:
         client.responses.create(model="claude", input="x", previous_response_id=made.id)
     assert refused.value.code == "previous_response_not_found"

@@ -371,7 +371,7 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     items_path: str
     parse_question: Callable[[bytes], StoreQuestion | None]
     render_whole: Callable[[bytes, Sequence[StoredTurn], bool], bytes]
-    keeper: Callable[[str], AnswerKeeper]
+    keeper: Callable[[StoreQuestion], AnswerKeeper]
     render_deleted: Callable[[str], bytes]
     render_items: Callable[[Json, Mapping[str, str]], bytes]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -73,11 +74,13 @@ async def visible_names(services: Services, known: Known, client: str) -> dict[s
 async def _expanded(services: Services) -> dict[str, Entry | None]:
     """The names that patterns stand for. A pattern with one model for all stands for nothing that could be listed."""
     found: dict[str, Entry | None] = {}
-    for pattern, model in services.config.models.items():
-        if not is_pattern(pattern) or not is_pattern(model.target) or model.hidden:
-            continue
-        provider, _, rest = model.target.partition("/")
-        for name, entry in (await provider_models(services, provider)).items():
+    models = services.config.models.items()
+    shown = [
+        (pattern, model.target.partition("/")) for pattern, model in models if is_pattern(pattern) and not model.hidden
+    ]
+    lists = await provider_lists(services, {provider for _, (provider, _, rest) in shown if is_pattern(rest)})
+    for pattern, (provider, _, rest) in shown:
+        for name, entry in lists.get(provider, {}).items():
             match = match_pattern((rest,), name)
             if match is not None:
                 found.setdefault(PatternMatch(pattern, match.star).fill(pattern), entry)
@@ -87,17 +90,18 @@ async def _expanded(services: Services) -> dict[str, Entry | None]:
 async def _offered(services: Services, client: str) -> dict[str, Entry | None]:
     """The models of every provider: by their bare names where those lead to one."""
     found: dict[str, Entry | None] = {}
-    for provider in services.config.providers:
-        for name, entry in (await provider_models(services, provider)).items():
+    for provider, listed in (await provider_lists(services, services.config.providers)).items():
+        for name, entry in listed.items():
             chosen = services.routes.family(name, client)
             found.setdefault(name if chosen is not None and chosen.provider else f"{provider}/{name}", entry)
     return found
 
 
-async def provider_models(services: Services, provider: str) -> Mapping[str, Entry]:
-    """What a provider lists."""
-    place = services.routes.provider(provider)
-    return await services.live_models.entries(place, services.transport(place)) if place is not None else {}
+async def provider_lists(services: Services, names: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
+    """What providers list. All are asked at the same time, so that one that is silent delays nobody else."""
+    places = {name: place for name in names if (place := services.routes.provider(name)) is not None}
+    asking = [services.live_models.entries(place, services.transport(place)) for place in places.values()]
+    return dict(zip(places, await asyncio.gather(*asking), strict=True))
 
 
 # What leads nowhere

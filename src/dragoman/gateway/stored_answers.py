@@ -25,8 +25,7 @@ async def with_stored_turns(services: Services, outbound: Outbound, record: Requ
     question = stored.parse_question(body) if stored is not None else None
     if stored is None or question is None:
         return body
-    if question.keeps:
-        outbound.rewriter = _Keeping(services, record, question, stored.keeper(question.previous))
+    outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
     model = question.model or services.config.default_model
     route = services.routes.find(model, record.dialect) if model else None
     same = route is not None and route.first.target.dialect == record.dialect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman.config.importers import ollama_server
@@ -303,7 +303,7 @@ def _model_fields(params: ForeignSection, entry: ForeignSection, profile: str) -
         "context_window": whole_number(about, "max_input_tokens", about.take("max_input_tokens")),
         "price": _price(params, about),
         "rate_limits": _rate_limits(params),
-        "weight": params.take("weight"),
+        "weight": _amount(params, "weight", params.take("weight")),
     }
     about.note_rest()
     if params.take("drop_params") is not None:
@@ -314,15 +314,32 @@ def _model_fields(params: ForeignSection, entry: ForeignSection, profile: str) -
 def _price(params: ForeignSection, about: ForeignSection) -> dict[str, float] | None:
     """Prices for a million tokens; LiteLLM counts them for one."""
     given = {ours: (params.take(theirs), about.take(theirs)) for ours, theirs in PRICES.items()}
-    price = {ours: round(float(one) * 1e6, 6) for ours, pair in given.items() for one in pair if _is_amount(one)}
+    price = {
+        ours: round(amount * 1e6, 6)
+        for ours, pair in given.items()
+        if (amount := _first_amount(params, ours, pair)) is not None
+    }
     if price and not {"input", "output"} <= price.keys():
         params.note("input_cost_per_token", "a price needs both input and output; not imported")
         return None
     return price or None
 
 
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+def _first_amount(section: ForeignSection, name: str, values: Iterable[Any]) -> float | None:
+    return next((amount for value in values if (amount := _amount(section, name, value)) is not None), None)
+
+
+def _amount(section: ForeignSection, name: str, value: Any) -> float | None:
+    """A number, also one that YAML reads as a text (`1e-6`); for anything else a note."""
+    try:
+        amount = float(value) if not isinstance(value, bool) and value is not None else None
+    except (TypeError, ValueError):
+        amount = None
+    if amount is not None and 0 <= amount < float("inf"):
+        return amount
+    if value is not None:
+        section.note(name, f"{value} is not an amount; not imported")
+    return None
 
 
 def _rate_limits(params: ForeignSection) -> dict[str, Any]:
@@ -395,8 +412,8 @@ def _strategy(section: ForeignSection, models: _Models) -> None:
 
 def _budget(section: ForeignSection, config: dict[str, Any]) -> None:
     """A budget of the whole proxy is one of its key; nobody else has a key in the file."""
-    amount, duration = section.take("max_budget"), section.take("budget_duration")
-    if not _is_amount(amount):
+    amount, duration = _amount(section, "max_budget", section.take("max_budget")), section.take("budget_duration")
+    if amount is None:
         return
     period = PERIODS.get(str(duration), "") if duration is not None else "total"
     if not period:

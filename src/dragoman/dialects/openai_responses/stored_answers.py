@@ -67,9 +67,11 @@ def _turn_items(turn: StoredTurn) -> Iterable[bytes]:
 class ResponseKeeper:
     """Shows in an answer that it is stored and what it continues, and keeps it when it is complete."""
 
-    def __init__(self, previous: str) -> None:
+    def __init__(self, question: StoreQuestion) -> None:
         self._decoder = SseDecoder()
-        self._shown = {_STORE: b"true", _PREVIOUS: quote(previous) if previous else _NULL}
+        self._keeps = question.keeps
+        previous = quote(question.previous) if question.previous else _NULL
+        self._shown = {_STORE: b"true" if question.keeps else b"false", _PREVIOUS: previous}
         self.kept: tuple[str, Json] | None = None
 
     def whole(self, body: bytes) -> bytes:
@@ -98,7 +100,7 @@ class ResponseKeeper:
 
     def _keep(self, response: bytes) -> None:
         raw = bytes(split_members(response).get("id", _NULL))
-        if raw[:1] == b'"':
+        if self._keeps and raw[:1] == b'"':
             self.kept = msgspec.json.decode(raw, type=str), response
 
 
