@@ -78,7 +78,8 @@ def test_litellms_file_is_carried_over(tmp_path: Path) -> None:
     assert models["fast-1"]["rate_limits"] == {"requests_per_minute": 60, "input_tokens_per_minute": 9000}
     assert models["fast-2"]["price"] == {"input": 0.15, "output": 0.6}
     assert models["fast-2"]["context_window"] == 128000
-    assert (providers["ollama"]["profile"], providers["ollama"]["base_url"]) == ("ollama", "http://localhost:11434")
+    assert providers["ollama"]["profile"] == "ollama-openai"
+    assert providers["ollama"]["base_url"] == "http://localhost:11434/v1"
     assert providers["ollama_chat"] == {
         "profile": "ollama", "base_url": "http://box:11434", "retries": {"attempts": 2}
     }  # fmt: skip
@@ -148,7 +149,7 @@ def test_what_litellms_file_becomes_answers(tmp_path: Path, monkeypatch: pytest.
     for name in ("OPENROUTER_API_KEY", "GROQ_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "k")
     config, _ = imported(tmp_path, "litellm", "config.yaml", LITELLM)
-    known = {"anthropic", "openrouter", "groq", "openai", "openai-responses", "ollama"}
+    known = {"anthropic", "openrouter", "groq", "openai", "openai-responses", "ollama", "ollama-openai"}
     with ExitStack() as stack:
         running = _on_emulators(stack, tmp_path, config, known)
         asked = {
@@ -157,6 +158,7 @@ def test_what_litellms_file_becomes_answers(tmp_path: Path, monkeypatch: pytest.
             "google/gemini-2.5-flash": "openrouter/google/gemini-2.5-flash",
             "thinker": "openai-responses/gpt-5.6",
             "local": "ollama/qwen3:4b",
+            "local-chat": "ollama_chat/qwen3:4b",
         }
         for name, target in asked.items():
             answered = _chat(running, name)
