@@ -29,13 +29,12 @@ from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.cohere import NAME, PLAN
 from dragoman.dialects.cohere.logprobs import parse_logprobs
-from dragoman.dialects.cohere.message_parse import THINKING
 from dragoman.dialects.cohere.stop_reasons import parse_stop
 from dragoman.dialects.cohere.usage import parse_usage
 from dragoman.dialects.parsing import base62, extras_of
 from dragoman.dialects.raw_json import UNREADABLE, decode_object, text_in
 
-TEXT, PLANNED, CALL = "text", "plan", "call"
+TEXT, THINKING, PLANNED, CALL = "text", "thinking", "plan", "call"
 _QUOTE = 34
 _NO_ARGUMENTS = quote("{}")
 _SILENT = (b'"null"', EMPTY)
@@ -69,7 +68,7 @@ class CohereAnswerParser:
 
     def thinking(self, index: int, literal: bytes, out: list[Event]) -> None:
         if _says(literal):
-            out.append(ReasoningDelta(0, self._part(THINKING, index), literal, THINKING))
+            out.append(ReasoningDelta(0, self._part(THINKING, index), literal))
 
     def plan(self, literal: bytes, out: list[Event]) -> None:
         if _says(literal):

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.collect import arguments_of
-from dragoman.conversation.literals import EMPTY, unquote
+from dragoman.conversation.literals import EMPTY, joined, unquote
 from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
@@ -35,6 +35,7 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items, split_members
 
 THINKING = "thinking"
+"""The field of thinking, where a dialect has several."""
 
 
 class CohereWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -135,7 +136,7 @@ class CohereMessageParser:
 
     def _assistant(self, wire: CohereWireMessage, extras: ExtraFields) -> Message:
         content = bytes(wire.content)
-        stated = self._content(content)
+        stated = _one_thought(self._content(content))
         if wire.tool_calls and _is_nothing(stated):
             content, stated = b"", ()
         plan = bytes(wire.tool_plan)
@@ -182,6 +183,17 @@ class CohereMessageParser:
         if content[:1] != b"[":
             raise MalformedRequest("content is neither a string nor a list of parts", at=at)
         return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+
+
+def _one_thought(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts with all thinking in one. Cohere's answers have one such part; who sends back several gets one turn."""
+    thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text is not None]
+    if len(thoughts) < 2:
+        return parts
+    text = joined("\n", [part.text.literal for part in thoughts if part.text is not None])
+    surplus = {id(part) for part in thoughts[1:]}
+    rest = [part for part in parts if id(part) not in surplus]
+    return tuple([Reasoning(text=Text(text), field=THINKING) if part is thoughts[0] else part for part in rest])
 
 
 def _is_nothing(parts: tuple[Part, ...]) -> bool:

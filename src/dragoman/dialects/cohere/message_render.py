@@ -34,8 +34,11 @@ from dragoman.errors import Unrepresentable
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
 
 
-def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """messages[start:stop] as items of the list, each with a comma before it. Documents of the request are no items."""
+def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pieces, new: bool = False) -> None:
+    """messages[start:stop] as items of the list, each with a comma before it. Documents of the request are no items.
+
+    `new`: the client speaks another dialect, so that a list says nothing about how it wants its words written.
+    """
     for index in range(start, stop):
         message = messages[index]
         if is_documents(message):
@@ -44,9 +47,14 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             for part in message.parts:
                 _result(part, out)
         elif message.role is ASSISTANT:
-            _assistant(message, out)
+            _assistant(message, out, message.listed and not new)
         else:
             _plain(message, out)
+
+
+def render_new(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
+    """The same for a client of another dialect."""
+    render_messages(messages, start, stop, out, new=True)
 
 
 def _plain(message: Message, out: Pieces) -> None:
@@ -59,18 +67,18 @@ def _plain(message: Message, out: Pieces) -> None:
     out.append(b"}")
 
 
-def _assistant(message: Message, out: Pieces) -> None:
+def _assistant(message: Message, out: Pieces, listed: bool) -> None:
     """Text beside calls is the plan, unless the client wrote it as a list of parts."""
     calls = [part for part in message.parts if type(part) is Call]
     citations = [part for part in message.parts if type(part) is Citation]
     content = [part for part in message.parts if type(part) is not Call and type(part) is not Citation]
-    plan = _plan(content) if calls and not message.listed else None
+    plan = _plan(content) if calls and not listed else None
     if plan is not None:
         content.remove(plan)
     out.append(b',{"role":"assistant"')
     if content or not (calls or plan):
         out.append(b',"content":')
-        _content(content, message.listed, out)
+        _content(content, listed, out)
     if plan is not None:
         out += (b',"tool_plan":', plan.literal)
     if citations:
