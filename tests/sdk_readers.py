@@ -32,6 +32,10 @@ class Seen(Struct, frozen=True):
     thinking: str = ""
 
 
+class ToldFailure(Exception):
+    """A failure that an SDK gives as the last event of a stream, where others raise."""
+
+
 class Served(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
@@ -337,7 +341,8 @@ def _read_cohere_events(events: list[Any]) -> Seen:
         elif event.type == "message-end":
             end = event.delta
     assert end is not None, "a stream without its end"
-    assert getattr(end, "error", None) is None, end.error
+    if getattr(end, "error", None) is not None:
+        raise ToldFailure(end.error)
     ordered = [calls[index] for index in sorted(calls)]
     said = [blocks[index] for index in sorted(blocks)]
     return Seen(

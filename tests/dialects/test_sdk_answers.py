@@ -25,7 +25,7 @@ from google.genai import errors as gemini_errors
 from msgspec.structs import replace
 from tests.openai_answers import sse
 from tests.recorded_answers import Recording, cut, recordings
-from tests.sdk_readers import Loopback, Seen, loopback
+from tests.sdk_readers import Loopback, Seen, ToldFailure, loopback
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
@@ -41,8 +41,7 @@ ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up
 FORCED = Undo(ids={"\0": ""})
 ONE_IN = {"anthropic": 24, "gemini": 24, "openai-chat": 48, "openai-responses": 24, "ollama": 1, "cohere": 1}
 
-COHERE_FAILURES = (CohereError, AssertionError)
-"""Cohere's SDK gives a failure in a stream as an event, which the reader asserts that there is none of."""
+COHERE_FAILURES = (CohereError, ToldFailure)
 
 # Recordings that hold no answer: every dialect must tell them as a failure.
 NO_ANSWER = {

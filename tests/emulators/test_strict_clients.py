@@ -50,6 +50,14 @@ ASKED: Mapping[str, dict[str, Any]] = {
         "messages": [{"role": "user", "content": "Hi"}],
         "tools": [{"name": "weather", "input_schema": SCHEMA}],
     },
+    "ollama": {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+    },
+    "cohere": {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+    },
     "gemini": {
         "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
         "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],

@@ -43,6 +43,7 @@ MOOT = {
         "reasoning_text",
     },
     "openai-chat": set[str](),
+    "cohere": {"odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
     "ollama": {"above_output_limit", "odd_choice", "odd_thinking_field", "past_signature", "prefill_mark"},
 }
 # Facts that another fact of the target makes idle: no form of ids to be odd against, no thinking, no field of its own,
@@ -62,6 +63,7 @@ IDLE = {
         "stream_usage",
     },
     "ollama": set[str](),
+    "cohere": {"above_output_limit"},
 }
 
 

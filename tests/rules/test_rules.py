@@ -43,7 +43,6 @@ ONLY_EXAMPLES = {
         "endless-loop",
         "item-id-form",
         "many-thoughts",
-        "media-form",
         "refused-prefill",
         "remote-media",
         "volatile-ids",

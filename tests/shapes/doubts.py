@@ -574,10 +574,30 @@ OLLAMA: dict[str, DoubtCase] = {
     "media.image.result": DoubtCase(_chat(HI, _OLLAMA_CALL, _SEEN, tools=[TOOL]), r'"role":"tool"[^}]*"images":'),
 }
 
+_THOUGHT: Wire = {"type": "thinking", "thinking": "Hm."}
+_AS_IN_CHAT = (
+    *("user_after_tool", "system_only", "empty_assistant", "empty_system", "blank_text", "thought_in_id"),
+    *("bad_arguments", "duplicate_ids", "empty_required", "undeclared_tools", "empty_tools", "vendor_header"),
+)
+
+COHERE: dict[str, DoubtCase] = {
+    **{name: CHAT[name] for name in _AS_IN_CHAT},
+    "no_parts": DoubtCase(_chat(HI, {"role": "assistant", "content": []}, GO), r'"content":\[\]'),
+    "null_settings": DoubtCase(_chat(HI, seed=None), r'"seed":null'),
+    "choice_without_tools": DoubtCase(_chat(HI, tool_choice="NONE"), r'"tool_choice":'),
+    "reasoning_text": DoubtCase(
+        _chat(HI, {"role": "assistant", "content": [_THOUGHT, {"type": "text", "text": "OK"}]}, GO), r'"thinking":"Hm."'
+    ),
+    "above_output_limit": DoubtCase(_chat(HI, max_tokens=100_000_000), r'"max_tokens":100000000'),
+    "media.image.inline": DoubtCase(_chat(_parts(_IMAGE)), r'"image_url":'),
+    "media.image.url": DoubtCase(_chat(_parts(_LINKED)), r'"url":"https:'),
+}
+
 CASES: dict[str, dict[str, DoubtCase]] = {
     "openai-chat": CHAT,
     "anthropic": ANTHROPIC,
     "gemini": GEMINI,
     "openai-responses": RESPONSES,
     "ollama": OLLAMA,
+    "cohere": COHERE,
 }

@@ -19,13 +19,15 @@ _CITED = 12  # characters that a citation covers
 
 
 def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
-    """The whole answer. With calls it has a plan, and no text among its content."""
+    """The whole answer. With calls its text is their plan, and not among its content."""
     blocks, calls = _blocks(request, turn), _calls(request, turn)
     message: dict[str, Any] = {"role": "assistant"}
     if blocks:
         message["content"] = blocks
+    if calls and turn.visible_text:
+        message["tool_plan"] = turn.visible_text
     if calls:
-        message |= {"tool_plan": _plan(turn), "tool_calls": calls}
+        message["tool_calls"] = calls
     citations = _citations(request, blocks)
     if citations:
         message["citations"] = citations
@@ -48,7 +50,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
             yield from _citation_events(citations)
         yield _event({"type": "content-end", "index": index})
     if calls:
-        for piece in fragments(_plan(turn)):
+        for piece in fragments(turn.visible_text):
             yield _event({"type": "tool-plan-delta", "delta": {"message": {"tool_plan": piece}}})
     for index, call in enumerate(calls):
         yield from _call_events(index, call)
@@ -104,11 +106,6 @@ def thinks(request: ReceivedRequest) -> bool:
     return _THINKERS.search(request.model) is not None and config.get("type") != "disabled"
 
 
-def _plan(turn: ModelTurn) -> str:
-    names = ", ".join(call.name for call in turn.calls)
-    return turn.visible_text or f"I will use the tool {names} to find the answer."
-
-
 def _calls(request: ReceivedRequest, turn: ModelTurn) -> list[dict[str, Any]]:
     return [_call(request, call, index) for index, call in enumerate(turn.calls)]
 
@@ -162,6 +159,6 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     shown = turn if thinks(request) else replace(turn, reasoning=None)
-    used: TokenUsage = count_usage(prompt(request), replace(shown, text=_plan(turn)) if turn.calls else shown)
+    used: TokenUsage = count_usage(prompt(request), shown)
     tokens = {"input_tokens": used.input, "output_tokens": used.output}
     return {"billed_units": dict(tokens), "tokens": tokens, "cached_tokens": used.cached}
