@@ -35,7 +35,7 @@ def exchanges(*patterns: str) -> Iterator[dict[str, Any]]:
                 yield from map(orjson.loads, lines)
 
 
-RECORDED_AS = {"cohere": "cohere.cohere-chat", "ollama": "ollama.ollama-chat"}
+RECORDED_AS = {"cohere": "cohere.cohere-chat", "ollama": "ollama.ollama-chat", "bedrock": "*.bedrock-converse"}
 """Dialects that the corpus calls otherwise, with who answered where others use the same name."""
 _PATHS = {"cohere": "/v2/chat"}
 """The path of a dialect, where the same file holds traffic of an older one."""

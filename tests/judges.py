@@ -24,6 +24,8 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "gemini": ("gemini", {}),
     "gemini-compatible": ("gemini-openai", {}),
     "gemini-native-compatible": ("gemini", {}),
+    "bedrock": ("bedrock", {}),
+    "bedrock-anthropic": ("bedrock", {}),
     "vertex": ("vertex", {}),
     "gemini-openai": ("gemini-openai", {}),
     "openrouter": ("openrouter", {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 
 import orjson
@@ -10,6 +11,7 @@ from tests.corpus import sampled, spoken_in
 
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Framing
+from dragoman.wire.event_stream import render_frame
 
 
 class Recording(Struct, frozen=True):
@@ -32,10 +34,20 @@ def _recording(identity: str, response: dict[str, object], framing: Framing) -> 
     if kind == "json":
         return Recording(identity, orjson.dumps(body), isinstance(body, list))
     assert isinstance(body, str)
+    if kind in ("eventstream-b64", "b64"):
+        return Recording(identity, b64decode(body), True)
+    if kind == "ndjson" and framing is Framing.EVENT_STREAM:
+        return Recording(identity, b"".join(map(_binary, filter(None, body.split("\n")))), True)
     if kind == "ndjson" and framing is Framing.SSE:
         # The payloads of an SSE stream, recorded without their frames.
         body = "".join(_framed(line) for line in body.split("\n") if line.strip())
     return Recording(identity, body.encode(), True)
+
+
+def _binary(line: str) -> bytes:
+    """An event of Bedrock's, recorded without its frame: one member, its name."""
+    kind, payload = next(iter(orjson.loads(line).items()))
+    return render_frame({":event-type": kind, ":message-type": "event"}, orjson.dumps(payload))
 
 
 def _framed(line: str) -> str:

@@ -10,9 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import anthropic
+import boto3
 import cohere
 import ollama
 import openai
+from botocore.config import Config as BotoConfig
 from google import genai
 from google.genai import types as gemini_types
 from msgspec import Struct
@@ -76,6 +78,14 @@ class Loopback:
         options = gemini_types.HttpOptions(base_url=url, retry_options=gemini_types.HttpRetryOptions(attempts=1))
         self.gemini = genai.Client(api_key="none", http_options=options)
         self.ollama = ollama.Client(host=url)
+        self.bedrock = boto3.client(
+            "bedrock-runtime",
+            region_name="us-east-1",
+            endpoint_url=url,
+            aws_access_key_id="none",
+            aws_secret_access_key="none",
+            config=BotoConfig(retries={"total_max_attempts": 1}),
+        )
 
     def serve(self, body: bytes, stream: bool, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         _Shelf.shelf["now"] = Served(status, headers or {"content-type": SSE if stream else JSON}, body)
@@ -362,11 +372,71 @@ def _cohere_usage(usage: Any) -> tuple[int, int, int]:
     return (int(tokens.input_tokens or 0), int(tokens.output_tokens or 0), int(usage.cached_tokens or 0))
 
 
+def _read_bedrock(server: Loopback, stream: bool) -> Seen:
+    asked: dict[str, Any] = {"modelId": "m", "messages": [{"role": "user", "content": [{"text": "hi"}]}]}
+    if stream:
+        blocks, stop, usage = _joined_blocks(list(server.bedrock.converse_stream(**asked)["stream"]))
+    else:
+        answer = server.bedrock.converse(**asked)
+        blocks, stop, usage = answer["output"]["message"]["content"], answer["stopReason"], answer.get("usage", {})
+    calls = [block["toolUse"] for block in blocks if "toolUse" in block and block["toolUse"].get("type") in _OWN]
+    thoughts = [block["reasoningContent"].get("reasoningText", {}) for block in blocks if "reasoningContent" in block]
+    cached = usage.get("cacheReadInputTokens", 0)
+    taken = usage.get("inputTokens", 0) + usage.get("cacheWriteInputTokens", 0) + cached
+    return Seen(
+        "".join(map(_block_text, blocks)),
+        tuple((call["name"], _canonical(call["input"])) for call in calls),
+        _stop(stop, bool(calls)),
+        (taken, usage.get("outputTokens", 0), cached),
+        tuple(call["toolUseId"] for call in calls),
+        "".join(thought.get("text", "") for thought in thoughts),
+    )
+
+
+_OWN = (None, "tool_use")
+
+
+def _block_text(block: Any) -> str:
+    cited = block.get("citationsContent", {}).get("content", [])
+    return block.get("text", "") + "".join(one["text"] for one in cited)
+
+
+def _joined_blocks(events: list[Any]) -> tuple[list[Any], str, Any]:
+    """The blocks of a stream, as boto3's users put them together."""
+    blocks: dict[int, Any] = {}
+    stop, usage = "", {}
+    for event in events:
+        if "contentBlockStart" in event:
+            head = event["contentBlockStart"]
+            blocks[head["contentBlockIndex"]] = {key: {**value, "input": ""} for key, value in head["start"].items()}
+        elif "contentBlockDelta" in event:
+            piece = event["contentBlockDelta"]
+            _grow_block(blocks.setdefault(piece["contentBlockIndex"], {}), piece["delta"])
+        stop = event["messageStop"]["stopReason"] if "messageStop" in event else stop
+        usage = event["metadata"].get("usage", {}) if "metadata" in event else usage
+    joined = [blocks[index] for index in sorted(blocks)]
+    for block in joined:
+        if "toolUse" in block:
+            block["toolUse"]["input"] = json.loads(_arguments(block["toolUse"]["input"]))
+    return joined, stop, usage
+
+
+def _grow_block(block: Any, delta: Any) -> None:
+    if "text" in delta:
+        block["text"] = block.get("text", "") + delta["text"]
+    elif "toolUse" in delta:
+        block["toolUse"]["input"] += delta["toolUse"]["input"]
+    elif "reasoningContent" in delta:
+        text = block.setdefault("reasoningContent", {}).setdefault("reasoningText", {})
+        text["text"] = text.get("text", "") + delta["reasoningContent"].get("text", "")
+
+
 _STOPS = {
     "end": "end_turn stop_sequence stop eos completed complete STOP COMPLETE STOP_SEQUENCE",
     "calls": "tool_use tool_calls function_call TOOL_CALL",
     "length": "max_tokens length max_output_tokens MAX_TOKENS model_context_window_exceeded",
-    "filter": "refusal content_filter ERROR SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR",
+    "filter": "refusal content_filter content_filtered guardrail_intervened ERROR SAFETY RECITATION BLOCKLIST "
+    "PROHIBITED_CONTENT SPII MODEL_ARMOR",
 }
 _COARSE = {word: stop for stop, words in _STOPS.items() for word in words.split()}
 
@@ -404,4 +474,5 @@ _READERS = {
     "gemini": _read_gemini,
     "ollama": _read_ollama,
     "cohere": _read_cohere,
+    "bedrock": _read_bedrock,
 }

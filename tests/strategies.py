@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
+from tests.shapes.bedrock import bedrock
 from tests.shapes.chat import chat
 from tests.shapes.chooser import Chooser, seeded
 from tests.shapes.claude import claude
@@ -26,6 +27,7 @@ SHAPES: dict[str, Callable[[Chooser, Signer], dict[str, Any]]] = {
     "gemini": gemini,
     "ollama": ollama,
     "cohere": cohere,
+    "bedrock": bedrock,
 }
 
 

@@ -29,6 +29,7 @@ MAKERS = {
     "gemini": reasoning_states.THOUGHT,
     "openai-responses": reasoning_states.ENCRYPTED,
     "openai-chat": reasoning_states.THOUGHT,
+    "bedrock": reasoning_states.SIGNATURE,
 }
 
 words = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\ud800" not in text)
@@ -45,7 +46,7 @@ objects = st.dictionaries(st.text(max_size=8), plain, max_size=4).map(msgspec.js
 def arguments(draw: st.DrawFn, dialect: str) -> bytes:
     """Mostly an object; where arguments are text, also one that is spread over lines or breaks off, or none at all."""
     whole = draw(objects)
-    if dialect in ("anthropic", "gemini", "ollama") or draw(st.integers(0, 3)):
+    if dialect in ("anthropic", "gemini", "ollama", "bedrock") or draw(st.integers(0, 3)):
         return whole
     text = whole.decode()
     broken = text[: draw(st.integers(1, len(text)))]
@@ -91,6 +92,7 @@ STOPS = {
     "openai-responses": [Stop.END, Stop.LENGTH, Stop.FILTER],
     "ollama": [Stop.END, Stop.LENGTH],
     "cohere": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE],
+    "bedrock": [Stop.END, Stop.LENGTH, Stop.STOP_SEQUENCE, Stop.FILTER, Stop.CONTEXT, Stop.BROKEN_CALL],
 }
 ONE_MESSAGE = frozenset({"openai-chat", "ollama", "cohere"})
 """Dialects whose answer is one message, in which a model thinks, speaks and calls, in that order."""

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from botocore.eventstream import ParserError
 from msgspec import Struct
+from tests import bedrock_reader
 from tests import required_fields as tables
 
 Wire = dict[str, Any]
@@ -39,7 +41,7 @@ def read(dialect: str, body: bytes, stream: bool, *, used: bool = True) -> Resul
     whole, streamed = _READERS[dialect]
     if not stream:
         return whole(json.loads(body), used)
-    return streamed(_lines(body) if dialect == "ollama" else _frames(body), used)
+    return streamed(_CUT.get(dialect, _frames)(body), used)
 
 
 def _refuse(condition: object, why: str) -> None:
@@ -692,6 +694,41 @@ def _cohere_stream(frames: list[tuple[str, str]], used: bool) -> Result:
     return _cohere_result(head["id"], parts.blocks, parts.plan, [_cohere_call(call) for call in parts.calls])
 
 
+# Bedrock
+
+
+def _bedrock(body: Wire, used: bool) -> Result:
+    try:
+        return _bedrock_result(bedrock_reader.whole(body))
+    except bedrock_reader.Misread as fault:
+        raise Unacceptable(str(fault)) from None
+
+
+def _bedrock_stream(body: bytes, used: bool) -> Result:
+    try:
+        return _bedrock_result(bedrock_reader.StreamReader().read(body).blocks)
+    except (bedrock_reader.Misread, ParserError) as fault:
+        raise Unacceptable(str(fault)) from None
+
+
+def _bedrock_result(blocks: list[Wire]) -> Result:
+    texts = [_bedrock_text(block) for block in blocks]
+    calls = [block["toolUse"] for block in blocks if "toolUse" in block and not block["toolUse"].get("type")]
+    _unique([call["toolUseId"] for call in calls], "id of a call")
+    made = [_call(call["toolUseId"], call["name"], _as_text(call["input"])) for call in calls]
+    last = texts[-1] if texts else ""
+    return Result("", "".join(texts), last, tuple(made), order=tuple(next(iter(block), "") for block in blocks))
+
+
+def _bedrock_text(block: Wire) -> str:
+    cited = block.get("citationsContent", {}).get("content", [])
+    return str(block.get("text", "")) + "".join(one["text"] for one in cited)
+
+
+def _as_text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
 _Whole = Callable[[Wire, bool], Result]
 _Streamed = Callable[[list[tuple[str, str]], bool], Result]
 # Ollama
@@ -732,6 +769,13 @@ def _ollama_call(call: Wire) -> tuple[str, str, str]:
     return _call(call["id"], function["name"], json.dumps(function["arguments"]))
 
 
+def _bytes(body: bytes) -> bytes:
+    return body
+
+
+_CUT: Mapping[str, Callable[[bytes], Any]] = {"ollama": _lines, "bedrock": _bytes}
+"""How a stream is cut into frames, where it is no server-sent events."""
+
 _READERS: Mapping[str, tuple[_Whole, _Streamed]] = {
     "openai-chat": (_chat, _chat_stream),
     "openai-responses": (_response, _response_stream),
@@ -739,4 +783,5 @@ _READERS: Mapping[str, tuple[_Whole, _Streamed]] = {
     "gemini": (_gemini, _gemini_stream),
     "ollama": (_ollama, _ollama_stream),
     "cohere": (_cohere, _cohere_stream),
+    "bedrock": (_bedrock, _bedrock_stream),
 }

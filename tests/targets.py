@@ -43,6 +43,13 @@ MODELS: dict[str, tuple[str, ...]] = {
     "zai": ("glm-4.6",),
     "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025", "command-a-plus-05-2026"),
     "ollama": ("qwen3:8b", "llama3.1", "gemma3:4b", "gpt-oss:20b"),
+    "bedrock-anthropic": ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-opus-4-8"),
+    "bedrock": (
+        "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "us.amazon.nova-lite-v1:0",
+        "meta.llama3-3-70b-instruct-v1:0",
+        "some-model",
+    ),
     "moonshot": ("kimi-k2-thinking", "kimi-k2-0905-preview"),
 }
 
@@ -68,6 +75,8 @@ _SIGNERS = {
     "anthropic-compatible": "anthropic/{model}",
     "vertex-anthropic": "anthropic/{model}",
     "azure-openai-responses": "openai-responses",
+    "bedrock": "anthropic/{model}",
+    "bedrock-anthropic": "anthropic/{model}",
     "gemini": "gemini/{model}",
     "gemini-native-compatible": "gemini/{model}",
     "vertex": "vertex/{model}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -132,7 +133,7 @@ def test_a_dialect_is_whole(one: Dialect) -> None:
     assert (Job.COUNT_TOKENS in jobs) is (one.token_count is not None)
     assert one.title
     assert all(header == header.lower() for header in (*one.headers, *one.passed_headers, *one.caller_headers))
-    assert ("m" in one.request_path(RenderOptions("m", False), "").split("/")[-1].split(":")) is one.model_in_path
+    assert ("m" in re.split("[/:]", one.request_path(RenderOptions("m", False), ""))) is one.model_in_path
     assert one.request_path(RenderOptions("m", True), "/custom/{model}") == "/custom/m"
     assert one.requests is one.requests
     assert one.answers is one.answers
@@ -168,6 +169,10 @@ NO_ID = {
     "gemini": {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
     "cohere": {"message": {"tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]}},
     "ollama": {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": True},
+    "bedrock": {
+        "output": {"message": {"content": [{"toolUse": {"name": "f", "input": {}}}]}},
+        "stopReason": "tool_use",
+    },
 }
 
 

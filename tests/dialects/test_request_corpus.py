@@ -23,10 +23,11 @@ LISTS = {
     "gemini": "contents",
     "cohere": "messages",
     "ollama": "messages",
+    "bedrock": "messages",
 }
 every_dialect = pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
 ANOTHER = "another-model"
-ONE_IN = {"cohere": 1, "ollama": 1}
+ONE_IN = {"cohere": 1, "ollama": 1, "bedrock": 1}
 """Of others one in three is taken; of these there are few."""
 LEAST = {"cohere": 50, "ollama": 23}
 

@@ -33,13 +33,21 @@ from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
 from dragoman.dialects import registry
-from dragoman.dialects.anthropic.call_input import call_input
+from dragoman.dialects.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
 FORCED = Undo(ids={"\0": ""})
-ONE_IN = {"anthropic": 24, "gemini": 24, "openai-chat": 48, "openai-responses": 24, "ollama": 1, "cohere": 1}
+ONE_IN = {
+    "anthropic": 24,
+    "gemini": 24,
+    "openai-chat": 48,
+    "openai-responses": 24,
+    "ollama": 1,
+    "cohere": 1,
+    "bedrock": 4,
+}
 
 COHERE_FAILURES = (CohereError, ToldFailure)
 
@@ -64,6 +72,10 @@ TIDIED = {
 # Recordings that the upstream's own SDK cannot read, so that there is nothing to compare with.
 UNREADABLE = {
     "118ccb6edb301b10": "an answer of the old completions, which has no message",
+    "2af0a31db292d0fb": "binary frames that were recorded as text, and are damaged",
+    "dd34985d4a6ee1a8": "binary frames that were recorded as text, and are damaged",
+    "0a5565e6fa29f4d1": "binary frames that were recorded as text, and are damaged",
+    "4b0b2cc8a151f3f8": "binary frames that were recorded as text, and are damaged",
 }
 # Google's SDK does not read these at all: it is shown the recording in words, and not our answer in its own dialect,
 # which keeps such fields as they came.

@@ -23,8 +23,9 @@ from dragoman.conversation.collect import collect
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.replies import Reply
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.engine.translation import Translation
+from dragoman.wire.event_stream import EventStreamDecoder
 
 TOOL = b'[{"type":"function","name":"f","parameters":{"type":"object"}}]'
 ASKED = AnswerContext(
@@ -34,7 +35,15 @@ ASKED = AnswerContext(
     include_usage=True,
     request={"tools": TOOL, "reasoning": b'{"effort":"low"}', "text": b'{"verbosity":"low"}', "temperature": b"null"},
 )
-ONE_IN = {"anthropic": 16, "gemini": 16, "openai-chat": 32, "openai-responses": 16, "ollama": 1, "cohere": 1}
+ONE_IN = {
+    "anthropic": 16,
+    "gemini": 16,
+    "openai-chat": 32,
+    "openai-responses": 16,
+    "ollama": 1,
+    "cohere": 1,
+    "bedrock": 3,
+}
 
 # Recordings of a dialect that its own strictest reader refuses for what the provider itself wrote. Written again in the
 # same dialect that stays as it came; in every other dialect they are read like all others.
@@ -147,7 +156,7 @@ def differences(upstream: str, client: str, recording: Recording, results: list[
 def test_ids_are_made_from_the_upstreams_and_never_change(upstream: str, client: str) -> None:
     """Two answers with the same id of the upstream's share an id, two with different ones do not."""
     found = []
-    for recording in recordings(upstream, 64 if ONE_IN[upstream] > 1 else 1):
+    for recording in recordings(upstream, min(64, 4 * ONE_IN[upstream]) if ONE_IN[upstream] > 1 else 1):
         if recording.id not in UNREADABLE and not has_no_answer(recording, readable(recording, upstream)):
             once, again = (next(both_forms(upstream, client, recording))[0] for _ in range(2))
             assert once == again
@@ -215,6 +224,8 @@ def rendered_stream(client: str) -> list[bytes]:
     )
     renderer = registry.dialect(client).answers.stream_renderer(ASKED)
     body = renderer.render(Translation("anthropic", client, FORCED, ASKED).read_whole(wire)) + renderer.close()
+    if registry.dialect(client).framing is Framing.EVENT_STREAM:
+        return [frame.raw for frame in EventStreamDecoder().feed(body)]
     end = next(end for end in (b"\r\n\r\n", b"\n\n", b"\n") if end in body)
     return [frame + end for frame in body.split(end)[:-1]]
 

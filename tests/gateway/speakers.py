@@ -15,9 +15,11 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import anthropic
+import boto3
 import cohere
 import ollama
 import openai
+from botocore.config import Config as BotoConfig
 from google import genai
 from google.genai import types
 
@@ -440,7 +442,103 @@ class Ollama(Speaker):
         return told
 
 
-SPEAKERS: Mapping[str, type[Speaker]] = {one.dialect: one for one in (Chat, Responses, Claude, Gemini, Cohere, Ollama)}
+class Boto(Speaker):
+    """boto3, which has no asynchronous client. The gateway runs in a thread of its own."""
+
+    dialect = "bedrock"
+
+    @classmethod
+    def _client(cls, url: str, key: str, is_async: bool) -> Any:
+        return boto3.client(
+            "bedrock-runtime",
+            region_name="us-east-1",
+            endpoint_url=url,
+            aws_access_key_id=key,
+            aws_secret_access_key=key,
+            config=BotoConfig(retries={"total_max_attempts": 1}),
+        )
+
+    def _user(self, text: str) -> Any:
+        return {"role": "user", "content": [{"text": text}]}
+
+    def instruct(self, text: str) -> None:
+        """Converse has one list of system texts, before all turns."""
+        self.system.append({"text": text})
+
+    def __init__(self, url: str, model: str, wishes: Wishes, *, is_async: bool = False, key: str = "any") -> None:
+        super().__init__(url, model, wishes, is_async=is_async, key=key)
+        self.system: list[Any] = []
+
+    def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
+        blocks = [{"toolResult": {"toolUseId": key, "content": [{"text": text}]}} for key, text in results.items()]
+        self.history.append({"role": "user", "content": blocks})
+
+    async def _turn(self) -> Heard:
+        asked: dict[str, Any] = {"modelId": self.model, "messages": self.history, **self._settings()}
+        if self.system:
+            asked["system"] = self.system
+        if self.wishes.stream:
+            message, usage = _gathered(self.client.converse_stream(**asked)["stream"])
+        else:
+            answer = self.client.converse(**asked)
+            message, usage = answer["output"]["message"], answer["usage"]
+        self.history.append(message)
+        blocks = message["content"]
+        used = [block["toolUse"] for block in blocks if "toolUse" in block]
+        calls = [Call(one["toolUseId"], one["name"], one["input"]) for one in used]
+        thoughts = [
+            block["reasoningContent"].get("reasoningText", {}) for block in blocks if "reasoningContent" in block
+        ]
+        text = "".join(block.get("text", "") for block in blocks)
+        return Heard(text, calls, "".join(one.get("text", "") for one in thoughts), usage["outputTokens"])
+
+    def _settings(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"inferenceConfig": {"maxTokens": self.wishes.limit or 4096}}
+        if self.wishes.tools:
+            told["toolConfig"] = {"tools": [{"toolSpec": {"name": "weather", "inputSchema": {"json": WEATHER}}}]}
+        if self.wishes.thinking:
+            told["additionalModelRequestFields"] = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
+        if self.wishes.schema is not None:
+            structure = {"jsonSchema": {"schema": json.dumps(self.wishes.schema), "name": "answer"}}
+            told["outputConfig"] = {"textFormat": {"type": "json_schema", "structure": structure}}
+        return told
+
+
+def _gathered(events: Any) -> tuple[Any, Any]:
+    """A stream as one message, as the users of boto3 put it together."""
+    blocks: dict[int, Any] = {}
+    usage: Any = {}
+    for event in events:
+        kind, payload = next(iter(event.items()))
+        if kind == "contentBlockStart":
+            blocks[payload["contentBlockIndex"]] = {"toolUse": {**payload["start"]["toolUse"], "input": ""}}
+        elif kind == "contentBlockDelta":
+            _add_piece(blocks.setdefault(payload["contentBlockIndex"], {}), payload["delta"])
+        elif kind == "metadata":
+            usage = payload["usage"]
+    content = [blocks[index] for index in sorted(blocks)]
+    for block in content:
+        if "toolUse" in block:
+            block["toolUse"]["input"] = json.loads(block["toolUse"]["input"] or "{}")
+    return {"role": "assistant", "content": content}, usage
+
+
+def _add_piece(block: Any, delta: Any) -> None:
+    if "text" in delta:
+        block["text"] = block.get("text", "") + delta["text"]
+    elif "toolUse" in delta:
+        block["toolUse"]["input"] += delta["toolUse"]["input"]
+    elif "redactedContent" in delta.get("reasoningContent", {}):
+        block["reasoningContent"] = delta["reasoningContent"]
+    elif "reasoningContent" in delta:
+        inner = block.setdefault("reasoningContent", {"reasoningText": {"text": ""}})["reasoningText"]
+        for name, piece in delta["reasoningContent"].items():
+            inner[name] = inner.get(name, "") + piece
+
+
+SPEAKERS: Mapping[str, type[Speaker]] = {
+    one.dialect: one for one in (Chat, Responses, Claude, Gemini, Cohere, Ollama, Boto)
+}
 
 
 async def settled(value: Any) -> Any:

@@ -11,20 +11,22 @@ from tests.gateway.speakers import SPEAKERS, Heard, Speaker, Wishes
 from tests.gateway.stage import Stage, stage
 
 FOREIGN = {
-    "openai-chat": ("claude", "gemini", "command", "qwen"),
-    "openai-responses": ("claude", "gemini", "command", "qwen"),
-    "anthropic": ("gemini", "gpt", "command", "qwen"),
-    "gemini": ("claude", "thinker", "command", "qwen"),
+    "openai-chat": ("claude", "gemini", "command", "qwen", "bedrock", "invoked"),
+    "openai-responses": ("claude", "gemini", "command", "qwen", "bedrock", "invoked"),
+    "anthropic": ("gemini", "gpt", "command", "qwen", "bedrock", "invoked"),
+    "gemini": ("claude", "thinker", "command", "qwen", "bedrock", "invoked"),
     "cohere": ("claude", "gemini", "gpt", "thinker", "qwen"),
-    "ollama": ("claude", "gemini", "gpt", "thinker", "command", "qwen"),
+    "ollama": ("claude", "gemini", "gpt", "thinker", "command", "qwen", "bedrock", "invoked"),
+    "bedrock": ("claude", "gemini", "gpt", "thinker", "qwen", "bedrock", "invoked"),
 }
 THINKING = {
-    "openai-chat": ("claude", "gemini", "command", "qwen"),
-    "openai-responses": ("claude", "deepseek", "command", "qwen"),
-    "anthropic": ("gemini", "deepseek", "command", "qwen"),
-    "gemini": ("claude", "thinker", "command", "qwen"),
+    "openai-chat": ("claude", "gemini", "command", "qwen", "bedrock", "invoked"),
+    "openai-responses": ("claude", "deepseek", "command", "qwen", "bedrock", "invoked"),
+    "anthropic": ("gemini", "deepseek", "command", "qwen", "bedrock", "invoked"),
+    "gemini": ("claude", "thinker", "command", "qwen", "bedrock", "invoked"),
     "cohere": ("claude", "gemini", "thinker", "deepseek", "qwen"),
-    "ollama": ("claude", "gemini", "thinker", "deepseek", "command", "qwen"),
+    "ollama": ("claude", "gemini", "thinker", "deepseek", "command", "qwen", "bedrock", "invoked"),
+    "bedrock": ("claude", "gemini", "thinker", "deepseek", "qwen", "bedrock", "invoked"),
 }
 """Providers that tell their thoughts."""
 LOOK = {"calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}
@@ -104,7 +106,7 @@ async def test_thoughts_arrive_and_go_back(world: Stage, dialect: str, model: st
     world.check(model, at_least=3)
 
 
-@pairs(dict.fromkeys(SPEAKERS, ("claude", "gemini", "mistral", "deepseek")))
+@pairs(dict.fromkeys(SPEAKERS, ("claude", "gemini", "mistral", "deepseek", "bedrock")))
 @each_way
 async def test_instructions_in_the_middle(world: Stage, dialect: str, model: str, stream: bool) -> None:
     """As Claude Code and Codex send them."""

@@ -20,6 +20,7 @@ from tests.judges import JUDGES, served_path
 from tests.shapes.doubts import CASES, HI, DoubtCase
 from tests.targets import TARGETS, split
 
+from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.emulator_core import EmulatorCore
@@ -33,6 +34,7 @@ from dragoman.profiles.profile import Layer, patched
 
 # Facts that a dialect has no words for: no request can depend on them there.
 MOOT = {
+    "bedrock": {"odd_choice", "odd_reasoning_field", "odd_thinking_field", "past_signature", "prefill_mark"},
     "anthropic": {"odd_choice", "odd_reasoning_field", "odd_thinking_field", "past_signature", "prefill_mark"},
     "gemini": {"no_user_parts", "odd_choice", "odd_reasoning_field", "odd_thinking_field", "prefill_mark"},
     "openai-responses": {
@@ -50,6 +52,7 @@ MOOT = {
 # no limit that is known.
 # `stream_usage` guides what the gateway asks for itself; an odd choice is kept as it is in Responses.
 IDLE = {
+    "bedrock": {"above_output_limit"},
     "anthropic": {"above_output_limit"},
     "gemini": {"above_output_limit", "past_signature"},
     "openai-responses": {"above_output_limit", "odd_choice"},
@@ -121,10 +124,10 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 def _streamed(body: dict[str, Any], dialect: str, stream: bool) -> dict[str, Any]:
-    """The body of a request for a stream. In Gemini the path asks for it; Ollama's clients ask for none."""
+    """The body of a request for a stream. Some paths ask for it; Ollama's clients ask for none."""
     if dialect == "ollama":
         return {**body, "stream": stream}
-    return {**body, "stream": stream} if stream and dialect != "gemini" else body
+    return {**body, "stream": stream} if stream and not registry.dialect(dialect).model_in_path else body
 
 
 def carried_out(fact: DoubtfulFact, stream: bool, target: Any = None, body: Any = None) -> Settled:

@@ -143,6 +143,15 @@ def many_calls(count: int) -> dict[str, bytes]:
         "cohere": {"messages": [user, {"role": "assistant", "tool_calls": call}]},
         "anthropic": {"messages": [user, {"role": "assistant", "content": used}]},
         "gemini": {"contents": [{"role": "model", "parts": called}, {"role": "user", "parts": answered}]},
+        "bedrock": {
+            "messages": [
+                {"role": "user", "content": [{"text": "Hi"}]},
+                {
+                    "role": "assistant",
+                    "content": [{"toolUse": {"toolUseId": f"c{n}", "name": "f", "input": {}}} for n in numbers],
+                },
+            ]
+        },
     }
     return {name: msgspec.json.encode({"model": "m", **body}) for name, body in bodies.items()}
 

@@ -19,7 +19,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects import registry
-from dragoman.dialects.anthropic.call_input import call_input
+from dragoman.dialects.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 

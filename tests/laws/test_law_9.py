@@ -22,6 +22,10 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "openai-responses": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
     "cohere": [{"role": "assistant", "content": "Indeed."}, {"role": "user", "content": "And then?"}],
     "gemini": [{"role": "model", "parts": [{"text": "Indeed."}]}, {"role": "user", "parts": [{"text": "And then?"}]}],
+    "bedrock": [
+        {"role": "assistant", "content": [{"text": "Indeed."}]},
+        {"role": "user", "content": [{"text": "And then?"}]},
+    ],
 }
 MORE["ollama"] = MORE["openai-chat"]
 LISTS = dict.fromkeys(SHAPES, "messages") | {"openai-responses": "input", "gemini": "contents"}

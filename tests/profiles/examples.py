@@ -70,6 +70,15 @@ GEMINI += (
 GEMINI += ("gemini-3.5-flash", "gemini-pro", "gemini-pro-vision", "gemini-exp-1206", "gemini-flash-latest")
 GEMINI += ("gemma-3-27b-it", "learnlm-2.0")
 
+BEDROCK: tuple[str, ...] = tuple(f"us.anthropic.{name}{end}" for name in CLAUDE for end in ("", "-v1:0"))
+BEDROCK += ("anthropic.claude-v2", "anthropic.claude-instant-v1", "us.amazon.nova-2-lite-v1:0", "amazon.nova-pro-v1:0")
+BEDROCK += ("amazon.titan-text-express-v1", "meta.llama3-3-70b-instruct-v1:0", "us.meta.llama3-2-1b-instruct-v1:0")
+BEDROCK += ("us.meta.llama3-2-3b-instruct-v1:0", "us.meta.llama3-2-11b-instruct-v1:0", "deepseek.r1-v1:0")
+BEDROCK += ("mistral.mistral-large-2407-v1:0", "mistral.mistral-large-3-675b-instruct", "openai.gpt-oss-120b-1:0")
+BEDROCK += ("moonshot.kimi-k2-thinking", "qwen.qwen3-32b-v1:0", "google.gemma-3-27b-it", "minimax.minimax-m2")
+BEDROCK += ("zai.glm-4.7", "cohere.command-r-plus-v1:0", "ai21.jamba-1-5-large-v1:0", "us.writer.palmyra-x5-v1:0")
+BEDROCK += ("arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.amazon.nova-lite-v1:0",)
+
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "openai": GPT,
     "openai-responses": GPT,
@@ -83,6 +92,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "gemini-openai": GEMINI,
     "gemini-compatible": ("gemini-2.5-flash",),
     "gemini-native-compatible": GEMINI,
+    "bedrock": BEDROCK,
+    "bedrock-anthropic": tuple(f"us.anthropic.{name}-v1:0" for name in CLAUDE),
     "openrouter": (
         *(f"anthropic/{name}" for name in CLAUDE),
         "claude-opus-4.8",

@@ -40,6 +40,7 @@ FLATTENING = {"flat-tools", "orphan-result", "repeated-result"}
 ONLY_EXAMPLES = {
     *(
         "duplicate-tool",
+        "empty-description",
         "endless-loop",
         "item-id-form",
         "many-thoughts",

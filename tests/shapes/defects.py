@@ -178,6 +178,7 @@ _OPENAI = "openai/gpt-4o"
 _RESPONSES = "openai-responses/gpt-5"
 _MISTRAL = "mistral/mistral-large-latest"
 _TEMPLATE = "strict-template/some-model"
+_LLAMA = "bedrock/meta.llama3-3-70b-instruct-v1:0"
 _FLAT = "gemini-compatible/gemini-2.5-flash"
 _CHAT = "openai-chat"
 
@@ -419,6 +420,32 @@ CROWDS: tuple[Crowd, ...] = (
     ),
     Crowd(
         "user-after-tool", "each", _CHAT, _TEMPLATE, turns(lambda n: [calling(call(f"c{n}")), result(f"c{n}"), USER])
+    ),
+    Crowd(
+        "text-beside-calls",
+        "each",
+        _CHAT,
+        _LLAMA,
+        turns(lambda n: [USER, {**calling(call(f"c{n}")), "content": "One moment."}, result(f"c{n}")]),
+    ),
+    Crowd(
+        "document-title",
+        "each",
+        _CHAT,
+        _LLAMA,
+        parts(
+            lambda n: {
+                "type": "file",
+                "file": {"filename": f"report{n}.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
+            }
+        ),
+    ),
+    Crowd(
+        "empty-description",
+        "each",
+        _CHAT,
+        _LLAMA,
+        tools(lambda n: function(f"t{n}", {"type": "object", "properties": {}}, description="")),
     ),
     Crowd("repeated-role", "users", _CHAT, _TEMPLATE, turns(lambda n: [USER])),
     Crowd(

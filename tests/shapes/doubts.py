@@ -593,7 +593,103 @@ COHERE: dict[str, DoubtCase] = {
     "media.image.url": DoubtCase(_chat(_parts(_LINKED)), r'"url":"https:'),
 }
 
+
+def _converse(*messages: Wire, **more: Any) -> Wire:
+    return {"messages": list(messages), **more}
+
+
+def _turn(role: str, *blocks: Any) -> Wire:
+    return {"role": role, "content": [{"text": block} if isinstance(block, str) else block for block in blocks]}
+
+
+def _used(identity: str = "call_1") -> Wire:
+    return {"toolUse": {"toolUseId": identity, "name": "f", "input": {"city": "Paris"}}}
+
+
+def _answered(identity: str = "call_1") -> Wire:
+    return {"toolResult": {"toolUseId": identity, "content": [{"text": "12 degrees"}]}}
+
+
+def _spec(**more: Any) -> Wire:
+    return {"tools": [{"toolSpec": {"name": "f", "description": "It.", "inputSchema": {"json": SCHEMA}, **more}}]}
+
+
+_HEY = _turn("user", "Hi")
+_ON = _turn("user", "Go on")
+_SPECIFIED: Wire = {"toolConfig": _spec()}
+_S3: Wire = {"s3Location": {"uri": "s3://bucket/a"}}
+_UNSIGNED: Wire = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+
+BEDROCK: dict[str, DoubtCase] = {
+    "repeated_roles": DoubtCase(_converse(_HEY, _ON), r'"text":"Hi"\}\]\},\{"role":"user"'),
+    "user_after_tool": DoubtCase(
+        _converse(_HEY, _turn("assistant", _used()), _turn("user", _answered(), "Go on"), **_SPECIFIED),
+        r'"toolResult".*\},\{"text":"Go on"',
+    ),
+    "empty_assistant": DoubtCase(_converse(_HEY, _turn("assistant", ""), _ON), r'\{"text":""\}'),
+    "blank_text": DoubtCase(_converse(_HEY, _turn("assistant", "OK"), _turn("user", " ")), r'\{"text":" "\}'),
+    "no_parts": DoubtCase(_converse(_HEY, {"role": "assistant", "content": []}, _ON), r'"content":\[\]'),
+    "no_user_parts": DoubtCase(_converse(_HEY, {"role": "user", "content": []}), r'"content":\[\]'),
+    "trailing_space": DoubtCase(_converse(_HEY, _turn("assistant", "OK ")), r'"OK "'),
+    "unknown_settings": DoubtCase(_converse(_HEY, newer={"a": 1}), r'"newer"'),
+    "null_settings": DoubtCase(_converse(_HEY, performanceConfig=None), r'"performanceConfig":null'),
+    "thought_in_id": DoubtCase(
+        _converse(
+            _HEY, _turn("assistant", _used("a__thought__b")), _turn("user", _answered("a__thought__b")), **_SPECIFIED
+        ),
+        r"__thought__",
+    ),
+    "duplicate_ids": DoubtCase(
+        _converse(
+            *(_HEY, _turn("assistant", _used()), _turn("user", _answered())),
+            *(_turn("assistant", _used()), _turn("user", _answered())),
+            **_SPECIFIED,
+        ),
+        r'"toolUseId":"call_1".*"toolUseId":"call_1".*"toolUseId":"call_1".*"toolUseId":"call_1"',
+    ),
+    "result_order": DoubtCase(
+        _converse(
+            _HEY,
+            _turn("assistant", _used("call_1"), _used("call_2")),
+            _turn("user", _answered("call_2"), _answered("call_1")),
+            **_SPECIFIED,
+        ),
+        r'"toolResult":\{"toolUseId":"call_2".*"toolResult":\{"toolUseId":"call_1"',
+    ),
+    "reasoning_text": DoubtCase(_converse(_HEY, _turn("assistant", _UNSIGNED, "OK"), _ON), r'"reasoningContent"'),
+    "strict_tools": DoubtCase(_converse(_HEY, toolConfig=_spec(strict=True)), r'"strict":true'),
+    "empty_required": DoubtCase(
+        _converse(_HEY, toolConfig=_spec(inputSchema={"json": {**SCHEMA, "required": []}})), r'"required":\[\]'
+    ),
+    "thinking": DoubtCase(
+        _converse(_HEY, additionalModelRequestFields={"reasoning_effort": "low"}), r'"reasoning_effort"'
+    ),
+    "thinking_visible": DoubtCase(
+        _converse(_HEY, additionalModelRequestFields={"thinking": {"type": "adaptive", "display": "summarized"}}),
+        r'"display"',
+    ),
+    "cache_hints": DoubtCase(_converse(_turn("user", "Hi", {"cachePoint": {"type": "default"}})), r'"cachePoint"'),
+    "media.image.stored": DoubtCase(
+        _converse(_turn("user", "Look", {"image": {"format": "png", "source": _S3}})), r'"s3Location"'
+    ),
+    "media.document.stored": DoubtCase(
+        _converse(_turn("user", "Look", {"document": {"format": "pdf", "name": "a", "source": _S3}})), r'"s3Location"'
+    ),
+    "media.video.stored": DoubtCase(
+        _converse(_turn("user", "Look", {"video": {"format": "mp4", "source": _S3}})), r'"s3Location"'
+    ),
+    "media.video.inline": DoubtCase(
+        _converse(_turn("user", "Look", {"video": {"format": "mp4", "source": {"bytes": PIXEL}}})), r'"video"'
+    ),
+    "media.audio.inline": DoubtCase(
+        _converse(_turn("user", "Hear", {"audio": {"format": "wav", "source": {"bytes": SOUND}}})), r'"audio"'
+    ),
+    "above_output_limit": DoubtCase(_converse(_HEY, inferenceConfig={"maxTokens": 10**9}), r'"maxTokens":10{9}'),
+    "settings.top_k.support": DoubtCase(_converse(_HEY, additionalModelRequestFields={"top_k": 20}), r'"top_k"'),
+}
+
 CASES: dict[str, dict[str, DoubtCase]] = {
+    "bedrock": BEDROCK,
     "openai-chat": CHAT,
     "anthropic": ANTHROPIC,
     "gemini": GEMINI,

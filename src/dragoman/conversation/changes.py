@@ -47,16 +47,18 @@ class Note(msgspec.Struct, frozen=True):
 
 class Undo(msgspec.Struct, frozen=True):
     """The target's tool names, call ids and argument names → the client's. `usage`: a stream tells what the client did
-    not ask for. `answer`: the tool, by the client's names, whose arguments are the answer's text."""
+    not ask for. `answer`: the tool, by the client's names, whose arguments are the answer's text. `whole`: the answer
+    comes whole where the client asked for a stream."""
 
     names: Mapping[str, str] = {}
     ids: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     usage: bool = False
     answer: str = ""
+    whole: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.ids or self.keys or self.usage or self.answer)
+        return bool(self.names or self.ids or self.keys or self.usage or self.answer or self.whole)
 
     def then(self, later: Undo) -> Undo:
         """What both undo: the later one first."""
@@ -64,7 +66,7 @@ class Undo(msgspec.Struct, frozen=True):
             return self
         names, ids = _through(self.names, later.names), _through(self.ids, later.ids)
         keys, usage = _through(self.keys, later.keys), self.usage or later.usage
-        return Undo(names, ids, keys, usage, self.answer or later.answer)
+        return Undo(names, ids, keys, usage, self.answer or later.answer, self.whole or later.whole)
 
 
 def _through(first: Mapping[str, str], later: Mapping[str, str]) -> Mapping[str, str]:

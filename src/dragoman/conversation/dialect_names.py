@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
-DialectName = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "cohere", "ollama"]
+DialectName = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "cohere", "ollama", "bedrock"]
 
 DIALECT_NAMES: Final[tuple[DialectName, ...]] = get_args(DialectName)
 

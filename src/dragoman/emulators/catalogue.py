@@ -63,6 +63,8 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "anthropic": EmulatorEntry("anthropic"),
     "gemini": EmulatorEntry("gemini"),
     "cohere": EmulatorEntry("cohere"),
+    "bedrock": EmulatorEntry("bedrock"),
+    "bedrock-anthropic": EmulatorEntry("bedrock"),
     "vertex": EmulatorEntry("gemini", "vertex"),
     "vertex-anthropic": EmulatorEntry("anthropic", "vertex"),
     "azure-openai": EmulatorEntry("azure", "chat", takes=_CHAT_OPTIONS),

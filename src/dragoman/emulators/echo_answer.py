@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 
@@ -60,11 +62,13 @@ def _text(value: Any) -> str:
 
 def declared_tools(body: dict[str, Any]) -> list[tuple[str, Any]]:
     """The name and schema of every declared tool, in any wrapper."""
-    declared = body.get("tools")
+    config = body.get("toolConfig")
+    declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
     found = []
     for tool in declared if isinstance(declared, list) else []:
         for one in _unwrapped(tool):
             schema = one.get("parameters") or one.get("parametersJsonSchema") or one.get("input_schema")
+            schema = schema or (one.get("inputSchema") or {}).get("json")
             found.append((str(one.get("name") or one.get("type")), schema or one.get("parameters_json_schema") or {}))
     return found
 
@@ -75,7 +79,7 @@ def _unwrapped(tool: Any) -> list[dict[str, Any]]:
     many = tool.get("functionDeclarations") or tool.get("function_declarations")
     if isinstance(many, list):
         return [one for one in many if isinstance(one, dict)]
-    inner = tool.get("function")
+    inner = tool.get("function") or tool.get("toolSpec")
     return [inner] if isinstance(inner, dict) else [tool]
 
 
@@ -87,6 +91,9 @@ def _forced(body: dict[str, Any]) -> tuple[str, Any] | None:
     calling = config.get("functionCallingConfig") if isinstance(config, dict) else None
     if isinstance(calling, dict) and calling.get("mode") == "ANY":
         return _named(tools, (calling.get("allowedFunctionNames") or [None])[0])
+    own = config.get("toolChoice") if isinstance(config, dict) else None
+    if isinstance(own, dict) and "auto" not in own:
+        return _named(tools, own.get("tool", {}).get("name"))
     if choice in ("required", "any", "REQUIRED"):
         return _named(tools, None)
     if not isinstance(choice, dict):
@@ -119,7 +126,18 @@ def _schema(body: dict[str, Any]) -> Any:
             value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, dict):
             return value
-    return _json_object(body)
+    return _json_object(body) or _schema_text(body)
+
+
+def _schema_text(body: dict[str, Any]) -> Any:
+    """Bedrock's schema, which is written as JSON text."""
+    value: Any = body
+    for key in ("outputConfig", "textFormat", "structure", "jsonSchema", "schema"):
+        value = value.get(key) if isinstance(value, dict) else None
+    try:
+        return orjson.loads(value) if isinstance(value, str) else None
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _json_object(body: dict[str, Any]) -> Any:

@@ -21,6 +21,7 @@ from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.body_form import formed_body, path_template
+from dragoman.engine.envelopes import with_header_members
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
     HistoryChoice,
@@ -42,7 +43,7 @@ from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, 
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
-from dragoman.profiles.profile import Layer, Profiles, Target, patched
+from dragoman.profiles.profile import NO_ENVELOPE, Envelope, Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
 from dragoman.rules.context import Context
 from dragoman.rules.refused_part import refused_part
@@ -78,6 +79,7 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
     facts: Facts
     trimmed: TrimStatistics | None = None
     cut: Cut | None = None
+    envelope: Envelope = NO_ENVELOPE
 
     @property
     def json(self) -> Any:
@@ -298,6 +300,8 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         _require_known_content(ask, target)
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
     refused = _USAGE if same and facts.stream_usage is Stance.REFUSES and "stream_options" in ask.members else ()
+    if stream and conversation.tools and facts.tools_streamed is Stance.REFUSES:
+        stream, undo = False, undo.then(Undo(whole=True))
     writing = RenderOptions(target.model, stream, asks_usage, refused, translated=not same)
     if refused and all(change.at != "/stream_options" for change in changes):
         changes.append(usage_not_asked())
@@ -306,12 +310,15 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         undo = undo.then(Undo(usage=True))
     body = dialect.requests.render(conversation, writing, ask if same else None)
     profile = target.profile
+    headers = _headers(ask, target, dialect.passed_headers if same else ())
     if profile.body is not None:
         body = formed_body(body, profile.body)
+    if profile.envelope is not NO_ENVELOPE:
+        body, headers = with_header_members(body, headers, profile.envelope)
     return Adapted(
         body,
         dialect.request_path(writing, path_template(profile, stream)),
-        _headers(ask, target, dialect.passed_headers if same else ()),
+        headers,
         tuple(changes),
         undo,
         wants,
@@ -322,6 +329,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         target.facts,
         trimmed,
         cut,
+        profile.envelope,
     )
 
 
@@ -394,7 +402,7 @@ def _is_held_elsewhere(ask: Ask) -> bool:
     return extras is not None and not STATEFUL.keys().isdisjoint(extras.fields)
 
 
-READ_BY_THE_COMPILER = frozenset({"stream_usage"})
+READ_BY_THE_COMPILER = frozenset({"stream_usage", "tools_streamed"})
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = ("stream_options",)
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)

@@ -24,6 +24,7 @@ from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import Adapted
 from dragoman.engine.client_failures import render_failure, with_numbers
+from dragoman.engine.envelopes import unwrapping
 from dragoman.engine.reasoning_restore import Kept, keeps, last_turn
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.translation import Translation
@@ -170,6 +171,7 @@ def translation_of(adapted: Adapted, context: AnswerContext, redaction: Redactio
         redaction,
         not facts.complete_answers,
         last_turn(adapted.ask) if keep else "",
+        unwrapping(adapted.envelope),
     )
 
 

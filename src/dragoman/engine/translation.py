@@ -25,6 +25,8 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.answer_tally import AnswerTally
 from dragoman.engine.answer_tool import AnswerTool
 from dragoman.engine.argument_names import Renaming
+from dragoman.engine.binary_relay import BinaryObserver, BinaryRelay
+from dragoman.engine.envelopes import ChunkReader
 from dragoman.engine.reasoning_capture import ReasoningCapture
 from dragoman.engine.relay_frames import RelayFrames
 from dragoman.engine.relay_lines import RelayLines
@@ -65,6 +67,7 @@ class Translation:
         "_tally",
         "_think_tags",
         "_undo",
+        "_unwrap",
         "_upstream",
         "ended",
         "failure",
@@ -87,7 +90,9 @@ class Translation:
         redaction: Redaction | None = None,
         completes: bool = False,
         turn: str = "",
+        unwrap: ChunkReader | None = None,
     ) -> None:
+        self._unwrap = unwrap
         self._context = context
         self._upstream = dialect(upstream)
         self._client = dialect(client)
@@ -105,9 +110,9 @@ class Translation:
         self._completes = completes or context.completes
         self.relays = unchanged and not context.completes
         self._begun: set[int] | None = set() if context.prefix else None
-        self._observer: RelayObserver | None = None
+        self._observer: RelayObserver | BinaryObserver | None = None
         self._redaction = redaction
-        self._frames: RelayFrames | RelayLines | None = None
+        self._frames: RelayFrames | RelayLines | BinaryRelay | None = None
         self._stop_word = ""
         self._tally = AnswerTally(origin.model if origin is not None else "")
         self.ended = False
@@ -125,10 +130,20 @@ class Translation:
 
     def has_begun(self, opening: bytes) -> bool:
         """Whether what the client would be given first holds an event: then nothing can be tried again."""
-        return bool(opening) and (not self.relays or has_event(opening, self._upstream.framing))
+        framing = self._upstream.framing
+        return bool(opening) and (not self.relays or framing is Framing.EVENT_STREAM or has_event(opening, framing))
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
+        if self._unwrap is not None:
+            return self._feed_wrapped(self._unwrap, data)
+        return self._feed(data)
+
+    def _feed_wrapped(self, unwrap: ChunkReader, data: bytes) -> bytes:
+        out = self._feed(inner) if (inner := unwrap.feed(data)) else b""
+        return out if unwrap.failure is None else out + self.fail(unwrap.failure)
+
+    def _feed(self, data: bytes) -> bytes:
         if not self.relays:
             return self._write((self._parser or self._reader()).feed(data))
         observer = self._observer or self._observe()
@@ -192,6 +207,10 @@ class Translation:
 
     def read(self, data: bytes) -> list[Event]:
         """The events in a chunk, with the client's names and ids: for a caller that wants values, not bytes."""
+        if self._unwrap is not None:
+            data = self._unwrap.feed(data)
+            if self._unwrap.failure is not None:
+                return self._noted([*self._reader().feed(data), Failed(self._unwrap.failure)])
         return self._noted(self._reader().feed(data))
 
     def read_end(self) -> list[Event]:
@@ -213,10 +232,14 @@ class Translation:
         seen = self._tally.tokens()
         return max(reported, seen), seen > 0
 
-    def _observe(self) -> RelayObserver:
+    def _observe(self) -> RelayObserver | BinaryObserver:
         """Made when a stream begins: most whole answers go through as they are."""
         redact = self._redaction.data if self._redaction is not None else None
         framing, answers = self._upstream.framing, self._upstream.answers
+        if framing is Framing.EVENT_STREAM:
+            self._frames = BinaryRelay(redact)
+            self._observer = BinaryObserver(self._new_parser(), self._tally)
+            return self._observer
         if framing is Framing.SSE:
             self._frames = RelayFrames(redact, self._upstream.chunk_leftovers, answers.check_chunk, answers.tidy_chunk)
         elif framing is Framing.NDJSON:
@@ -325,7 +348,7 @@ class Translation:
         if self._capture is not None and self.failure is None:
             self.kept = self._capture.close()
 
-    def _close_relay(self, observer: RelayObserver) -> bytes:
+    def _close_relay(self, observer: RelayObserver | BinaryObserver) -> bytes:
         """A relayed stream that broke off gets the error that its dialect has for this."""
         proper = self._close_observer(observer)
         self.failure = self.failure or observer.failure
@@ -336,12 +359,12 @@ class Translation:
             return rest if proper or observer.marked_end else rest + self._client.stream_end
         return self._end_of_frame(observer) + self._writer().close()
 
-    def _close_observer(self, observer: RelayObserver) -> bool:
+    def _close_observer(self, observer: RelayObserver | BinaryObserver) -> bool:
         self.ended = observer.close()
         self.usage, self.stop = observer.usage, observer.stop
         return self.ended
 
-    def _end_of_frame(self, observer: RelayObserver) -> bytes:
+    def _end_of_frame(self, observer: RelayObserver | BinaryObserver) -> bytes:
         """What ends a relayed frame that is half out, so that an event of ours can follow."""
         if not self.started:
             return b""
@@ -350,7 +373,7 @@ class Translation:
         return b"\n\n" if observer.cut_short else b""
 
 
-def _tells_its_failure(observer: RelayObserver) -> bool:
+def _tells_its_failure(observer: RelayObserver | BinaryObserver) -> bool:
     """Whether the provider itself told the client, in an event, why the stream ends here."""
     failure = observer.failure
     return failure is not None and failure.kind is not FailureKind.BROKEN_STREAM and observer.framed

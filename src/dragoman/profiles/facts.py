@@ -176,6 +176,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     user_after_tool: Annotated[Stance, Meta(description="a user turn right after tool results")] = ACCEPTS
     system_only: Annotated[Stance, Meta(description="nothing but system messages")] = UNKNOWN
     mixed_parts: Annotated[Stance, Meta(description="text after a call in one turn")] = ACCEPTS
+    text_beside_calls: Annotated[Stance, Meta(description="text and calls in one turn")] = ACCEPTS
 
     # content
     empty_user: Annotated[Stance, Meta(description="a user turn of empty text")] = UNKNOWN
@@ -211,6 +212,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ("*",)
     document_form: Annotated[
         str, Meta(description="the shape in which it takes the bytes of a document, where not its dialect's own")
+    ] = ""
+    document_title_pattern: Annotated[
+        str, Meta(description="form of a document's name (regular expression; empty: any)")
     ] = ""
     native_blocks: Annotated[Stance, Meta(description="the dialect's own server-tool blocks and the like")] = ACCEPTS
 
@@ -333,6 +337,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     empty_required: Annotated[Stance, Meta(description="an empty list of required fields in a schema")] = UNKNOWN
     strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
+    empty_description: Annotated[Stance, Meta(description="a tool with an empty description")] = ACCEPTS
     empty_tools: Annotated[Stance, Meta(description="an empty list of tools")] = UNKNOWN
     duplicate_tools: Annotated[Stance, Meta(description="two tools of one name")] = ACCEPTS
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
@@ -347,6 +352,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
     format_with_tools: Annotated[Stance, Meta(description="JSON or a schema for the answer beside tools")] = ACCEPTS
+    tools_streamed: Annotated[Stance, Meta(description="tools in a request for a stream")] = ACCEPTS
     format_streamed: Annotated[Stance, Meta(description="a schema for the answer of a stream")] = ACCEPTS
     format_without_schema: Annotated[Stance, Meta(description="JSON by a schema that is not given")] = ACCEPTS
     json_word: Annotated[Stance, Meta(description="JSON asked for while no message says the word")] = ACCEPTS

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import tomllib
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import resources
@@ -94,6 +95,27 @@ class Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stream: str = ""
 
 
+class StreamWrapping(StrEnum):
+    """What a cloud puts around the events of a model's own stream."""
+
+    NONE = "none"
+    AWS_CHUNKS = "aws-chunks"
+
+
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a cloud wants around requests and streams of a vendor's own dialect.
+
+    `headers`: headers that become members of the body, as lists of words. `stream`: what stands around the events of a
+    stream.
+    """
+
+    headers: dict[str, str] = {}
+    stream: StreamWrapping = StreamWrapping.NONE
+
+
+NO_ENVELOPE = Envelope()
+
+
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in), `methods` and `body` tell
     how it is asked otherwise than its dialect says. A header without a value is not sent. `like`: another profile
@@ -111,6 +133,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str = ""
     methods: Methods = Methods()
     body: BodyForm | None = None
+    envelope: Envelope = NO_ENVELOPE
     like: str = ""
     hosts: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
@@ -136,6 +159,7 @@ INHERITED = (
     "path",
     "methods",
     "body",
+    "envelope",
     "families",
     "lists_models",
     "completions",

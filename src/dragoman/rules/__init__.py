@@ -8,9 +8,11 @@ from dragoman.rules.cache_marks import cache_marks
 from dragoman.rules.call_id_form import call_id_form
 from dragoman.rules.custom_tool import custom_tool
 from dragoman.rules.developer_role import developer_role
+from dragoman.rules.document_title import document_title
 from dragoman.rules.duplicate_call_id import duplicate_call_id
 from dragoman.rules.duplicate_tool import duplicate_tool
 from dragoman.rules.empty_content import empty_content
+from dragoman.rules.empty_description import empty_description
 from dragoman.rules.empty_tools import empty_tools
 from dragoman.rules.endless_loop import endless_loop
 from dragoman.rules.error_mark import error_mark
@@ -65,6 +67,7 @@ from dragoman.rules.setting_name import setting_name
 from dragoman.rules.setting_range import setting_range
 from dragoman.rules.stray_field import stray_field
 from dragoman.rules.system_parts import system_parts
+from dragoman.rules.text_beside_calls import text_beside_calls
 from dragoman.rules.thinking_form import thinking_form
 from dragoman.rules.thought_in_id import thought_in_id
 from dragoman.rules.tool_choice_form import tool_choice_form
@@ -105,7 +108,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     # System messages go to where they may stand. Some become user turns, which `shape` may have to merge.
     "place": (inline_system, developer_role, refused_system, late_system, many_systems, system_parts),
     # Media of a result may need a user turn after it, so it comes before `shape` too.
-    "media": (remote_media, refused_part, media_form, error_mark, flat_tools, blank_remainder),
+    "media": (remote_media, refused_part, media_form, document_title, error_mark, flat_tools, blank_remainder),
     # Every turn is there: add what is missing at the ends, merge what may not stand side by side.
     "shape": (
         no_user_turn,
@@ -115,6 +118,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         user_after_tool,
         repeated_role,
         mixed_parts,
+        text_beside_calls,  # after neighbours of one role were merged: it parts what belongs together
         many_thoughts,
         trailing_space,
         media_apart,
@@ -133,6 +137,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         duplicate_tool,
         tool_wrapper,
         undeclared_tools,
+        empty_description,
         schema_keyword,
         many_strict,
         empty_tools,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.conversation.literals import quote
 from dragoman.dialects.anthropic import ID_PREFIX
-from dragoman.dialects.anthropic.block_builder import CALL_FIELDS, LATE_FIELDS
+from dragoman.dialects.anthropic.message_fields import CALL_FIELDS, LATE_FIELDS
 from dragoman.dialects.anthropic.usage import NO_USAGE
 from dragoman.dialects.completion import CompleteObject, complete
 from dragoman.dialects.dialect import AnswerContext

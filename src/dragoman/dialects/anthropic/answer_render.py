@@ -8,9 +8,10 @@ from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Reply
 from dragoman.dialects.anthropic import ID_PREFIX, NAME
-from dragoman.dialects.anthropic.block_builder import TEXT, THINKING, TOOL, BlockBuilder, late_fields
-from dragoman.dialects.anthropic.call_input import call_input
+from dragoman.dialects.anthropic.message_fields import BLOCKS, late_fields
 from dragoman.dialects.anthropic.usage import render_usage
+from dragoman.dialects.block_builder import TEXT, THINKING, TOOL, BlockBuilder
+from dragoman.dialects.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ownership import own_fields
 from dragoman.dialects.parsing import vendor_id
@@ -42,7 +43,7 @@ class _AnthropicAnswerRenderer(BlockBuilder):
     )
 
     def __init__(self, context: AnswerContext) -> None:
-        super().__init__(context.hides_reasoning)
+        super().__init__(BLOCKS, context.hides_reasoning)
         self._context = context
         self._start = Started()
         self._blocks: list[bytes] = []

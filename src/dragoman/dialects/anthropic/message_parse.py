@@ -28,6 +28,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.carried_state import reattached
 from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, parse_state
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.dialects.top_level import decode_word, decoded
@@ -135,48 +136,6 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
         raws = split_items(raw, at)
         parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
     return reattached(parts)  # type: ignore[arg-type]
-
-
-def reattached(parts: list[Part]) -> tuple[Part, ...]:
-    """Another provider's signature of a call or a text, put back where it belongs.
-
-    The blocks of this dialect have no place for it, so that it was handed out as a thinking block without text, before
-    its call or its text. One with neither after it belongs to the text before.
-    """
-    if not any(_is_carrier(part) for part in parts):
-        return tuple(parts)
-    attached: list[Part] = []
-    carried: Part | None = None
-    for part in parts:
-        if carried is not None and isinstance(part, (Call, Text)):
-            part, carried = msgspec.structs.replace(part, signature=carried.state), None  # type: ignore[attr-defined]
-        if carried is not None:
-            _attach_late(carried, attached)
-            carried = None
-        if _is_carrier(part):
-            carried = part
-        else:
-            attached.append(part)
-    if carried is not None:
-        _attach_late(carried, attached)
-    return tuple(attached)
-
-
-def _attach_late(carrier: Any, attached: list[Part]) -> None:
-    last = attached[-1] if attached else None
-    if isinstance(last, Text) and last.signature is None:
-        attached[-1] = msgspec.structs.replace(last, signature=carrier.state)
-    else:
-        attached.append(carrier)
-
-
-def _is_carrier(part: Part) -> bool:
-    return (
-        type(part) is Reasoning
-        and part.text is None
-        and part.state is not None
-        and part.state.kind == reasoning_states.THOUGHT
-    )
 
 
 def _parse_raw(raw: bytes, at: str) -> Part:

@@ -21,11 +21,11 @@ from dragoman.dialects.anthropic import ORIGIN
 from dragoman.dialects.anthropic.message_parse import (
     parse_blocks,
     parse_system,
-    reattached,
     redacted_thinking,
     thinking,
 )
 from dragoman.dialects.anthropic.near_misses import fits_hint, fits_result
+from dragoman.dialects.carried_state import reattached
 from dragoman.dialects.parsing import cache_hint
 from dragoman.dialects.plain_messages import (
     ALWAYS,

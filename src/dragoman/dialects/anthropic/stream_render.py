@@ -10,9 +10,10 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.anthropic import ID_PREFIX, NAME
-from dragoman.dialects.anthropic.block_builder import LATE_FIELDS, TEXT, BlockBuilder, late_fields
 from dragoman.dialects.anthropic.errors import error_body
+from dragoman.dialects.anthropic.message_fields import BLOCKS, LATE_FIELDS, late_fields
 from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
+from dragoman.dialects.block_builder import TEXT, BlockBuilder
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ownership import own_fields
 from dragoman.dialects.parsing import vendor_id
@@ -26,7 +27,7 @@ class AnthropicStreamRenderer(BlockBuilder):
     __slots__ = ("_begun", "_context", "_head", "_index", "_out", "_start")
 
     def __init__(self, context: AnswerContext) -> None:
-        super().__init__(context.hides_reasoning)
+        super().__init__(BLOCKS, context.hides_reasoning)
         self._context = context
         self._out: list[bytes] = []
         self._index = -1

@@ -358,6 +358,7 @@ FORM = WireForm(
     fits_part=lambda item, role: _fits_part(item),
     render=_render_turn,
     repair_part=_repair_part,
+    takes_text=False,
     needs_ids=False,
     no_id=NO_ID,
 )

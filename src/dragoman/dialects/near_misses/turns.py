@@ -98,7 +98,8 @@ class WireForm(msgspec.Struct, frozen=True):
     turn as items. `repair_part` repairs small faults of the dialect's own parts, `repair_item` of its items.
     `decode_part` raises where a part does not fit, and says where.
     `optional` are members of a message besides its content, each with the letters that its value may begin with.
-    `takes_hints`: do parts have cache hints? `needs_ids`: must calls and results have ids (`no_id` marks
+    `takes_text`: may the content be a text alone? `takes_hints`: do parts have cache hints? `needs_ids`: must calls and
+    results have ids (`no_id` marks
     those without)? `has_items`: do calls and
     results stand in the list by themselves? `has_calls`: do messages have a member `tool_calls`?
     `string_content`: is the content always a string? `argument_objects`: are the arguments of calls objects, and not
@@ -117,6 +118,7 @@ class WireForm(msgspec.Struct, frozen=True):
     repair_item: Callable[[Json, MissLog], Json | None] = lambda raw, log: None
     decode_part: Callable[[Json, Role], object] | None = None
     optional: Mapping[str, bytes] = {}
+    takes_text: bool = True
     takes_hints: bool = False
     needs_ids: bool = True
     no_id: str = ""
@@ -240,8 +242,8 @@ class TurnReader:
         if content is None:
             return []
         if content[:1] == b'"':
-            if key == self._form.content_name == "parts":
-                self._log.note(Miss.CONTENT, "/parts")
+            if key == self._form.content_name and not self._form.takes_text:
+                self._log.note(Miss.CONTENT, f"/{key}")
             return [MeantPart(Text(content))]
         items = items_of(content)
         if items is not None:

@@ -22,7 +22,7 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     body: dict[str, Any] = request.body
     beta = f"{request.headers.get('anthropic-beta', '')} {body.get('anthropic_beta', '')}"
     counting = request.operation is Operation.COUNT
-    check_fields(body, beta, "beta" in request.query, counting, model_in_path="/publishers/" in request.path)
+    check_fields(body, beta, "beta" in request.query, counting, model_in_path=_names_model(request.path))
     if not options.knows(request.model):
         raise AnthropicRefusal(f"model: {request.model}", 404, "not_found_error")
     model = claude_model(request.model)
@@ -32,6 +32,11 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     _check_cache_marks(body)
     check_tool_set(body)
     _check_capabilities(body, model, beta)
+
+
+def _names_model(path: str) -> bool:
+    """Whether a cloud's path says which model is asked."""
+    return "/publishers/" in path or path.startswith("/model/")
 
 
 def _check_capabilities(body: dict[str, Any], model: ClaudeModel, beta: str) -> None:

@@ -1,4 +1,4 @@
-"""Events to Anthropic's content blocks, which come one after the other and never overlap.
+"""Events to content blocks that come one after the other and never overlap, as Anthropic and Bedrock have them.
 
 While a call is open, events of other parts wait until it is complete (`call_order.py`). The signature that another
 provider put on a call goes into a thinking block of its own before the call. One on a text is not shown: it comes after
@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import merged
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -35,25 +36,29 @@ from dragoman.conversation.events import (
 )
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
-from dragoman.conversation.parts import Json, Opaque, Origin
-from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.anthropic.call_input import is_object
-from dragoman.dialects.anthropic.stop_reasons import render_stop, render_stop_details
+from dragoman.conversation.parts import Json
+from dragoman.conversation.replies import Usage
+from dragoman.dialects.call_input import is_object
 from dragoman.dialects.call_order import CallOrder
-from dragoman.dialects.ownership import own_fields, own_or_sealed
+from dragoman.dialects.ownership import own_or_sealed
 from dragoman.dialects.raw_json import encode
-from dragoman.wire.json_reader import render_object
 
 TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_delta", b""
 
 
 _NO_PART = -1
-_TEXT_BLOCK = b'{"type":"text","text":""}'
-_THINKING_BLOCK = b'{"type":"thinking","thinking":"","signature":""}'
-CALL_FIELDS: Mapping[str, Json] = {"caller": b'{"type":"direct"}'}
-_UNSIGNED = quote(seal(Opaque(reasoning_states.UNSIGNED, EMPTY, Origin(""))))
-"""The signature of thinking that nobody signed. Some clients turn thinking with an empty one into visible text."""
+
+
+class BlockForm(msgspec.Struct, frozen=True):
+    """What blocks look like when they open. `dialect` is the one whose own state is shown as it is. `unsigned` is the
+    signature of thinking that nobody signed; empty where it needs none."""
+
+    dialect: str
+    text: Json
+    thinking: Json
+    call: Callable[[CallStarted], Json]
+    redacted: Callable[[Json], Json]
+    unsigned: bytes = b""
 
 
 class BlockBuilder:
@@ -62,6 +67,7 @@ class BlockBuilder:
     __slots__ = (
         "_call",
         "_carriers",
+        "_form",
         "_hides_reasoning",
         "_kind",
         "_last_kind",
@@ -80,7 +86,8 @@ class BlockBuilder:
         "usage",
     )
 
-    def __init__(self, hides_reasoning: bool) -> None:
+    def __init__(self, form: BlockForm, hides_reasoning: bool) -> None:
+        self._form = form
         self._hides_reasoning = hides_reasoning
         self._part = _NO_PART
         self._kind = NO_BLOCK
@@ -142,7 +149,7 @@ class BlockBuilder:
         if event.literal == EMPTY:
             return
         if self._part != event.part or self._kind is not TEXT:
-            self._open(event.part, TEXT, _TEXT_BLOCK)
+            self._open(event.part, TEXT, self._form.text)
             self._text_part = event.part
         self.append(TEXT, event.literal)
 
@@ -150,17 +157,17 @@ class BlockBuilder:
         if self._hides_reasoning or event.literal == EMPTY:
             return
         if self._part != event.part or self._kind is not THINKING or self._signed:
-            self._open(event.part, THINKING, _THINKING_BLOCK)
+            self._open(event.part, THINKING, self._form.thinking)
         self.append(THINKING, event.literal)
 
     def _state(self, event: Signed) -> None:
         if self._hides_reasoning:
             return
         state = event.state
-        if state.kind == reasoning_states.REDACTED and state.origin.dialect == NAME:
-            self._whole(event.part, b'{"type":"redacted_thinking","data":' + state.json + b"}")
+        if state.kind == reasoning_states.REDACTED and state.origin.dialect == self._form.dialect:
+            self._whole(event.part, self._form.redacted(state.json))
             return
-        literal = own_or_sealed(state, reasoning_states.SIGNATURE, NAME)
+        literal = own_or_sealed(state, reasoning_states.SIGNATURE, self._form.dialect)
         if self._kind is THINKING and self._part == event.part and not self._signed:
             self._signed = True
             self.sign(literal)
@@ -220,7 +227,7 @@ class BlockBuilder:
             self._carry(late)
 
     def _citation(self, event: Cited) -> None:
-        if event.origin.dialect != NAME:
+        if event.origin.dialect != self._form.dialect:
             return
         if self._kind is TEXT and self._part == event.part:
             self.cite(event.json)
@@ -228,7 +235,7 @@ class BlockBuilder:
     def _media(self, event: MediaDelta) -> None:
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""
         if self._part != event.part or self._kind is not TEXT:
-            self._open(event.part, TEXT, _TEXT_BLOCK)
+            self._open(event.part, TEXT, self._form.text)
             if event.url:
                 self.append(TEXT, quote(f"[{event.kind.value}]({event.url})"))
         if event.data != EMPTY and not event.url:
@@ -247,7 +254,7 @@ class BlockBuilder:
         self.append(TEXT, joined("\n\n", [*ends, *words]))
 
     def _kept(self, event: Kept) -> None:
-        if event.opaque.origin.dialect != NAME:
+        if event.opaque.origin.dialect != self._form.dialect:
             return
         self._whole(event.part, event.opaque.json)
 
@@ -278,9 +285,7 @@ class BlockBuilder:
 
     def _open_call(self, call: CallStarted) -> None:
         self._call = None
-        fields = {**CALL_FIELDS, **own_fields(call.extras, NAME)}
-        head = {"type": b'"tool_use"', "id": quote(call.id), "name": quote(call.name), "input": b"{}"}
-        self._open(call.part, TOOL, render_object({**head, **fields}))
+        self._open(call.part, TOOL, self._form.call(call))
         self._opening = b""
 
     def _carry(self, signature: bytes) -> None:
@@ -292,7 +297,7 @@ class BlockBuilder:
     def _render_carriers(self) -> None:
         carriers, self._carriers = self._carriers, []
         for signature in carriers:
-            self.open_block(THINKING, _THINKING_BLOCK)
+            self.open_block(THINKING, self._form.thinking)
             self.sign(signature)
             self.close_block()
 
@@ -314,8 +319,8 @@ class BlockBuilder:
             return
         if self._opening is not None:
             self._end_arguments()
-        if self._kind is THINKING and not self._signed:
-            self.sign(_UNSIGNED)
+        if self._kind is THINKING and not self._signed and self._form.unsigned:
+            self.sign(self._form.unsigned)
         if self._linked or self._transcripts:
             self._end_media()
         if self._suffix:
@@ -323,32 +328,6 @@ class BlockBuilder:
             self._suffix = b""
         self._part, self._kind = _NO_PART, NO_BLOCK
         self.close_block()
-
-
-LATE_FIELDS: Mapping[str, Json] = {
-    "container": b"null",
-    "stop_details": b"null",
-    "stop_reason": b"null",
-    "stop_sequence": b"null",
-}
-"""Members that are not known before a message is complete. The SDK's types require all of them."""
-
-
-def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
-    """The last members of a message: why it stopped, and what came with the stop."""
-    stop = blocks.stop
-    if stop is None:
-        return {**LATE_FIELDS, "stop_reason": b'"end_turn"'}
-    fields = {
-        **LATE_FIELDS,
-        "stop_reason": quote(render_stop(stop.reason, stop.word)),
-        "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
-        **own_fields(stop.extras, NAME),
-    }
-    details = render_stop_details(stop.reason, stop.word)
-    if details is not None:
-        fields["stop_details"] = details
-    return fields
 
 
 _TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {

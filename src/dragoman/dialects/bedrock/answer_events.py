@@ -1,0 +1,272 @@
+"""Converse's content blocks to events, whether they grow in a stream or come whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin
+from dragoman.dialects.bedrock import NAME
+from dragoman.dialects.bedrock.media import FORMATS, parse_media
+from dragoman.dialects.bedrock.message_parse import cited_texts
+from dragoman.dialects.bedrock.stop_reasons import parse_stop
+from dragoman.dialects.bedrock.usage import parse_usage
+from dragoman.dialects.parsing import base62, extras_of, parse_state
+from dragoman.dialects.raw_json import decode_items, decode_members, encode, text_in
+from dragoman.errors import MalformedRequest
+
+TEXT, THINKING, CALL, IMAGE, OTHER = "text", "reasoningContent", "toolUse", "image", ""
+
+_OWN_CALL = frozenset({"toolUseId", "name", "input", "type"})
+_ORDINARY = ("", "tool_use")
+_NOT_KEPT = frozenset({"role", "stopReason", "usage", "output", "metrics", "p"})
+"""Members with a meaning of their own, the time that the provider took, and the padding of frames."""
+
+
+class _OpenContentBlock:
+    """A block that is not closed yet. Its part begins with its first event: an empty block is no part."""
+
+    __slots__ = ("fields", "fragments", "kind", "part", "pieces")
+
+    def __init__(self, kind: str, fields: Mapping[str, Raw]) -> None:
+        self.kind = kind
+        self.fields = fields
+        self.part = -1
+        self.fragments: list[bytes] = []
+        self.pieces: list[Json] = []
+
+
+class BedrockAnswerParser:
+    """An answer on its way in: the open blocks and the number of parts."""
+
+    __slots__ = ("_blocks", "_called", "_late", "_parts", "_seed", "_started", "_stop", "origin", "over")
+
+    def __init__(self, origin: Origin, seed: str = "") -> None:
+        self.origin = origin
+        self._seed = seed
+        self._blocks: dict[int, _OpenContentBlock] = {}
+        self._late: dict[str, Json] = {}
+        self._parts = 0
+        self._called = False
+        self._started = False
+        self._stop: str | None = None
+        self.over = False
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stop is not None
+
+    def start(self, out: list[Event]) -> None:
+        """An answer has neither an id nor the name of its model."""
+        if not self._started:
+            self._started = True
+            out.append(Started())
+
+    def text(self, index: int, literal: bytes, out: list[Event]) -> None:
+        if literal == EMPTY or literal[:1] != b'"':
+            return
+        out.append(TextDelta(0, self._part(index, TEXT), literal))
+
+    def reasoning(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+        """A piece of thinking: text, the signature, or what is withheld."""
+        text, signature = bytes(fields.get("text", b"")), bytes(fields.get("signature", b""))
+        redacted = bytes(fields.get("redactedContent", b""))
+        if len(text) > 2 and text[:1] == b'"':
+            out.append(ReasoningDelta(0, self._part(index, THINKING), text))
+        if len(signature) > 2 and signature[:1] == b'"':
+            state = parse_state(reasoning_states.SIGNATURE, signature, self.origin)
+            out.append(Signed(0, self._part(index, THINKING), state))
+        if len(redacted) > 2 and redacted[:1] == b'"':
+            state = parse_state(reasoning_states.REDACTED, redacted, self.origin)
+            out.append(Signed(0, self._part(index, THINKING), state, redacted=True))
+
+    def cite(self, index: int, json: Json) -> None:
+        """A source. It may come before the text that rests on it, so it waits for the end of its block."""
+        block = self._blocks.get(index)
+        if block is None:
+            block = self._blocks[index] = _OpenContentBlock(TEXT, {})
+        block.pieces.append(json)
+
+    def open_call(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+        """The head of a call. One that Bedrock itself runs is kept as it is."""
+        if text_in(fields.get("type")) not in _ORDINARY:
+            self._blocks[index] = _OpenContentBlock(OTHER, {"toolUse": Raw(encode(fields))})
+            return
+        block = self._blocks[index] = _OpenContentBlock(CALL, fields)
+        self._called = True
+        block.part = self._next_part()
+        others = {key: bytes(raw) for key, raw in fields.items() if key not in _OWN_CALL}
+        identity = text_in(fields.get("toolUseId")) or "tooluse_" + base62(self._seed, block.part, length=22)
+        out.append(CallStarted(0, block.part, identity, text_in(fields.get("name")), extras=extras_of(NAME, others)))
+
+    def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
+        block = self._blocks.get(index)
+        if block is None or literal == EMPTY or literal[:1] != b'"':
+            return
+        block.fragments.append(literal)
+        if block.kind == CALL:
+            out.append(CallDelta(0, block.part, literal))
+
+    def image(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+        """A piece of a picture."""
+        block = self._blocks.get(index)
+        known = FORMATS[MediaKind.IMAGE].get(text_in(block.fields.get("format")), "") if block is not None else ""
+        source = fields.get("source")
+        data = bytes(decode_members(source).get("bytes", b"")) if source is not None else b""
+        if data[:1] == b'"':
+            out.append(MediaDelta(0, self._part(index, IMAGE), MediaKind.IMAGE, known, data))
+
+    def open_other(self, index: int, kind: str, fields: Mapping[str, Raw]) -> None:
+        """The head of a block of another kind."""
+        self._blocks[index] = _OpenContentBlock(kind if kind == IMAGE else OTHER, fields)
+
+    def extend(self, index: int, items: list[Json]) -> None:
+        """Further content of a block that is kept as it is."""
+        block = self._blocks.get(index)
+        if block is not None:
+            block.pieces += items
+
+    def whole_block(self, index: int, raw: bytes, out: list[Event]) -> None:
+        """A block that came at once."""
+        fields = decode_members(raw)
+        fields.pop("type", None)  # some servers write the kind besides
+        kind, content = next(iter(fields.items()), ("", Raw(b"null")))
+        if kind == TEXT:
+            self.text(index, bytes(content), out)
+        elif kind == THINKING:
+            self._whole_reasoning(index, decode_members(content), out)
+        elif kind == CALL:
+            call = decode_members(content)
+            self.open_call(index, call, out)
+            self.arguments(index, quote(bytes(call.get("input", b"{}")).decode()), out)
+        elif not self._known_block(index, kind, content, out):
+            out.append(Kept(0, self._next_part(), Opaque(kind=kind, json=raw, origin=self.origin)))
+        self.close_block(index, out)
+
+    def _known_block(self, index: int, kind: str, content: Raw, out: list[Event]) -> bool:
+        """A text with its sources, or a picture; False where it is neither."""
+        if kind == "citationsContent":
+            return self._whole_cited(index, decode_members(content), out)
+        return kind == IMAGE and self._whole_image(bytes(content), out)
+
+    def _whole_reasoning(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
+        inner = fields.get("reasoningText")
+        self.reasoning(index, decode_members(inner) if inner is not None else fields, out)
+
+    def _whole_cited(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> bool:
+        texts = cited_texts(bytes(fields.get("content", b"")))
+        for text in texts:
+            self.text(index, text, out)
+        raw = bytes(fields.get("citations", b""))
+        for citation in decode_items(raw) if raw[:1] == b"[" else []:
+            self.cite(index, bytes(citation))
+        return bool(texts) or raw[:1] == b"["
+
+    def _whole_image(self, raw: bytes, out: list[Event]) -> bool:
+        try:
+            found = parse_media(MediaKind.IMAGE, raw, "")
+        except MalformedRequest:
+            return False
+        if found is None or not isinstance(found.source, Inline):
+            return False
+        source = found.source
+        out.append(MediaDelta(0, self._next_part(), MediaKind.IMAGE, source.media_type, source.data))
+        return True
+
+    def close_block(self, index: int, out: list[Event]) -> None:
+        block = self._blocks.pop(index, None)
+        if block is None:
+            return
+        if block.kind == CALL:
+            out.append(CallEnded(0, block.part))
+        elif block.kind == OTHER and block.fields:
+            self._keep(block, out)
+        elif block.kind == TEXT and block.pieces:
+            part = block.part if block.part >= 0 else max(self._parts - 1, 0)  # a block of its own: for the text before
+            out += [Cited(0, part, json, self.origin) for json in block.pieces]
+
+    def _keep(self, block: _OpenContentBlock, out: list[Event]) -> None:
+        """A block that only Bedrock knows, put together as it would come whole."""
+        kind, content = next(iter(block.fields.items()))
+        fields = decode_members(content)
+        if block.fragments:
+            text = b"".join([literal[1:-1] for literal in block.fragments])
+            fields["input"] = Raw(text_in(b'"' + text + b'"').encode() or b"{}")
+        if block.pieces:
+            fields["content"] = Raw(b"[" + b",".join(block.pieces) + b"]")
+        json = encode({kind: fields})
+        out.append(Kept(0, self._next_part(), Opaque(kind=kind, json=json, origin=self.origin)))
+
+    def stop(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
+        """Why it stopped. The event follows when the rest is known: what comes last belongs to it."""
+        self._close_all(out)
+        self._stop = text_in(fields.get("stopReason"))
+        self._note_late(fields)
+
+    def metadata(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
+        """The last frame: usage, and how the answer came about."""
+        self._note_late(fields)
+        usage = parse_usage(bytes(fields.get("usage", b"{}")))
+        self._add_stop(out)
+        if usage is not None:
+            out.append(Used(usage))
+
+    def _note_late(self, fields: Mapping[str, Raw]) -> None:
+        others = {key: bytes(raw) for key, raw in fields.items() if key not in _NOT_KEPT}
+        self._late |= {key: value for key, value in others.items() if value != b"null"}
+
+    def _add_stop(self, out: list[Event]) -> None:
+        word = self._stop or ""
+        out.append(Stopped(0, parse_stop(word, self._called), word, None, extras_of(NAME, self._late)))
+
+    def end(self, out: list[Event]) -> None:
+        self._close_all(out)
+        if not self._has_stop(out):
+            self._add_stop(out)
+        out.append(Ended())
+        self.over = True
+
+    def _has_stop(self, out: list[Event]) -> bool:
+        return any(type(event) is Stopped for event in out)
+
+    def fail(self, failure: Failure, out: list[Event]) -> None:
+        out.append(Failed(failure))
+        self.over = True
+
+    def _part(self, index: int, kind: str) -> int:
+        """The part that a piece belongs to. Text and thinking begin with their first piece."""
+        block = self._blocks.get(index)
+        if block is None or block.kind != kind:
+            block = self._blocks[index] = _OpenContentBlock(kind, {})
+        if block.part < 0:
+            block.part = self._next_part()
+        return block.part
+
+    def _next_part(self) -> int:
+        self._parts += 1
+        return self._parts - 1
+
+    def _close_all(self, out: list[Event]) -> None:
+        for index in list(self._blocks):
+            self.close_block(index, out)

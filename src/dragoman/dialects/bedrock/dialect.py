@@ -1,0 +1,141 @@
+"""The dialect `bedrock`: Converse and ConverseStream. The path names the model and asks for a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote as escape
+
+import msgspec
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.dialects.bedrock import NAME
+from dragoman.dialects.bedrock.token_count import TOKEN_COUNT
+from dragoman.dialects.dialect import (
+    AnswerCodec,
+    Dialect,
+    Endpoint,
+    Framing,
+    Job,
+    Likeness,
+    RenderOptions,
+    RequestCodec,
+    UnservedPath,
+)
+from dragoman.dialects.request_schema import TEXT
+
+_MEMBERS = {"inferenceConfig", "additionalModelRequestFields", "guardrailConfig", "additionalModelResponseFieldPaths"}
+_BLOCKS = frozenset({"toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"})
+
+
+def _recognise(body: Mapping[str, Any]) -> Likeness:
+    """By members that no other dialect has, by a list of tools in `toolConfig`, or by blocks without a type."""
+    if body.keys() & _MEMBERS or "tools" in (_object(body.get("toolConfig")) or ()):
+        return Likeness.CERTAIN
+    if not _has_blocks(body):
+        return Likeness.NONE
+    return Likeness.HINTED if "model" in body else Likeness.CERTAIN
+
+
+def _has_blocks(body: Mapping[str, Any]) -> bool:
+    """Whether messages hold blocks of one key: a text alone, or a kind that only Converse has."""
+    messages = _decoded(body.get("messages"))
+    contents = [one.get("content") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    return bool(blocks) and all(
+        isinstance(block, dict) and len(block) == 1 and ("text" in block or not _BLOCKS.isdisjoint(block))
+        for block in blocks
+    )
+
+
+def _object(raw: Any) -> dict[str, Any] | None:
+    found = _decoded(raw)
+    return found if isinstance(found, dict) else None
+
+
+def _decoded(raw: Any) -> Any:
+    return msgspec.json.decode(raw) if isinstance(raw, (bytes, msgspec.Raw)) else raw
+
+
+def request_path(options: RenderOptions, template: str = "") -> str:
+    """Where a request is sent. The model's name is one step of the path, whatever letters it has."""
+    if template:
+        return template.format(model=_escaped(options.model))
+    return f"/model/{_escaped(options.model)}/{'converse-stream' if options.stream else 'converse'}"
+
+
+@lru_cache(maxsize=256)
+def _escaped(model: str) -> str:
+    return escape(model, safe="")
+
+
+def _asks_for_reasoning(conversation: Conversation) -> bool:
+    thinking = conversation.settings.thinking
+    return thinking is not None and thinking.on is not False and thinking.visible is not False
+
+
+def _event_stream(query: Mapping[str, str]) -> Framing:
+    return Framing.EVENT_STREAM
+
+
+def _load_requests() -> RequestCodec:
+    from dragoman.dialects.bedrock.request_parse import locate, locate_parts, parse_request
+    from dragoman.dialects.bedrock.request_render import render_request
+
+    return RequestCodec(parse_request, render_request, locate, locate_parts)
+
+
+def _load_answers() -> AnswerCodec:
+    from dragoman.dialects.bedrock.answer_parse import parse_answer
+    from dragoman.dialects.bedrock.answer_render import render_answer
+    from dragoman.dialects.bedrock.errors import parse_error, render_error
+    from dragoman.dialects.bedrock.stream_parse import BedrockStreamParser
+    from dragoman.dialects.bedrock.stream_render import BedrockStreamRenderer
+
+    return AnswerCodec(
+        parse_answer, render_answer, BedrockStreamParser, BedrockStreamRenderer, parse_error, render_error
+    )
+
+
+_CONTENT = {
+    "type": "array",
+    "minItems": 1,
+    "items": {"type": "object", "properties": {"text": TEXT}, "required": ["text"]},
+}
+_TURN = {
+    "type": "object",
+    "properties": {"role": {"enum": ["user", "assistant"]}, "content": _CONTENT},
+    "required": ["role", "content"],
+}
+_REQUIRED = {"messages": {"type": "array", "minItems": 1, "items": _TURN}}
+_COUNTED = {"input": {"type": "object", "properties": {"converse": {"type": "object"}}, "required": ["converse"]}}
+_ASYNC = "send the requests one by one, or ask AWS at its own address"
+
+DIALECT = Dialect(
+    name=NAME,
+    title="Bedrock Converse",
+    endpoints=(
+        Endpoint(Job.GENERATE, "/model/{model}/converse", "Bedrock Converse", stream=False, required=_REQUIRED),
+        Endpoint(
+            Job.GENERATE,
+            "/model/{model}/converse-stream",
+            "Bedrock Converse, streamed in binary frames",
+            stream=True,
+            required=_REQUIRED,
+        ),
+        Endpoint(Job.COUNT_TOKENS, "/model/{model}/count-tokens", "Tokens of a Bedrock request", required=_COUNTED),
+    ),
+    unserved=(UnservedPath("/async-invoke", _ASYNC, ("GET", "POST")),),
+    prefixes=("",),
+    request_path=request_path,
+    model_in_path=True,
+    framing=Framing.EVENT_STREAM,
+    client_framing=_event_stream,
+    recognise=_recognise,
+    asks_for_reasoning=_asks_for_reasoning,
+    hides_unasked=True,
+    token_count=TOKEN_COUNT,
+    load_requests=_load_requests,
+    load_answers=_load_answers,
+)

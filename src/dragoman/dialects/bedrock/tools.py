@@ -1,0 +1,134 @@
+"""Converse's tools and the choice among them, both ways."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.near_misses import NearMiss
+from dragoman.conversation.parts import Json
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.dialects.bedrock import NAME, ORIGIN
+from dragoman.dialects.bedrock.message_parse import parse_hint
+from dragoman.dialects.bedrock.message_render import render_hint
+from dragoman.dialects.bedrock.near_misses import TOOLS
+from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.ownership import own_choice, own_tool, require_own
+from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.rendering import put
+from dragoman.dialects.top_level import Tools
+from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json_reader import render_object, split_items, split_members
+
+TOOL_CONFIG = "toolConfig"
+
+
+@remembered
+def parse_tools(raw: bytes) -> MeantTools:
+    """The tools, and whether the client sent an empty list."""
+    found = parse_meant_tools(raw, TOOLS, _parse_list)
+    return msgspec.structs.replace(found, misses=tuple([_placed(miss) for miss in found.misses]))
+
+
+def _placed(miss: NearMiss) -> NearMiss:
+    """A near miss in the member that holds the list of tools."""
+    return msgspec.structs.replace(miss, at=f"/{TOOL_CONFIG}{miss.at}", members=(TOOL_CONFIG,))
+
+
+def _parse_list(raw: bytes) -> tuple[Tools, bool]:
+    if raw in (b"", b"null"):
+        return (), False
+    found: list[Tool | NativeTool] = []
+    for at, item in enumerate(split_items(raw, f"/{TOOL_CONFIG}/tools")):
+        entry = bytes(item)
+        hint = parse_hint(entry)
+        last = found[-1] if found else None
+        if hint is not None and isinstance(last, Tool) and last.hint is None:
+            found[-1] = msgspec.structs.replace(last, hint=hint)
+        else:
+            found.append(_parse_tool(entry, at))
+    return tuple(found), not found
+
+
+def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
+    place = f"/{TOOL_CONFIG}/tools/{at}"
+    wire = split_members(raw, place)
+    kind = next(iter(wire), "")
+    if len(wire) != 1 or kind != "toolSpec":
+        return NativeTool(kind, raw, ORIGIN, at)
+    spec = split_members(bytes(wire["toolSpec"]), f"{place}/toolSpec")
+    name = bytes(spec.pop("name", b""))
+    if name[:1] != b'"':
+        raise MalformedRequest("a tool without a name", at=f"{place}/toolSpec/name")
+    description = bytes(spec.pop("description", b""))
+    strict = bytes(spec.pop("strict", b"null"))
+    return Tool(
+        unquote(name),
+        description if description[:1] == b'"' else None,
+        _schema(spec),
+        None if strict == b"null" else strict == b"true",
+        extras=extras_of(NAME, {key: bytes(value) for key, value in spec.items()}),
+        at=at,
+    )
+
+
+def _schema(spec: dict[str, Raw]) -> Json | None:
+    """The schema, taken out. It stands in a member `json`."""
+    given = bytes(spec.get("inputSchema", b""))
+    inner = split_members(given) if given[:1] == b"{" else {}
+    if inner.keys() != {"json"} or bytes(inner["json"])[:1] != b"{":
+        return None
+    del spec["inputSchema"]
+    return bytes(inner["json"])
+
+
+_OPEN = b'{"type":"object","properties":{}}'
+
+
+def render_tool(tool: Tool | NativeTool) -> Json:
+    if isinstance(tool, NativeTool):
+        return own_tool(tool, NAME)
+    if tool.custom:
+        raise Unrepresentable(f"the custom tool {tool.name} in a Bedrock request")
+    wire: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    extras = require_own(tool.extras, NAME)
+    if "inputSchema" not in extras:
+        wire["inputSchema"] = b'{"json":' + (tool.schema if tool.schema is not None else _OPEN) + b"}"
+    put(wire, "strict", tool.strict)
+    entry = b'{"toolSpec":' + render_object(wire | dict(extras)) + b"}"
+    return entry if tool.hint is None else entry + b"," + render_hint(tool.hint)
+
+
+render_tools = IdentityCache[tuple[Tool | NativeTool, ...], Json](
+    lambda tools: b"[" + b",".join([render_tool(tool) for tool in tools]) + b"]"
+)
+
+
+def parse_choice(raw: bytes) -> ToolChoice:
+    """`auto`, `any` or one tool. Any other form is kept as it is."""
+    match msgspec.json.decode(raw):
+        case {"auto": {}, **rest} if not rest:
+            return ToolChoice(ChoiceMode.AUTO)
+        case {"any": {}, **rest} if not rest:
+            return ToolChoice(ChoiceMode.REQUIRED)
+        case {"tool": {"name": str() as name, **inner}, **rest} if not rest and not inner:
+            return ToolChoice(ChoiceMode.NAMED, (name,))
+    return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
+
+
+def render_choice(choice: ToolChoice) -> Json:
+    if choice.mode is ChoiceMode.NATIVE:
+        return own_choice(choice, NAME)
+    if choice.mode is ChoiceMode.NAMED:
+        return b'{"tool":{"name":%b}}' % quote(choice.names[0])
+    if choice.mode not in _CHOICES:
+        raise Unrepresentable(f"a tool choice of kind {choice.mode.value}", at="/tool_choice")
+    return _CHOICES[choice.mode]
+
+
+_CHOICES = {ChoiceMode.AUTO: b'{"auto":{}}', ChoiceMode.REQUIRED: b'{"any":{}}'}

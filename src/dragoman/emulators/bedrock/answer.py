@@ -1,0 +1,154 @@
+"""Answers of Converse: whole, or as the events of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.anthropic.models import claude_model
+from dragoman.emulators.anthropic.thinking import sign
+from dragoman.emulators.bedrock.families import family_of
+from dragoman.emulators.bedrock.frames import render_event
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
+from dragoman.emulators.wire import fragments, make_id
+
+Block = dict[str, Any]
+
+
+def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
+    """The whole answer."""
+    return {
+        "metrics": {"latencyMs": 418},
+        "output": {"message": {"role": "assistant", "content": [block for block, _ in _blocks(request, turn)]}},
+        "stopReason": _reason(turn),
+        "usage": _render_usage(_usage(request, turn)),
+    }
+
+
+def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
+    """The same answer as events. Text and thinking begin with their first piece."""
+    yield render_event("messageStart", {"role": "assistant"})
+    for index, (block, arguments) in enumerate(_blocks(request, turn)):
+        if "toolUse" in block:
+            start = {key: value for key, value in block["toolUse"].items() if key != "input"}
+            yield render_event("contentBlockStart", {"contentBlockIndex": index, "start": {"toolUse": start}})
+        for delta in _deltas(block, arguments):
+            yield render_event("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
+        yield render_event("contentBlockStop", {"contentBlockIndex": index})
+    yield render_event("messageStop", {"stopReason": _reason(turn)})
+    usage = _render_usage(_usage(request, turn))
+    yield render_event("metadata", {"metrics": {"latencyMs": 418}, "usage": usage})
+
+
+def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]]:
+    """The blocks in order, each with its arguments as text (empty for other blocks)."""
+    blocks: list[tuple[Block, str]] = []
+    if turn.reasoning is not None and _thinks(request):
+        blocks.append((_thinking_block(request, turn.reasoning), ""))
+    text = turn.visible_text or turn.refusal
+    if text:
+        blocks.append(({"text": text}, ""))
+    for index, call in enumerate(turn.calls):
+        blocks.append(_tool_use(request, call, index))
+    return blocks
+
+
+def _thinking_block(request: ReceivedRequest, thinking: str) -> Block:
+    if family_of(request.model).thinks_unsigned:
+        return {"reasoningContent": {"reasoningText": {"text": thinking}}}
+    if not thinking:
+        return {"reasoningContent": {"redactedContent": sign(request.model, "redacted")}}
+    shown = "" if _hides_thinking(request) else thinking
+    return {"reasoningContent": {"reasoningText": {"text": shown, "signature": sign(request.model, shown)}}}
+
+
+def _config(request: ReceivedRequest) -> dict[str, Any]:
+    extra = request.body.get("additionalModelRequestFields")
+    found = extra.get("thinking") if isinstance(extra, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _thinks(request: ReceivedRequest) -> bool:
+    if family_of(request.model).thinks_unsigned:
+        return True
+    kind = _config(request).get("type")
+    return kind in ("enabled", "adaptive") if kind else claude_model(request.model).thinks_by_default
+
+
+def _hides_thinking(request: ReceivedRequest) -> bool:
+    display = _config(request).get("display")
+    return display == "omitted" or (display is None and claude_model(request.model).omits_by_default)
+
+
+def _tool_use(request: ReceivedRequest, call: ModelCall, index: int) -> tuple[Block, str]:
+    arguments = call.arguments_text
+    block = {
+        "toolUseId": call.id or make_id("tooluse_", 22, answer_seed(request), index),
+        "name": call.name,
+        "input": _arguments_object(arguments),
+    }
+    return {"toolUse": block}, arguments
+
+
+def _arguments_object(arguments: str) -> dict[str, Any]:
+    """The arguments as an object. Broken ones are wrapped, because `input` is always an object."""
+    try:
+        value = orjson.loads(arguments or "{}")
+    except orjson.JSONDecodeError:
+        value = None
+    return value if isinstance(value, dict) else {"INVALID_JSON": arguments}
+
+
+def _deltas(block: Block, arguments: str) -> Iterator[Block]:
+    if "text" in block:
+        yield from ({"text": piece} for piece in fragments(block["text"]))
+    elif "toolUse" in block:
+        yield {"toolUse": {"input": ""}}
+        yield from ({"toolUse": {"input": piece}} for piece in fragments(arguments))
+    else:
+        yield from _thinking_deltas(block["reasoningContent"])
+
+
+def _thinking_deltas(content: Block) -> Iterator[Block]:
+    if "redactedContent" in content:
+        yield {"reasoningContent": content}
+        return
+    inner = content["reasoningText"]
+    yield from ({"reasoningContent": {"text": piece}} for piece in fragments(inner["text"]))
+    if "signature" in inner:
+        yield {"reasoningContent": {"signature": inner["signature"]}}
+
+
+def _reason(turn: ModelTurn) -> str:
+    if turn.stop == "length":
+        return "max_tokens"
+    if turn.stop == "filter" or turn.refusal is not None:
+        return "content_filtered"
+    return "tool_use" if turn.calls else "end_turn"
+
+
+def prompt(request: ReceivedRequest) -> list[Any]:
+    """The part of the body that the model reads."""
+    return [request.body.get(name) for name in ("system", "messages", "toolConfig")]
+
+
+def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
+    return count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
+
+
+def _render_usage(usage: TokenUsage) -> dict[str, Any]:
+    """Cached tokens stand beside the others, and the sum holds them all. Two counts are sent twice."""
+    return {
+        "inputTokens": usage.input - usage.cached,
+        "outputTokens": usage.output,
+        "totalTokens": usage.total,
+        "cacheReadInputTokens": usage.cached,
+        "cacheReadInputTokenCount": usage.cached,
+        "cacheWriteInputTokens": 0,
+        "cacheWriteInputTokenCount": 0,
+        "serverToolUsage": {},
+    }

@@ -1,0 +1,59 @@
+"""The name of a document in letters that the target does not take.
+
+Bedrock wants names of letters, digits, hyphens, brackets and single spaces, at most 200 of them. Other letters become
+hyphens.
+
+Loses metadata.
+
+For `bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0`, from `openai-chat`:
+
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "Sum it up."},
+      {"type": "file", "file": {"filename": "Q3 report.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}}]}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"text": "Sum it up."},
+      {"document": {"format": "pdf", "name": "Q3 report-pdf", "source": {"bytes": "JVBERi0="}}}]}]}
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Media, MediaKind, Part
+from dragoman.conversation.traits import Trait
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+_LONGEST = 200
+
+
+@rule(
+    "document-title",
+    when=lambda facts: bool(facts.document_title_pattern),
+    looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
+    loses=Loss.METADATA,
+)
+def document_title(conversation: Conversation, context: Context) -> Rewrite:
+    pattern = context.facts.document_title_pattern
+
+    def titled(message: Message, part: Part) -> Swap | None:
+        if type(part) is not Media or part.kind is not MediaKind.DOCUMENT or part.title is None:
+            return None
+        title = _fitting(part.title, pattern)
+        return None if title == part.title else Swap((but(part, title=title),), "wrote the name of a document anew")
+
+    return rewrite_parts(conversation, titled, inside_results=True)
+
+
+@lru_cache(maxsize=1024)
+def _fitting(title: str, pattern: str) -> str | None:
+    """The nearest name that fits; None where nothing of it does."""
+    if len(title) <= _LONGEST and re.fullmatch(pattern, title):
+        return title
+    words = ["".join([letter if re.fullmatch(pattern, letter) else "-" for letter in word]) for word in title.split()]
+    found = " ".join(words)[:_LONGEST].strip()
+    return found if found.strip("- ") and re.fullmatch(pattern, found) else None

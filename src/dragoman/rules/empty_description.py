@@ -1,0 +1,44 @@
+"""A tool whose description is empty, for a target that wants one with words or none.
+
+The description is left out.
+
+Loses nothing.
+
+For `bedrock/us.amazon.nova-lite-v1:0`, from `openai-chat`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "function", "function":
+      {"name": "look", "description": "", "parameters": {"type": "object", "properties": {}}}}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "toolConfig": {"tools": [{"toolSpec":
+      {"name": "look", "inputSchema": {"json": {"type": "object", "properties": {}}}}}]}}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "empty-description",
+    when=lambda facts: facts.empty_description is Stance.REFUSES,
+    looks_for=Trait.TOOLS,
+    loses=Loss.NOTHING,
+    top_level=True,
+)
+def empty_description(conversation: Conversation, context: Context) -> Rewrite:
+    notes: list[Note] = []
+    tools: list[Tool | NativeTool] = []
+    for tool in conversation.tools:
+        if isinstance(tool, Tool) and tool.description == EMPTY:
+            notes.append(Note(f"left out the empty description of {tool.name}", key=f"tools/{tool.at}"))
+            tool = but(tool, description=None)
+        tools.append(tool)
+    return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)

@@ -1,0 +1,59 @@
+"""Words and calls in one turn, for a model that takes them only apart.
+
+Some models behind Bedrock refuse a turn in which the assistant says something and calls a tool. The words become a turn
+of their own before the calls, with a short user turn between (`texts.trailing_user`), since two turns of one role in a
+row are not known to be taken either.
+
+Loses order, where words followed a call; adds a turn.
+
+    user: Hi
+    assistant: One moment.
+    call look(c1) {}
+    result c1: 12 degrees
+becomes
+    user: Hi
+    assistant: One moment.
+    user: Please continue.
+    call look(c1) {}
+    result c1: 12 degrees
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Call, Part, Reasoning, Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "text-beside-calls",
+    when=lambda facts: facts.text_beside_calls is Stance.REFUSES,
+    looks_for=Trait.CALLS,
+    loses=Loss.ORDER,
+)
+def text_beside_calls(conversation: Conversation, context: Context) -> Rewrite:
+    bridge = Message(Role.USER, (Text(quote(context.text("trailing_user"))),))
+    messages: list[Message] = []
+    notes: list[Note] = []
+    for message in conversation.messages:
+        words, calls = _apart(message)
+        if not words or not calls:
+            messages.append(message)
+            continue
+        messages += (message.but(parts=words), bridge, message.but(parts=calls))
+        notes.append(Note("parted its words from its calls", message, adds=True, after=bridge))
+    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _apart(message: Message) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """What an assistant's turn says, and what it calls. Thinking belongs to the calls that follow from it."""
+    if message.role is not Role.ASSISTANT or not any(type(part) is Call for part in message.parts):
+        return (), ()
+    calls = tuple([part for part in message.parts if type(part) in (Call, Reasoning)])
+    return tuple([part for part in message.parts if type(part) not in (Call, Reasoning)]), calls
