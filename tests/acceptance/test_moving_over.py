@@ -87,10 +87,14 @@ def test_litellms_file_is_carried_over(tmp_path: Path) -> None:
         "azure-openai",
         "https://corp.openai.azure.com",
     )
+    assert providers["azure"]["cloud"] == {"api_version": "2024-10-21"}
     assert providers["vertex_ai"]["profile"] == "vertex"
+    assert providers["vertex_ai"]["cloud"] == {"region": "us-central1", "project": "p"}
+    assert providers["vertex-anthropic"]["cloud"] == {"region": "us-east5", "project": "p"}
+    assert models["clouded"]["target"] == "vertex-anthropic/claude-sonnet-4-5@20250929"
     assert models["thinker"]["target"] == "openai-responses/gpt-5.6"
     assert config["keys"]["master"]["budget"] == {"month": 50}
-    for line in ("vertex_project", "vertex_location", "tpm", "api_version"):
+    for line in ("tpm", "max_budget", "another deployment"):
         assert line in notes
 
 

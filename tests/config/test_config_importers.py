@@ -134,7 +134,6 @@ def test_litellm_is_carried_over() -> None:
 
 
 LITELLM_LEFT = [
-    "api_version",
     "model_info.id",
     "model_list[1]",
     "drop_params",

@@ -239,7 +239,7 @@ def _provider_fields(prefix: str, params: ForeignSection) -> dict[str, Any]:
         {
             "profile": _profile(prefix, base),
             "base_url": _sdk_base(prefix, base),
-            "region": _value(params.take("aws_region_name")),
+            "cloud": _place(prefix, params),
             "api_key": _value(key),
             "organization": _value(params.take("organization")),
             "headers": _headers(params.take("extra_headers", "headers")),
@@ -255,15 +255,30 @@ def _note_credentials(params: ForeignSection) -> None:
         "aws_access_key_id": "AWS_ACCESS_KEY_ID",
         "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
         "aws_session_token": "AWS_SESSION_TOKEN",
-        "aws_profile_name": "AWS_PROFILE",
-        "vertex_credentials": "GOOGLE_APPLICATION_CREDENTIALS",
-        "vertex_ai_credentials": "GOOGLE_APPLICATION_CREDENTIALS",
     }
     for name, variable in places.items():
         if params.take(name) is not None:
             params.note(name, f"credentials of a cloud come from the environment; set {variable}")
-    if params.take("api_version") is not None:
-        params.note("api_version", "is not needed: Azure's v1 API has no versions")
+    for name in ("vertex_credentials", "vertex_ai_credentials"):
+        if params.take(name) is not None:
+            where = "GOOGLE_APPLICATION_CREDENTIALS or cloud.account"
+            params.note(name, f"credentials of a cloud come from the environment; set {where}")
+
+
+def _place(prefix: str, params: ForeignSection) -> dict[str, Any]:
+    """Where in a cloud the models are."""
+    version = params.take("api_version")
+    if version is not None and not prefix.startswith("azure"):
+        params.note("api_version", f"{version} is only taken for Azure; not imported")
+        version = None
+    return without_empty(
+        {
+            "region": _value(params.take("aws_region_name", "vertex_location", "vertex_ai_location")),
+            "project": _value(params.take("vertex_project", "vertex_ai_project")),
+            "api_version": _value(version),
+            "account": _value(params.take("aws_profile_name")),
+        }
+    )
 
 
 def _profile(prefix: str, base: str | None) -> str:
