@@ -95,3 +95,13 @@ def test_adapt_for_real_providers() -> None:
     assert moved.json["messages"] == chat("reasoning")["messages"]
     assert moved.changes == [("refused-reasoning", "/messages/1/reasoning_content", "nothing", False)]
     assert sent(chat("reasoning"), "deepseek/deepseek-reasoner").changes == []
+
+
+@pytest.mark.parametrize("target", ["ollama/qwen3:8b", "deepseek/deepseek-reasoner"])
+def test_a_thought_without_words_or_proof_is_left_out_of_a_translation(target: str) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    items = [{"role": "user", "content": "Hi"}, thought, {"role": "assistant", "content": "Hello"}]
+    done = sent({"input": [*items, {"role": "user", "content": "More"}]}, target, source="openai-responses")
+    said = [(message["role"], message["content"]) for message in done.json["messages"]]
+    assert said == [("user", "Hi"), ("assistant", "Hello"), ("user", "More")]
+    assert ("refused-reasoning", "/input/1", "metadata", False) in done.changes

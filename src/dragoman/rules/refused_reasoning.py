@@ -3,6 +3,8 @@
 Where the target takes thinking as text, the text moves to the field that it reads (fact `reasoning_field`). Where it
 takes no thinking without a proof, `drop` leaves it out, and `text` keeps it as tagged words of the assistant.
 
+A thought of another dialect that has no words and no proof is left out.
+
 Loses metadata. Moving it to another field loses nothing.
 
     user: Hi
@@ -53,6 +55,8 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
             return None
         if facts.reasoning_text is Stance.REFUSES:
             return _refused(part, context)
+        if part.text is None and context.translated:
+            return Swap((), "left out thinking without words")
         needed = facts.reasoning_required is Need.TOOL_TURNS  # what must come back must come where it is looked for
         # thinking of another dialect has no such field yet
         translated = context.translated or part.field not in CHAT_FIELDS
