@@ -62,10 +62,6 @@ ASKED: Mapping[str, dict[str, Any]] = {
         "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
         "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
     },
-    "ollama": {
-        "messages": [{"role": "user", "content": "Hi"}],
-        "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
-    },
 }
 PROFILES = [name for name in JUDGES if name != "strict-template"]
 
