@@ -72,6 +72,15 @@ def test_media_in_a_turn_where_the_target_takes_none(role: str, where: str) -> N
     assert run(refused_part, said, takes(**{where: "accepts"})).untouched
 
 
+def test_documents_that_a_users_turn_does_not_hold_stay_where_they_stand_apart() -> None:
+    """Cohere's documents stand beside the messages and in results, and in no turn of the user's."""
+    known = takes("document", "cohere", plain="accepts", user="refuses", result="accepts")
+    done = run(refused_part, f"user: Hi\n{media(PLAIN, 'document')}", known)
+    assert (done.script, done.changes) == ("user: Hi\n+ The text.", [("/messages/0/content", "nothing", False)])
+    body = {"messages": [{"role": "user", "content": "Hi"}], "documents": ["The text."]}
+    assert run(refused_part, body, known, source="cohere").untouched
+
+
 def test_a_document_given_as_text_becomes_that_text() -> None:
     done = run(refused_part, f"user: {media(PLAIN, 'document')}\n+ {media(PLAIN, 'document', title='t.txt')}", NOTHING)
     assert [part.text for part in done.conversation.messages[0].parts] == [  # type: ignore[attr-defined]

@@ -310,3 +310,16 @@ def test_what_is_no_json_becomes_an_empty_object_with_a_note(source: bytes) -> N
 def test_numbers_beyond_64_bits_stay_exact() -> None:
     source = b'{"properties":{"a":{"type":"integer","maximum":123456789012345678901234567890}}}'
     assert b'"maximum":123456789012345678901234567890' in compile_schema(source, FORMS["openai"]).json
+
+
+def test_an_answer_of_cohere_requires_something_of_every_object() -> None:
+    source = {
+        "type": "object",
+        "properties": {"a": {**STR, "minLength": 2}, "b": {"type": "object", "properties": {"c": INT}}},
+    }
+    made = outcome("cohere-answer", source)
+    assert made["required"] == ["a", "b"]
+    assert made["properties"]["b"]["required"] == ["c"]
+    assert "minLength" not in made["properties"]["a"]
+    kept = {"type": "object", "properties": {"a": STR, "b": INT}, "required": ["a"], "additionalProperties": False}
+    assert outcome("cohere-answer", kept) == kept

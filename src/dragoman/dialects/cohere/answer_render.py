@@ -18,7 +18,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.cohere.citations import render_citation
+from dragoman.dialects.cohere.citations import CitedText, render_citation
 from dragoman.dialects.cohere.logprobs import render_logprobs
 from dragoman.dialects.cohere.media_links import media_link
 from dragoman.dialects.cohere.stop_reasons import render_stop
@@ -48,7 +48,7 @@ def _message(choice: Choice) -> Json:
     plans: list[Json] = []
     calls: list[Json] = []
     citations: list[Json] = []
-    text: list[bytes] = []
+    text = CitedText()
     for part in choice.parts:
         if isinstance(part, Call):
             calls.append(_call(part))
@@ -58,7 +58,8 @@ def _message(choice: Choice) -> Json:
         elif is_plan(part):
             plans.append(_text(part))
         else:
-            text = [_text(part)]
+            text = CitedText()
+            text.add(_text(part))
             content += _block(part)
     message: dict[str, Json] = {"role": b'"assistant"'}
     if content or not (calls or plans):

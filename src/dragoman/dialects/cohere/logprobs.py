@@ -26,7 +26,8 @@ def parse_logprobs(raw: bytes) -> Json | None:
 
 def _tokens(item: dict[str, Any]) -> list[dict[str, Any]]:
     """A chunk of text is mostly one token. The text of several stands with the first."""
-    numbers = [number for number in item.get("logprobs") or () if isinstance(number, int | float)]
+    listed = item.get("logprobs")
+    numbers = [number for number in listed if isinstance(number, int | float)] if isinstance(listed, list) else []
     text = str(item.get("text") or "")
     texts = [text, *[""] * len(numbers)]
     return [

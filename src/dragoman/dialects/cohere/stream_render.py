@@ -34,7 +34,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.cohere.citations import render_citation
+from dragoman.dialects.cohere.citations import CitedText, render_citation
 from dragoman.dialects.cohere.errors import message_of
 from dragoman.dialects.cohere.logprobs import render_logprobs
 from dragoman.dialects.cohere.media_links import LINK_END, link_head
@@ -55,6 +55,7 @@ class CohereStreamRenderer:
     """Renders events as they come. One choice is shown: the first one to come."""
 
     __slots__ = (
+        "_addressed",
         "_begun",
         "_calls",
         "_citations",
@@ -82,9 +83,9 @@ class CohereStreamRenderer:
         self._part = _NO_PART
         self._kind = NOTHING
         self._contents = self._calls = self._citations = 0
-        self._text: list[bytes] = []
+        self._text = CitedText()
         self._text_part = _NO_PART
-        self._linked = False
+        self._linked = self._addressed = False
         self._transcripts: list[bytes] = []
         self._order = CallOrder()
         self._shown: int | None = None
@@ -137,7 +138,7 @@ class CohereStreamRenderer:
         self._append(event.literal, _item(event.logprobs) if isinstance(event, TextDelta) else None)
 
     def _append(self, literal: bytes, logprobs: Json | None = None) -> None:
-        self._text.append(literal)
+        self._text.add(literal)
         self._content_delta(TEXT, literal, logprobs)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
@@ -177,6 +178,7 @@ class CohereStreamRenderer:
         if self._part != event.part or self._kind is not TEXT:
             self._open(event.part, TEXT)
             if event.url:
+                self._addressed = True
                 self._append(quote(f"[{event.kind.value}]({event.url})"))
         if event.data != EMPTY and not event.url:
             if not self._linked:
@@ -189,8 +191,8 @@ class CohereStreamRenderer:
     def _end_media(self) -> None:
         words = [joined("", self._transcripts)] if self._transcripts else []
         ends = [LINK_END] if self._linked else []
-        lead = [] if ends or len(self._text) == 0 else [EMPTY]
-        self._linked, self._transcripts = False, []
+        lead = [EMPTY] if self._addressed else []
+        self._linked, self._addressed, self._transcripts = False, False, []
         self._append(joined("\n\n", [*ends, *lead, *words]))
 
     def _stopped(self, event: Stopped) -> None:
@@ -234,7 +236,7 @@ class CohereStreamRenderer:
         if kind is PLAN:
             return
         if kind is TEXT:
-            self._text = []
+            self._text = CitedText()
         block = b'{"message":{"content":{"type":"%b","%b":""}}}' % (kind, kind)
         self._indexed(b"content-start", self._contents, block)
 
