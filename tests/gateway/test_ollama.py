@@ -20,6 +20,7 @@ from tests.gateway.upstream import Seen, upstream
 from tests.shapes.words import PIXEL
 
 from dragoman.dialects.registry import all_dialects
+from dragoman.integrations.sdk_transport import DragomanTransport
 from dragoman.testing import emulator
 
 MODELS = ("claude", "gemini", "gpt", "thinker", "deepseek", "qwen")
@@ -377,3 +378,26 @@ def test_the_emulator_refuses_what_the_server_refuses(asked: dict[str, Any], sta
         assert answered.status_code == status
         assert says in answered.json()["error"]
         assert httpx.get(f"{server.url}/api/tags").json()["models"]
+
+
+# Inside the SDK, without a server.
+
+
+@pytest.mark.parametrize("home", ["anthropic", "gemini", "ollama"])
+@each_way
+def test_the_transport_carries_ollamas_sdk_to_any_provider(home: str, stream: bool) -> None:
+    model = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash", "ollama": "qwen3:8b"}[home]
+    with emulator(home) as server:
+        server.script(LOOK, "It rains.")
+        carried = DragomanTransport(f"{home}/{model}", api_key="k-123456", base_url=server.base_url)
+        inside = ollama.Client(host="http://dragoman.invalid", transport=carried)
+        messages: list[Any] = [{"role": "user", "content": "Rain?"}]
+        called = inside.chat(model="any", messages=messages, tools=[TOOL]).message
+        assert [call.function.name for call in called.tool_calls or ()] == ["weather"]
+        messages += [called, {"role": "tool", "tool_name": "weather", "content": "rain"}]
+        told = inside.chat(model="any", messages=messages, tools=[TOOL], stream=stream)
+        text = "".join(one.message.content or "" for one in told) if stream else told.message.content
+        assert text == "It rains."
+        assert [one.verdict for one in server.requests] == ["accepted"] * 2
+        with pytest.raises(ollama.ResponseError):
+            inside.embed(model="any", input="Hi")
