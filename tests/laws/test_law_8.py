@@ -70,7 +70,7 @@ def seen(client: str, reply: object) -> object:
     whose order among each other is nowhere to be seen."""
     if isinstance(reply, Failure):
         return reply.kind
-    if client == "anthropic":
+    if client in ("anthropic", "bedrock"):  # input is an object, and fragments of a broken one have gone out
         return canonical(with_inputs(reply))
     if client == "cohere":
         return canonical(content_first(reply))
