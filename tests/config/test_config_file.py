@@ -124,6 +124,21 @@ REFUSED = {
     "impossible date": (f"keys: {{a: {{sha256: '{HASH}', expires: 2026-13-45}}}}", "must be a date"),
     "zero limit": (f"keys: {{a: {{sha256: '{HASH}', requests_per_minute: 0}}}}", "of 1 or more"),
     "unknown default model": ("models: {cheap: {target: groq/x}}\ndefault_model: chep", 'Did you mean "cheap"?'),
+    "a huge number": (f"history: {{trim: {{max_history_tokens: {10**30}}}}}", "a whole number from 0 to 1000000000"),
+    "a share above one": (
+        "history:\n  trim: {step: 2}",
+        "2: history.trim.step is 2; it must be a number above 0 and below 1",
+    ),
+    "a share of nothing": ("history: {trim: {context_budget: 0}}", "it must be a number above 0 and up to 1"),
+    "unknown key of a history": ("history: {trim: {max_histroy_tokens: 5}}", 'Did you mean "max_history_tokens"?'),
+    "summaries by nobody": (
+        "models: {small: {target: groq/x}}\nhistory:\n  compact: {model: smal}",
+        '3: history.compact.model is "smal", which is not a model of this file; known: small. Did you mean "small"?',
+    ),
+    "summaries of one model by nobody": (
+        "models: {a: {target: groq/x, history: {compact: {model: grok/x}}}}",
+        'models.a.history.compact.model begins with "grok"',
+    ),
     "bad network": ("media: {allow: ['10.0.0.0/99 x']}", "media.allow[0]"),
     "a key that is a list": ("? [a, b]\n: c\n", "a key must be a plain word"),
     "merge of a text": ("server:\n  <<: abc\n", "<< takes a mapping"),

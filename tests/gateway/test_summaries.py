@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,8 @@ class World:
         return found
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+@contextmanager
+def summaries(folder: Path, **more: Any) -> Iterator[World]:
     with ExitStack() as stack:
         talker, writer = (stack.enter_context(emulator("openai")) for _ in range(2))
         config = {
@@ -48,9 +48,15 @@ def world(tmp_path: Path) -> Iterator[World]:
                 "writer": provider("openai", writer.base_url, retries={**QUICK, "attempts": 1}),
             },
             "models": {"talker": {"target": "talker/gpt-4o"}},
-            "history": {"compact": {"model": "writer/gpt-4o-mini", "above_tokens": 1000, "chunk_size": 8}},
+            "history": {"compact": {"model": "writer/gpt-4o-mini", "above_tokens": 1000, "chunk_size": 8, **more}},
         }
-        yield World(stack.enter_context(gateway(config, tmp_path)), talker, writer)
+        yield World(stack.enter_context(gateway(config, folder)), talker, writer)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with summaries(tmp_path) as made:
+        yield made
 
 
 def exchanges(first: int, last: int) -> list[Any]:
@@ -114,3 +120,24 @@ def test_B17_a_summary_that_fails_leaves_the_history_whole_and_is_tried_smaller(
     assert len(world.writer.requests) == 9
     world.ask(messages)
     assert len(world.writer.requests) == 9, "after three failures the model is left alone"
+
+
+@pytest.mark.parametrize("answer", [{"refusal": "I cannot."}, {"text": " \n "}, {"fault": "stall"}])
+def test_B17_an_answer_without_words_is_no_summary(tmp_path: Path, answer: dict[str, Any]) -> None:
+    with summaries(tmp_path, timeout=0.5, retries=1) as world:
+        world.writer.script(*[answer] * 20)
+        messages = [SYSTEM, *exchanges(0, 12), NOW]
+        world.ask(messages)
+        world.ask(messages)
+        assert world.sent() == messages
+        assert len(world.writer.requests) == 4
+
+
+def test_B17_a_summary_without_end_is_cut(world: World) -> None:
+    world.writer.script(*[{"text": "word " * 200_000}] * 20)
+    messages = [SYSTEM, *exchanges(0, 12), NOW]
+    world.ask(messages)
+    world.ask(messages)
+    assert len(world.sent()) < len(messages)
+    assert len(world.sent()[1]["content"]) < 9_000
+    assert all(len(request.body["messages"][0]["content"]) < 50_000 for request in world.writer.requests)

@@ -193,18 +193,18 @@ def _in_range(expected: inspect.IntType | inspect.FloatType, value: float) -> bo
         (expected.ge is not None and value < expected.ge)
         or (expected.gt is not None and value <= expected.gt)
         or (expected.le is not None and value > expected.le)
+        or (expected.lt is not None and value >= expected.lt)
     )
 
 
 def _range(expected: inspect.IntType | inspect.FloatType) -> str:
-    low = (
-        f" of {expected.ge} or more"
-        if expected.ge is not None
-        else f" above {expected.gt}"
-        if expected.gt is not None
-        else ""
-    )
-    return f" from {expected.ge} to {expected.le}" if expected.le is not None else low
+    if expected.ge is not None and expected.le is not None:
+        return f" from {expected.ge} to {expected.le}"
+    low = f" of {expected.ge} or more" if expected.ge is not None else ""
+    low = f" above {expected.gt}" if expected.gt is not None else low
+    high = f" up to {expected.le}" if expected.le is not None else ""
+    high = f" below {expected.lt}" if expected.lt is not None else high
+    return f"{low} and{high}" if low and high else low + high
 
 
 def _flag(b: Builder, expected: inspect.BoolType, node: Node, path: str) -> Any:

@@ -14,8 +14,8 @@ from dragoman.config.build import Origins, join_path, quote
 from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
 from dragoman.config.known_names import KnownNames
-from dragoman.config.name_patterns import STAR, is_pattern
-from dragoman.config.schema import ClientKey, Config, Model, ModelRateLimits, Provider, RuleChoice
+from dragoman.config.name_patterns import STAR, is_pattern, match_pattern
+from dragoman.config.schema import ClientKey, Config, HistoryConfig, Model, ModelRateLimits, Provider, RuleChoice
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.errors import near_match
@@ -56,6 +56,7 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     yield from _families(config, known)
     yield from _routes(config)
     yield from _router(config, known)
+    yield from _summary_model("history", config.history, config, known)
     yield from _rules("rules", config.rules, known)
     yield from _keys(config.keys)
     yield from _default_model("default_model", config.default_model, config, known)
@@ -162,6 +163,17 @@ def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterat
     yield from _facts(f"{path}.facts", model.facts, known)
     yield from _rules(f"{path}.rules", model.rules, known)
     yield from _rate_limits(f"{path}.rate_limits", model.rate_limits)
+    yield from _summary_model(f"{path}.history", model.history, config, known)
+
+
+def _summary_model(
+    path: str, history: HistoryConfig | None, config: Config, known: KnownNames
+) -> Iterator[LocatedMessage]:
+    if history is None or history.compact is None:
+        return
+    name = history.compact.model
+    if match_pattern(config.models, name) is None:
+        yield from _default_model(f"{path}.compact.model", name, config, known)
 
 
 def _rate_limits(path: str, limits: ModelRateLimits | None) -> Iterator[LocatedMessage]:

@@ -54,7 +54,7 @@ async def _summary(
         body = question(part, text or "", policy)
         request_id = f"{services.request_id()}-summary"
         text = await ask_model(services, known, [policy.model], body, policy.timeout, request_id)
-        if not text:
+        if not text or text.isspace():
             return None
         text = text[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]
     return text

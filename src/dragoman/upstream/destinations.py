@@ -29,7 +29,7 @@ from dragoman.engine.attempts import Policy
 from dragoman.engine.body_form import path_template
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.models import known_window
@@ -291,7 +291,8 @@ def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:
 def _trim_policy(treated: TargetSettings, facts: Facts) -> TrimPolicy | None:
     if treated.trim is None:
         return None
-    return TrimPolicy(**msgspec.structs.asdict(treated.trim), window=known_window(facts.model, facts.context_window))
+    window = min(known_window(facts.model, facts.context_window), MOST_TOKENS)
+    return TrimPolicy(**msgspec.structs.asdict(treated.trim), window=window)
 
 
 def _options(treated: TargetSettings, facts: Facts) -> dict[str, Any]:

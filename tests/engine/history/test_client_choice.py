@@ -232,3 +232,30 @@ def test_an_exchange_trims_for_a_client_that_wants_it_and_for_none_that_forbids_
     assert isinstance(asked.chosen(chosen), Send)
     assert asked.forbids_cuts
     assert not asked.trims
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "gemini/gemini-2.5-flash"])
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [("trigger", "input_tokens"), ("trigger", "tool_uses"), ("keep", "tool_uses"), ("clear_at_least", "input_tokens")],
+)
+@pytest.mark.parametrize("value", [10**400, -(10**400), 2**64])
+def test_a_number_beyond_all_measure_clears_nothing_or_all(target: str, key: str, kind: str, value: int) -> None:
+    edit = {**CLEAR, key: {"type": kind, "value": value}}
+    adapted = dragoman.adapt(claude(12, edit), source="anthropic", target=target)
+    cleared = [change for change in adapted.changes if change.rule == "history-trim"]
+    assert bool(cleared) == (value < 0)
+
+
+@pytest.mark.parametrize(
+    "value", [[], {}, "auto", 5, {"edits": {}}, {"edits": [1]}, {"edits": [{**CLEAR, "keep": "all"}]}]
+)
+def test_what_cannot_be_read_clears_nothing(value: Any) -> None:
+    adapted = dragoman.adapt({**claude(12), "context_management": value}, source="anthropic", target="openai/gpt-4o")
+    assert not [change for change in adapted.changes if change.rule == "history-trim"]
+
+
+@pytest.mark.parametrize("value", ["AUTO", True, 10**400, [], {}, ["auto"], "x" * 9_000])
+def test_a_truncation_that_is_none_cuts_nothing(value: Any) -> None:
+    adapted = dragoman.adapt(responses(truncation=value), source="openai-responses", target="openai/gpt-4o")
+    assert adapted.trimmed is None

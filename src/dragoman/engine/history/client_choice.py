@@ -15,7 +15,7 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras, Json
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.result_clearing import ClearPolicy
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
@@ -109,12 +109,17 @@ def _clear_policy(edit: _ClearToolUses) -> ClearPolicy:
     in_tokens = edit.trigger.type == "input_tokens"
     at_least = edit.clear_at_least
     return ClearPolicy(
-        above_tokens=max(0, edit.trigger.value) if in_tokens else None,
-        above_uses=None if in_tokens else max(0, edit.trigger.value),
-        keep=max(0, edit.keep.value),
-        at_least=max(0, at_least.value) if at_least is not None else 0,
+        above_tokens=_bounded(edit.trigger) if in_tokens else None,
+        above_uses=None if in_tokens else _bounded(edit.trigger),
+        keep=_bounded(edit.keep),
+        at_least=_bounded(at_least) if at_least is not None else 0,
         spared=frozenset(edit.exclude_tools or ()),
     )
+
+
+def _bounded(amount: _Amount) -> int:
+    """JSON allows numbers that no calculation can take."""
+    return min(max(0, amount.value), MOST_TOKENS)
 
 
 def chosen_policy(
@@ -128,7 +133,7 @@ def chosen_policy(
         return None
     if configured is not None or not choice.cut or not facts.context_window or _goes_out(TRUNCATION, extras, facts):
         return configured
-    return TrimPolicy(max_history_tokens=0, window=facts.context_window)
+    return TrimPolicy(max_history_tokens=0, window=min(facts.context_window, MOST_TOKENS))
 
 
 def clearing(choice: HistoryChoice, facts: Facts, extras: Extras | None) -> ClearPolicy | None:

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
+MOST_TOKENS = 1_000_000_000
+_COUNTS = (
+    "max_history_tokens",
+    "window",
+    "keep_recent_exchanges",
+    "keep_recent_user_turns_in_chained_tool_calls",
+    "old_message_max_tokens",
+    "oldest_message_max_tokens",
+    "old_tool_result_max_tokens",
+    "oldest_tool_result_max_tokens",
+)
+
 
 class TrimPolicy(msgspec.Struct, frozen=True):
     """How a long history is trimmed; all sizes in tokens. The system texts and the tools are never cut.
@@ -27,6 +39,16 @@ class TrimPolicy(msgspec.Struct, frozen=True):
     oldest_tool_result_max_tokens: int | None = None
     step: float = 0.25
     on_refusal: bool = True
+
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            count = getattr(self, name)
+            if count is not None and not 0 <= count <= MOST_TOKENS:
+                raise ValueError(f"TrimPolicy: {name} must be a whole number from 0 to {MOST_TOKENS}")
+        if not 0 < self.context_budget <= 1:
+            raise ValueError(f"TrimPolicy: context_budget is {self.context_budget}; it must be above 0 and up to 1")
+        if not 0 < self.step < 1:
+            raise ValueError(f"TrimPolicy: step is {self.step}; it must be above 0 and below 1")
 
     @property
     def smallest_budget(self) -> int:

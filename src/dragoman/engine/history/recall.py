@@ -10,7 +10,7 @@ import msgspec
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.history.cuts import PrefixDigests
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, measured
 from dragoman.engine.history.units import UnitKind
 
@@ -30,7 +30,7 @@ def cut_keys(conversation: Conversation, target: str, policy: TrimPolicy) -> Ite
     """The keys under which a cut of an earlier turn may be kept, the longest prefix first."""
     seen = measured(conversation)
     digests = PrefixDigests(seen)
-    sent = [place for place, unit in enumerate(seen.units, 1) if unit.continues or unit.kind is UnitKind.USER]
+    sent = [place for place, unit in enumerate(seen.units, 1) if unit.continues or unit.kind is not UnitKind.ASSISTANT]
     found = [digests.of(units) for units in sent[-_MOST_KEYS:]]
     for digest in reversed(found):
         yield cut_key(digest, target, policy)
@@ -52,5 +52,5 @@ def shorter(request: TrimRequest, failure: Failure, estimate: float) -> TrimRequ
     estimate = max(1.0, estimate)
     counted = failure.tokens or estimate * request.tokens_per_estimate + request.fixed_tokens
     limit = int(failure.limit * _ROOM_FOR_ANSWER) if failure.limit else int(counted * _SHRINK)
-    exact = msgspec.structs.replace(policy, max_history_tokens=0, window=limit, context_budget=1.0)
+    exact = msgspec.structs.replace(policy, max_history_tokens=0, window=min(limit, MOST_TOKENS), context_budget=1.0)
     return TrimRequest(exact, (), max(request.tokens_per_estimate, counted / estimate))
