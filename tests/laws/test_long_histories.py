@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -61,10 +62,14 @@ policies = st.builds(
 
 
 def answered(messages: tuple[Message, ...]) -> Iterator[tuple[Message, ...]]:
-    """The requests that the model answered, and the last one. A question that was followed by another was not."""
-    for asked in requests_of(messages):
-        if len(asked) == len(messages) or messages[len(asked)].role is Role.ASSISTANT:
-            yield asked
+    """The requests that the model answered, and the last one. A question that was followed by another was not.
+
+    Two turns of the model's one behind the other are one answer.
+    """
+    for end in range(1, len(messages)):
+        if messages[end].role is Role.ASSISTANT and messages[end - 1].role is not Role.ASSISTANT:
+            yield messages[:end]
+    yield messages
 
 
 def sent(messages: tuple[Message, ...], policy: TrimPolicy, *cuts: Cut, scale: float = 1.0) -> TrimmedHistory:
@@ -152,6 +157,11 @@ LONG: dict[str, Callable[[int], tuple[Message, ...]]] = {
 }
 
 
+@cache
+def long(made: str, count: int) -> Conversation:
+    return Conversation(LONG[made](count))
+
+
 def _trims(policy: TrimPolicy) -> Callable[[Conversation], Any]:
     return lambda conversation: trim(conversation, TrimRequest(policy))
 
@@ -174,16 +184,20 @@ WORK: dict[str, Callable[[Conversation], Any]] = {
 }
 
 
+def _work_of(done: str, asked: Conversation) -> int:
+    return work(lambda: WORK[done](asked))
+
+
 @pytest.mark.parametrize("done", WORK)
 @pytest.mark.parametrize("made", LONG)
 def test_law_10_five_thousand_messages_cost_five_times_a_thousand(made: str, done: str) -> None:
-    few, many = [work(lambda size=size: WORK[done](Conversation(LONG[made](size)))) for size in (1_000, 5_000)]  # type: ignore[misc]
+    few, many = [_work_of(done, long(made, size)) for size in (1_000, 5_000)]
     assert many < 5 * 1.25 * few + 1_000, (few, many)
 
 
 @pytest.mark.parametrize("made", LONG)
 def test_five_thousand_messages_are_trimmed_to_what_fits(made: str) -> None:
-    messages = LONG[made](5_000)
+    messages = long(made, 5_000).messages
     done = sent(messages, TrimPolicy(window=8_000))
     found = pair(words_of(done))
     assert found.orphans == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.history.conversations import agent_loop, assistant, chat, requests_of, results, system, user
+from tests.engine.history.conversations import agent_loop, assistant, calls, chat, requests_of, results, system, user
 from tests.strategies import Asked, conversations
 
 from dragoman.conversation.conversation import Conversation
@@ -138,6 +140,29 @@ def test_an_endless_chain_of_calls_fits_the_window_and_keeps_its_task(window: in
         assert pair(kept(done)).unanswered == []
 
 
+@pytest.mark.parametrize("last", [system("Be brief."), Message(Role.DEVELOPER, (Text(b'"Be brief."'),))])
+def test_a_history_that_ends_with_an_instruction_is_cut_too(last: Message) -> None:
+    messages = (user("Read the file."), calls("a"), results("x " * 90_000, "a"), last)
+    policy = TrimPolicy(window=8_000)
+    done = trimmed(messages, policy)
+    assert tokens(kept(done), policy, messages) <= 8_000 * policy.context_budget
+    assert kept(done)[-1] is last
+    later = trimmed((*messages, calls("b"), results("y", "b")), policy)
+    assert later.cut == done.cut
+    assert kept(later)[: len(kept(done))] == kept(done)
+
+
+def test_no_cut_is_made_between_two_parts_of_one_answer() -> None:
+    """The client sent no request there: it has nothing to keep."""
+    asked = (*chat(8)[:-1], user("More. " * 90))
+    answer = (assistant("Words. " * 2_000), *agent_loop(1)[2:])
+    policy = TrimPolicy(max_history_tokens=0, window=4_000)
+    assert trimmed(asked, policy).cut is None
+    cut = trimmed((*asked, *answer), policy).cut
+    assert cut is not None
+    assert cut.units == len(units_of((*asked, *answer)))
+
+
 def test_one_result_that_is_larger_than_the_window_is_shortened() -> None:
     messages = (
         user("Read the file."),
@@ -211,3 +236,21 @@ def test_a_text_is_cut_between_characters() -> None:
     done = trimmed(messages, TrimPolicy(max_history_tokens=6_000, old_message_max_tokens=333, keep_recent_exchanges=1))
     for message in kept(done):
         assert "\ufffd" not in words(message)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"max_history_tokens": -1}, "max_history_tokens must be a whole number from 0 to 1000000000"),
+        ({"window": 10**400}, "window must be"),
+        ({"keep_recent_exchanges": -3}, "keep_recent_exchanges must be"),
+        ({"old_message_max_tokens": 10**400}, "old_message_max_tokens must be"),
+        ({"context_budget": float("inf")}, "context_budget is inf; it must be above 0 and up to 1"),
+        ({"context_budget": 0.0}, "context_budget is 0.0"),
+        ({"step": float("nan")}, "step is nan; it must be above 0 and below 1"),
+        ({"step": 1.0}, "step is 1.0"),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, float], says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        TrimPolicy(**wrong)  # type: ignore[arg-type]

@@ -86,9 +86,9 @@ def compact_keys(conversation: Conversation, policy: CompactPolicy) -> Mapping[s
     """The keys of summaries that may stand for a prefix, and how many units each stands for; the longest first."""
     seen = measured(conversation)
     digests = PrefixDigests(seen)
-    last = len(seen.units) - 1
-    found = [(compact_key(digests.of(units), policy), units) for units in range(1, last + 1)]
-    return dict(reversed(found[-_MOST_KEYS:]))
+    count = len(seen.units)
+    found = [(compact_key(digests.of(units), policy), units) for units in range(max(1, count - _MOST_KEYS), count)]
+    return dict(reversed(found))
 
 
 def compact_key(digest: str, policy: CompactPolicy) -> str:
@@ -122,7 +122,8 @@ def task_for(conversation: Conversation, policy: CompactPolicy, used: UsedSummar
     """What is worth summarising now; None where the rest is short enough. `used` is the summary that there is."""
     seen = measured(conversation)
     since = used.units if used is not None else 0
-    size = sum(_unit_size(seen, unit) for unit in seen.units[since:] if unit.kind is not UnitKind.SYSTEM)
+    since_then = zip(seen.units[since:], seen.costs[since:], strict=True)
+    size = sum([cost for unit, cost in since_then if unit.kind is not UnitKind.SYSTEM])
     if size / BYTES_PER_TOKEN <= policy.above_tokens:
         return None
     end = _end_of_old(seen, policy.keep_recent)
@@ -134,10 +135,6 @@ def task_for(conversation: Conversation, policy: CompactPolicy, used: UsedSummar
     if used is None:
         return CompactTask(key, messages, "", len(messages))
     return CompactTask(key, messages, used.summary.text, len(messages) + used.summary.messages)
-
-
-def _unit_size(seen: Measured, unit: Unit) -> int:
-    return sum(seen.sizes[at].total for at in range(unit.start, unit.end))
 
 
 def _end_of_old(seen: Measured, keep_recent: int) -> int:

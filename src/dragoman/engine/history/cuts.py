@@ -52,12 +52,13 @@ class Cut(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """A conversation as the cutter sees it. `fixed` are the bytes that no cut can free: tools and instructions.
-    `bytes_per_token`: what one token holds on this target."""
+    """A conversation as the cutter sees it. `costs` are the bytes of each unit. `fixed` are those that no cut can free:
+    tools and instructions. `bytes_per_token`: what one token holds on this target."""
 
     messages: Sequence[Message]
     units: tuple[Unit, ...]
     sizes: Sequence[Size]
+    costs: Sequence[int]
     fixed: int
     bytes_per_token: float = BYTES_PER_TOKEN
 
@@ -91,8 +92,9 @@ class PrefixDigests:
 
     def of(self, units: int) -> str:
         end = self._measured.units[units - 1].end if units else 0
+        update = self._hash.update
         for message in self._measured.messages[self._done : end]:
-            self._hash.update(b"\x01".join([message.role.encode(), *_words(message.parts), b"\x00"]))
+            update(b"\x01".join([message.role.encode(), *_words(message.parts), b"\x00"]))
         self._done = max(self._done, end)
         return self._hash.hexdigest()
 
@@ -122,7 +124,7 @@ class _Walk:
         self._measured = measured
         self._policy = policy
         self._units = measured.units
-        self._price = _unit_costs(measured)
+        self._price = list(measured.costs)
         self._is_user = [unit.kind is UnitKind.USER for unit in measured.units]
         self._kept: list[int] = []
         self._limits: dict[int, Limit] = {}
@@ -153,8 +155,8 @@ class _Walk:
         self._oldest, self._old = cut.oldest, cut.old
         self._total = sum([self._price[place] for place in cut.kept])
         for place, limit in cut.limits.items():
-            self._restrict(place, limit)
-        self._wait(cut.units - 1)
+            self._restrict((place,), limit)
+        self._wait()
 
     def run(self, digests: PrefixDigests) -> Cut | None:
         units, full = self._units, self._full()
@@ -162,14 +164,10 @@ class _Walk:
             if _is_system(units[place]):
                 self._instruct(place)
                 full = self._full()
-                continue
-            self._kept.append(place)
-            self._total += self._price[place]
-            if (
-                self._total > full
-                and self._is_sent(place)
-                and self._total > self._next_cut_above[units[place].continues]
-            ):
+            else:
+                self._kept.append(place)
+                self._total += self._price[place]
+            if self._total > full and self._is_sent(place) and self._is_due():
                 self._make_cut(place)
         if self._resumed is not None and self._resumed.units == self._cut_at:
             return self._resumed
@@ -187,11 +185,22 @@ class _Walk:
             self._hard = max(1, self._hard - self._price[place])
 
     def _is_sent(self, place: int) -> bool:
-        """Was a request sent after this unit? The model answered, or is to answer now."""
-        return place + 1 == len(self._units) or self._units[place + 1].kind is UnitKind.ASSISTANT
+        """Was a request sent after this unit? The model answered, or is to answer now.
 
-    def _make_cut(self, place: int) -> None:
-        """Shorten old messages, then drop turns. `place` is the last unit that there was."""
+        A turn of the model with nothing behind it is the first part of an answer that came in several.
+        """
+        if place + 1 == len(self._units):
+            return True
+        unit = self._units[place]
+        is_answered = self._units[place + 1].kind is UnitKind.ASSISTANT
+        return is_answered and (unit.continues or unit.kind is not UnitKind.ASSISTANT)
+
+    def _is_due(self) -> bool:
+        return bool(self._kept) and self._total > self._next_cut_above[self._units[self._kept[-1]].continues]
+
+    def _make_cut(self, end: int) -> None:
+        """Shorten old messages, then drop turns. `end` is the last unit that there was, a turn or an instruction."""
+        place = self._kept[-1]
         chained = self._units[place].continues
         users = [one for one in self._kept if self._is_user[one]]
         last = users[-1] if users else place
@@ -207,10 +216,10 @@ class _Walk:
         if self._hard and self._total > self._hard:
             self._squeeze(last)
         if self._total < before:
-            self._cut_at = place + 1
+            self._cut_at = end + 1
         else:
             self._oldest, self._old = marks  # nothing was cut: the cut in force stays what it was
-        self._wait(place)
+        self._wait()
 
     def _recent(self, users: list[int], chained: bool, place: int) -> int:
         """The first unit that is not shortened."""
@@ -220,14 +229,15 @@ class _Walk:
             return place
         return users[-spared] if spared <= len(users) else 0
 
-    def _wait(self, place: int) -> None:
+    def _wait(self) -> None:
         """Where a cut cannot free enough, the next one of its kind waits until there is something new to cut.
 
         While the model works through calls less may be cut; a turn of the user's is not made to wait for that.
         """
         step = int(self._full() * self._policy.step)
         self._next_cut_above[True] = self._total + step
-        self._next_cut_above[False] = 0 if self._units[place].continues else self._total + step
+        is_chained = bool(self._kept) and self._units[self._kept[-1]].continues
+        self._next_cut_above[False] = 0 if is_chained else self._total + step
 
     def _lowered(self, budget: int) -> int:
         return int(budget * (1 - self._policy.step))
@@ -237,10 +247,8 @@ class _Walk:
         turns = self._kept
         first, middle, last = [bisect_left(turns, place) for place in (self._oldest, self._old, recent)]
         limits = _Limits(self._policy, self._messages_in(turns[:last]), self._measured.bytes_per_token)
-        for place in turns[first:middle]:
-            self._restrict(place, limits.oldest)
-        for place in turns[middle:last]:
-            self._restrict(place, limits.old)
+        self._restrict(turns[first:middle], limits.oldest)
+        self._restrict(turns[middle:last], limits.old)
         self._oldest, self._old = self._old, max(self._old, recent)
 
     def _messages_in(self, places: Sequence[int]) -> int:
@@ -252,19 +260,26 @@ class _Walk:
         each = max(
             self._lowered(self._hard) // self._messages_in(left), int(_LEAST_LIMIT * self._measured.bytes_per_token)
         )
-        for place in left:
-            self._restrict(place, Limit(each, each))
+        self._restrict(left, Limit(each, each))
 
-    def _restrict(self, place: int, limit: Limit) -> None:
-        """Give a turn its limit, where that makes it smaller."""
-        if self._price[place] <= min(limit.message, limit.result):
-            return
-        unit, sizes, messages = self._units[place], self._measured.sizes, self._measured.messages
-        price = sum([shortened_size(sizes[at], messages[at], limit) for at in range(unit.start, unit.end)])
-        if price < self._price[place]:
-            self._total += price - self._price[place]
-            self._price[place] = price
-            self._limits[place] = limit
+    def _restrict(self, places: Iterable[int], limit: Limit) -> None:
+        """Give turns a limit, where that makes them smaller."""
+        prices, least = self._price, min(limit.message, limit.result)
+        for place in places:
+            before = prices[place]
+            if before <= least:
+                continue
+            price = self._shortened_cost(self._units[place], limit)
+            if price < before:
+                self._total += price - before
+                prices[place] = price
+                self._limits[place] = limit
+
+    def _shortened_cost(self, unit: Unit, limit: Limit) -> int:
+        sizes, messages = self._measured.sizes, self._measured.messages
+        if unit.end == unit.start + 1:
+            return shortened_size(sizes[unit.start], messages[unit.start], limit)
+        return sum([shortened_size(sizes[at], messages[at], limit) for at in range(unit.start, unit.end)])
 
     def _drop(self, budget: int, before: int, spared: int = -1) -> None:
         """Drop turns before a place, the oldest first, until the budget holds; and answers whose question has left."""
@@ -287,12 +302,9 @@ def _is_system(unit: Unit) -> bool:
     return unit.kind is UnitKind.SYSTEM
 
 
-def _unit_costs(measured: Measured) -> list[int]:
-    totals = [size.total for size in measured.sizes]
-    return [
-        totals[unit.start] if unit.end == unit.start + 1 else sum(totals[unit.start : unit.end])
-        for unit in measured.units
-    ]
+def unit_costs(units: Iterable[Unit], sizes: Sequence[Size]) -> list[int]:
+    totals = [size.total for size in sizes]
+    return [totals[unit.start] if unit.end == unit.start + 1 else sum(totals[unit.start : unit.end]) for unit in units]
 
 
 class _Limits:
@@ -313,15 +325,9 @@ class _Limits:
         return Limit(*[int(max(tokens, _LEAST_LIMIT) * self._scale) for tokens in (message, result)])
 
 
-def limit_of(message: Message, limit: Limit) -> int:
-    """Which of the two limits holds for a message."""
-    return limit.result if message.role is TOOL else limit.message
-
-
 def shortened_size(size: Size, message: Message, limit: Limit) -> int:
     """What a message costs with its limits: what is not plain text stays."""
-    return min(size.total, max(limit_of(message, limit), size.fixed))
-
-
-def is_shortened(size: Size, message: Message, limit: Limit) -> bool:
-    return size.plain > 0 and size.total > limit_of(message, limit)
+    most = limit.result if message.role is TOOL else limit.message
+    if size.total <= most:
+        return size.total
+    return most if most > size.fixed else size.fixed

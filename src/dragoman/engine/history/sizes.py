@@ -30,19 +30,16 @@ _MEDIA = 1_000 * BYTES_PER_TOKEN
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
-    """Bytes of a message, and how many of them are plain text that may be shortened."""
+    """Bytes of a message, and how many of them are `fixed`: not plain text, which may be shortened."""
 
     total: int
-    plain: int
-
-    @property
-    def fixed(self) -> int:
-        return self.total - self.plain
+    fixed: int
 
 
 def size_of(message: Message) -> Size:
     total, plain = _sizes(message.parts)
-    return Size(total + _OVERHEAD, plain)
+    total += _OVERHEAD
+    return Size(total, total - plain)
 
 
 def fixed_size(conversation: Conversation) -> int:
@@ -109,9 +106,12 @@ def sizes_of(messages: Sequence[Message]) -> list[Size]:
 def is_plain(text: Text) -> bool:
     """May this text be shortened? Neither JSON, of which a half is nothing, nor a text that carries a signature."""
     literal = text.literal
-    if text.signature is not None or len(literal) < 3:
-        return False
-    return not (literal[1] in b"{[" and literal[-2] in b"}]")
+    return text.signature is None and len(literal) > 2 and not (literal[1] in b"{[" and literal[-2] in b"}]")
+
+
+def plain_size(part: Part) -> int:
+    """The bytes of a part that may be shortened."""
+    return _sizes((part,))[1]
 
 
 def _sizes(parts: Iterable[Part]) -> tuple[int, int]:
@@ -120,7 +120,8 @@ def _sizes(parts: Iterable[Part]) -> tuple[int, int]:
         if type(part) is Text:
             length = len(part.literal) - 2
             total += length
-            plain += length if is_plain(part) else 0
+            if is_plain(part):
+                plain += length
         elif type(part) is Result:
             inner, shortened = _sizes(part.parts)
             total += inner + _OVERHEAD

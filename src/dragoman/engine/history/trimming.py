@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
-from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, is_shortened, limit_of, shortened_size
+from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, shortened_size, unit_costs
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import (
     BYTES_PER_TOKEN,
@@ -19,6 +19,7 @@ from dragoman.engine.history.sizes import (
     bytes_per_token,
     fixed_size,
     is_plain,
+    plain_size,
     size_of,
     sizes_of,
 )
@@ -70,7 +71,8 @@ class TrimmedHistory(msgspec.Struct, frozen=True):
 def measured(conversation: Conversation, bytes_per_token: float = BYTES_PER_TOKEN, fixed_tokens: float = 0) -> Measured:
     messages = conversation.messages
     fixed = fixed_size(conversation) + int(fixed_tokens * bytes_per_token)
-    return Measured(messages, units_of(messages), sizes_of(messages), fixed, bytes_per_token)
+    units, sizes = units_of(messages), sizes_of(messages)
+    return Measured(messages, units, sizes, unit_costs(units, sizes), fixed, bytes_per_token)
 
 
 def measured_for(conversation: Conversation, request: TrimRequest, model: str) -> Measured:
@@ -108,10 +110,11 @@ def _apply(cut: Cut, seen: Measured) -> tuple[list[Message], list[Note], int]:
     messages: list[Message] = []
     notes: list[Note] = []
     cost = 0
-    leaving: list[Unit] = []
+    leaving: list[int] = []
     for place, unit in enumerate(seen.units):
-        if unit.kind is not UnitKind.SYSTEM and place < cut.units and place not in stays:
-            leaving.append(unit)
+        is_turn = unit.kind is not UnitKind.SYSTEM
+        if is_turn and place < cut.units and place not in stays:
+            leaving.append(place)
             continue
         if leaving:
             notes.append(_dropped(leaving, seen))
@@ -119,67 +122,62 @@ def _apply(cut: Cut, seen: Measured) -> tuple[list[Message], list[Note], int]:
         limit = cut.limits.get(place)
         if limit is None:
             messages += seen.messages[unit.start : unit.end]
-            cost += (
-                0 if unit.kind is UnitKind.SYSTEM else sum([size.total for size in seen.sizes[unit.start : unit.end]])
-            )
-            continue
-        shortened = [_shorten(at, limit, seen) for at in range(unit.start, unit.end)]
-        messages += [message for message, _, _ in shortened]
-        notes += [note for _, _, note in shortened if note is not None]
-        cost += 0 if unit.kind is UnitKind.SYSTEM else sum(size for _, size, _ in shortened)
+            cost += seen.costs[place] if is_turn else 0
+        else:
+            shortened = _shorten(unit, limit, seen, messages, notes)
+            cost += shortened if is_turn else 0
     return messages, notes, cost
 
 
-def _dropped(units: Sequence[Unit], seen: Measured) -> Note:
-    first, last = units[0].start, units[-1].end
-    count = sum(unit.end - unit.start for unit in units)
-    tokens = _tokens(sum(seen.sizes[at].total for unit in units for at in range(unit.start, unit.end)), seen)
-    what = "1 message" if count == 1 else f"{count} messages"
-    before = seen.messages[first:last]
-    return Note(f"left out {what}, about {tokens} tokens, to fit the budget", seen.messages[first], before=before)
+def _dropped(places: Sequence[int], seen: Measured) -> Note:
+    """The note about turns that leave and that stood one behind the other."""
+    before = seen.messages[seen.units[places[0]].start : seen.units[places[-1]].end]
+    tokens = _tokens(sum([seen.costs[place] for place in places]), seen)
+    what = "1 message" if len(before) == 1 else f"{len(before)} messages"
+    return Note(f"left out {what}, about {tokens} tokens, to fit the budget", before[0], before=before)
 
 
-def _shorten(at: int, limit: Limit, seen: Measured) -> tuple[Message, int, Note | None]:
-    message, size = seen.messages[at], seen.sizes[at]
-    if not is_shortened(size, message, limit):
-        return message, size.total, None
-    room = max(0, limit_of(message, limit) - size.fixed)
-    short = message.but(parts=tuple(_shortened_parts(message.parts, _Room(room))))
-    cost = shortened_size(size, message, limit)
-    did = f"shortened from about {_tokens(size.total, seen)} to {_tokens(cost, seen)} tokens to fit the budget"
-    return short, cost, Note(did, message, before=message, after=short)
+def _shorten(unit: Unit, limit: Limit, seen: Measured, messages: list[Message], notes: list[Note]) -> int:
+    """Add the messages of a unit, shortened, and the notes about it; and say what they cost."""
+    total = 0
+    for at in range(unit.start, unit.end):
+        message, size = seen.messages[at], seen.sizes[at]
+        cost = shortened_size(size, message, limit)
+        total += cost
+        if cost < size.total:
+            short = message.but(parts=_shortened_parts(message.parts, cost - size.fixed))
+            did = f"shortened from about {_tokens(size.total, seen)} to {_tokens(cost, seen)} tokens to fit the budget"
+            notes.append(Note(did, message, before=message, after=short))
+            message = short
+        messages.append(message)
+    return total
 
 
-class _Room:
-    """The bytes that are left for the plain texts of one message."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def take(self, length: int) -> int:
-        taken = min(self.left, length)
-        self.left -= taken
-        return taken
-
-
-def _shortened_parts(parts: Iterable[Part], room: _Room) -> Iterable[Part]:
+def _shortened_parts(parts: Sequence[Part], room: int) -> tuple[Part, ...]:
+    """Parts whose plain texts share `room` bytes: the first get what they need."""
+    if len(parts) == 1:
+        return (_shortened(parts[0], room),)
+    made: list[Part] = []
     for part in parts:
-        if type(part) is Text and is_plain(part):
-            yield _shortened_text(part, room)
-        elif type(part) is Result:
-            yield msgspec.structs.replace(part, parts=tuple(_shortened_parts(part.parts, room)))
-        else:
-            yield part
+        made.append(_shortened(part, room))
+        room = max(0, room - plain_size(part))
+    return tuple(made)
 
 
-def _shortened_text(text: Text, room: _Room) -> Text:
-    length = len(text.literal) - 2
-    taken = room.take(length)
-    if taken == length:
+def _shortened(part: Part, room: int) -> Part:
+    if type(part) is Text and is_plain(part):
+        return _shortened_text(part, room)
+    if type(part) is Result:
+        return msgspec.structs.replace(part, parts=_shortened_parts(part.parts, room))
+    return part
+
+
+def _shortened_text(text: Text, room: int) -> Text:
+    if len(text.literal) - 2 <= room:
         return text
     if b"\\" not in text.literal and text.literal.isascii():  # each byte is a character of its own
-        return msgspec.structs.replace(text, literal=text.literal[: taken + 1] + _MARKER_END)
-    beginning = text.text.encode("utf-8", "replace")[:taken].decode("utf-8", "ignore")
+        return msgspec.structs.replace(text, literal=text.literal[: room + 1] + _MARKER_END)
+    beginning = text.text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
     return msgspec.structs.replace(text, literal=literals.quote(beginning + MARKER))
 
 
@@ -188,10 +186,11 @@ def _tokens(size: int, seen: Measured) -> int:
 
 
 def _statistics(seen: Measured, kept: int, notes: list[Note], is_new: bool) -> TrimStatistics:
-    turns = [unit for unit in seen.units if unit.kind is not UnitKind.SYSTEM]
-    original = sum(seen.sizes[at].total for unit in turns for at in range(unit.start, unit.end))
-    left = sum(len(note.before) for note in notes if isinstance(note.before, tuple))
-    shortened = sum(isinstance(note.before, Message) for note in notes)
+    original = sum(
+        [cost for unit, cost in zip(seen.units, seen.costs, strict=True) if unit.kind is not UnitKind.SYSTEM]
+    )
+    left = sum([len(note.before) for note in notes if type(note.before) is tuple])
+    shortened = sum([type(note.before) is Message for note in notes])
     return TrimStatistics(_tokens(original, seen), _tokens(kept, seen), shortened, left, is_new)
 
 

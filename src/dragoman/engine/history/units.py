@@ -11,8 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from dragoman.conversation.conversation import SYSTEM_ROLES
-from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Call, Result
 
@@ -37,46 +36,65 @@ class Unit(msgspec.Struct, frozen=True, gc=False):
 
 def units_of(messages: Sequence[Message]) -> tuple[Unit, ...]:
     """The units of a conversation, in order. Every message belongs to exactly one."""
+    tidy = _tidy_units(messages)
+    return tuple(tidy if tidy is not None else _paired_units(messages))
+
+
+def _tidy_units(messages: Sequence[Message]) -> list[Unit] | None:
+    """The units where all results stand directly behind the turn whose calls they answer: they need not be paired.
+
+    None where some do not.
+    """
+    units: list[Unit] = []
+    start = 0
+    calls: set[str] | None = None
+    for place, message in enumerate(messages):
+        if message.role is TOOL:
+            if calls is None:
+                calls = _calls_of(messages[start])
+            if not calls or not _answers(message, calls):
+                return None
+        elif place:
+            units.append(Unit(_kind(messages[start]), start, place, calls is not None))
+            start, calls = place, None
+    if messages:
+        units.append(Unit(_kind(messages[start]), start, len(messages), calls is not None))
+    return units
+
+
+def _calls_of(turn: Message) -> set[str]:
+    return {part.id for part in turn.parts if type(part) is Call} if turn.role is ASSISTANT else set()
+
+
+def _answers(results: Message, calls: set[str]) -> bool:
+    return all(type(part) is Result and part.call_id in calls for part in results.parts)
+
+
+def _paired_units(messages: Sequence[Message]) -> list[Unit]:
+    """The units where results may stand anywhere behind their calls, or have none."""
     reach = _reach(messages)
     units: list[Unit] = []
     start = 0
     while start < len(messages):
         end = _end(messages, start, reach)
-        kind = _kind(messages[start])
-        units.append(Unit(kind, start, end, messages[end - 1].role is TOOL))
+        units.append(Unit(_kind(messages[start]), start, end, messages[end - 1].role is TOOL))
         start = end
-    return tuple(units)
+    return units
 
 
 def _kind(first: Message) -> UnitKind:
-    if first.role in SYSTEM_ROLES:
-        return UnitKind.SYSTEM
-    return UnitKind.USER if first.role is USER else UnitKind.ASSISTANT
+    role = first.role
+    if role is USER:
+        return UnitKind.USER
+    return UnitKind.SYSTEM if role is SYSTEM or role is DEVELOPER else UnitKind.ASSISTANT
 
 
 def _reach(messages: Sequence[Message]) -> dict[int, int]:
     """For every message with calls, the last message that answers one of them."""
-    if _is_tidy(messages):
-        return {}
     last: dict[int, int] = {}
     for (turn, _), (answer, _) in pair(messages).answers.items():
         last[turn] = max(last.get(turn, 0), answer)
     return last
-
-
-def _is_tidy(messages: Sequence[Message]) -> bool:
-    """Do results stand directly behind the turn whose calls they answer? Then they need not be paired."""
-    calls: frozenset[str] | set[str] = _NONE
-    for message in messages:
-        if message.role is TOOL:
-            if not calls or not all(type(part) is Result and part.call_id in calls for part in message.parts):
-                return False
-        else:
-            calls = {part.id for part in message.parts if type(part) is Call} if message.role is ASSISTANT else _NONE
-    return True
-
-
-_NONE: frozenset[str] = frozenset()
 
 
 def _end(messages: Sequence[Message], start: int, reach: dict[int, int]) -> int:
