@@ -26,6 +26,7 @@ CHAT, RESPONSES, ANTHROPIC, GEMINI = "openai-chat", "openai-responses", "anthrop
 LIST_NAMES = {CHAT: "messages", RESPONSES: "input", ANTHROPIC: "messages", GEMINI: "contents"}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 URL = "https://example.com/a.png"
+GIF = "R0lGODlhAQABAAAAACw="
 
 
 def parse(name: str, body: dict[str, Any]) -> Ask:
@@ -72,6 +73,36 @@ Case = tuple[str, list[Any], list[Any], str, Miss]
 
 OWN_CALL = [ASK, calls(chat_call()), TOOL_ANSWER]
 CHAT_CASES: dict[str, tuple[list[Any], list[Any], str, Miss]] = {
+    "LangChain's pairs": (
+        [["system", "Be brief"], ["human", "Weather in Paris?"]],
+        [said("system", "Be brief"), ASK],
+        "/messages/1",
+        Miss.TURN,
+    ),
+    "a list in the list of parts": (
+        [said("user", [[{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]])],
+        [said("user", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])],
+        "/messages/0/content/0",
+        Miss.CONTENT,
+    ),
+    "a value": ([said("user", {"answer": 42})], [said("user", '{"answer":42}')], "/messages/0/content", Miss.CONTENT),
+    "message": ([{"role": "user", "message": "a"}], [said("user", "a")], "/messages/0/message", Miss.CONTENT),
+    "Ollama's pictures": (
+        [said("user", "What is this?", images=["/9j/4AAQSkZJRg==", f"data:image/gif;base64,{GIF}", URL])],
+        [
+            said(
+                "user",
+                [
+                    {"type": "text", "text": "What is this?"},
+                    {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,/9j/4AAQSkZJRg=="}},
+                    {"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{GIF}"}},
+                    {"type": "image_url", "image_url": {"url": URL}},
+                ],
+            )
+        ],
+        "/messages/0/images/1",
+        Miss.PART,
+    ),
     "arguments as an object": (
         [ASK, calls(chat_call(function=function({"city": "Paris"}))), TOOL_ANSWER],
         OWN_CALL,
@@ -537,6 +568,8 @@ def test_K29_a_tool_choice_of_every_dialect_is_one_in_every_other(name: str, for
     assert found.tool_choice == meant.tool_choice
 
 
+FORMAT = {"type": "json_schema", "schema": SCHEMA}
+CHAT_FORMAT = {"type": "json_schema", "json_schema": {"name": "", "schema": SCHEMA}}
 SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (CHAT, {"max_tokens": "100"}, {"max_tokens": 100}),
     (CHAT, {"temperature": "0.5", "logprobs": "true"}, {"temperature": 0.5, "logprobs": True}),
@@ -552,6 +585,15 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (GEMINI, {"temperature": 0.5, "max_tokens": 5}, {"generationConfig": {"temperature": 0.5, "maxOutputTokens": 5}}),
     (GEMINI, {"generationConfig": {"temperature": "0.5"}}, {"generationConfig": {"temperature": 0.5}}),
     (GEMINI, {"generationConfig": {"stopSequences": "a"}}, {"generationConfig": {"stopSequences": ["a"]}}),
+    (GEMINI, {"generationConfig": {"max_tokens": 5}}, {"generationConfig": {"maxOutputTokens": 5}}),
+    (GEMINI, {"generationConfig": {"stop": ["a"]}}, {"generationConfig": {"stopSequences": ["a"]}}),
+    (GEMINI, {"reasoning_effort": "low"}, {"generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW"}}}),
+    (CHAT, {"stream": "false"}, {"stream": False}),
+    (ANTHROPIC, {"stream": "True"}, {"stream": True}),
+    (RESPONSES, {"stream": "true"}, {"stream": True}),
+    (ANTHROPIC, {"response_format": CHAT_FORMAT}, {"output_config": {"format": FORMAT}}),
+    (ANTHROPIC, {"response_format": FORMAT}, {"output_config": {"format": FORMAT}}),
+    (RESPONSES, {"response_format": {"type": "json_object"}}, {"text": {"format": {"type": "json_object"}}}),
     (GEMINI, {"tool_choice": "required"}, {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
 ]
 
@@ -970,3 +1012,64 @@ def test_a_value_as_a_result_is_the_text_of_its_json() -> None:
 
 def test_every_kind_has_its_sentence() -> None:
     assert SENTENCES.keys() == set(Miss)
+
+
+@pytest.mark.parametrize("name", [CHAT, ANTHROPIC, RESPONSES])
+@pytest.mark.parametrize(("flag", "streams"), [("true", True), ("TRUE", True), ("false", False)])
+def test_K29_a_wish_for_a_stream_may_be_a_text(name: str, flag: str, streams: bool) -> None:
+    assert parse(name, request(name, stream=flag)).stream is streams
+
+
+@pytest.mark.parametrize("flag", ["yes", "", "1", 1, [True]])
+def test_what_is_no_truth_value_is_no_wish_for_a_stream(flag: Any) -> None:
+    with pytest.raises(MalformedRequest) as refused:
+        parse(CHAT, request(CHAT, stream=flag))
+    assert refused.value.at == "/stream"
+
+
+def test_K29_a_stream_asked_for_as_a_text_is_asked_for_by_the_schema() -> None:
+    adapted = adapt(request(CHAT, stream="true"), source=CHAT, target="openai/gpt-4o")
+    assert adapted.json["stream"] is True
+    assert [(change.rule, change.at) for change in adapted.changes] == [("off-schema", "/stream")]
+    whole = adapt(request(CHAT, stream="false"), source=CHAT, target="openai/gpt-4o")
+    assert "stream" not in whole.json
+
+
+def test_K29_K32_any_json_is_asked_of_claude_in_words() -> None:
+    asked = {**request(ANTHROPIC, response_format={"type": "json_object"}), "max_tokens": 100}
+    adapted = adapt(asked, source=ANTHROPIC, target="anthropic/claude-sonnet-4-5")
+    assert "response_format" not in adapted.json
+    assert b"JSON" in adapted.body
+    assert {"off-schema", "refused-format"} <= {change.rule for change in adapted.changes}
+    assert judge("anthropic", "claude-sonnet-4-5", adapted.path, adapted.headers, adapted.body) is None
+
+
+def test_K29_tools_may_stand_under_their_names() -> None:
+    tools = {"look": {"description": "Look", "parameters": SCHEMA}, "wait": {"inputSchema": SCHEMA}}
+    found = parse(CHAT, request(CHAT, tools=tools)).conversation
+    assert [getattr(tool, "name", "") for tool in found.tools] == ["look", "wait"]
+    assert (found.near_misses[0].at, found.near_misses[0].kind) == ("/tools", Miss.TOOL)
+
+
+@pytest.mark.parametrize("picture", ["/home/me/a.png", "no base64!", 5, {"path": "a"}])
+def test_what_is_no_picture_stays_beside_the_content(picture: Any) -> None:
+    found = parse(CHAT, {"messages": [said("user", "a", images=[picture])]}).conversation
+    assert found.near_misses == ()
+    assert found.messages[0].extras is not None
+    assert "images" in found.messages[0].extras.fields
+
+
+@pytest.mark.parametrize("summary", ["Thought.", ["Thought."], {"type": "summary_text", "text": "Thought."}])
+def test_K29_a_summary_is_never_lost_for_its_form(summary: Any) -> None:
+    item = {"type": "reasoning", "id": "rs_1", "summary": summary}
+    found = parse(RESPONSES, {"input": [ASK, item, said("assistant", "a"), ASK]}).conversation
+    whole = item | {"summary": [{"type": "summary_text", "text": "Thought."}]}
+    assert found == parse(RESPONSES, {"input": [ASK, whole, said("assistant", "a"), ASK]}).conversation
+    assert found.near_misses[0].at == "/input/1/summary"
+
+
+def test_thinking_without_words_is_no_obstacle_to_a_dialect_that_writes_them() -> None:
+    item = {"type": "reasoning", "id": "rs_1", "summary": []}
+    adapted = adapt({"input": [ASK, item, said("assistant", "a"), ASK]}, source=RESPONSES, target="ollama/m")
+    assert adapted.json["messages"][1] == said("assistant", "a")
+    assert judge("ollama", "m", adapted.path, adapted.headers, adapted.body) is None

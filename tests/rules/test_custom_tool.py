@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.judges import judge
 from tests.rules.runs import CHAT, facts, run, sent
 
+from dragoman.engine.adapt import adapt
 from dragoman.rules.custom_tool import custom_tool
 
 REFUSES = facts(custom_tools="refuses")
@@ -77,3 +79,18 @@ def test_adapt_for_a_real_provider() -> None:
         ("custom-tool", "/messages/1/tool_calls/0", "nothing", False),
         ("custom-tool", "/tools/0", "metadata", False),
     ]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("openrouter/openai/gpt-4o", "xai/grok-4", "zai/glm-4.6", "fireworks/m", "together/m", "cerebras/m"),
+        *("gemini-openai/gemini-2.5-flash", "vllm/m"),
+    ],
+)
+def test_who_only_has_functions_is_sent_functions(target: str) -> None:
+    adapted = adapt({"messages": ANSWERED, "tools": [TOOL]}, source=CHAT, target=target)
+    assert adapted.json["messages"][1]["tool_calls"][0]["type"] == "function"
+    assert adapted.json["tools"][0]["type"] == "function"
+    name, _, model = target.partition("/")
+    assert judge(name, model, adapted.path, adapted.headers, adapted.body) is None

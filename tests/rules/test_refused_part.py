@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
+from dragoman.engine.adapt import adapt
 from dragoman.profiles.facts import Facts
 from dragoman.rules.refused_part import refused_part
 
@@ -210,3 +211,36 @@ def test_base64_for_urls_becomes_what_all_read() -> None:
     body = {"contents": [{"role": "user", "parts": [part, {"text": "See?"}]}]}
     done = sent(body, "anthropic/claude-sonnet-4-5", source="gemini")
     assert done.json["messages"][0]["content"][0]["source"]["data"] == "+/8="
+
+
+SPOKEN = {"id": "audio_1", "transcript": "Sunny."}
+
+
+@pytest.mark.parametrize("target", ["mistral/mistral-large-latest", "groq/llama-3.3-70b-versatile", "xai/grok-4"])
+def test_the_words_of_a_spoken_answer_stand_in_its_place(target: str) -> None:
+    said = [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": None, "audio": SPOKEN},
+        {"role": "user", "content": "And now?"},
+    ]
+    adapted = adapt({"messages": said}, source=CHAT, target=target)
+    assert adapted.json["messages"][1] == {"role": "assistant", "content": "Sunny."}
+    assert [(one.rule, one.at, str(one.loses)) for one in adapted.changes] == [
+        ("refused-part", "/messages/1/audio", "content")
+    ]
+
+
+def test_a_spoken_answer_goes_to_its_own_provider() -> None:
+    said = [{"role": "user", "content": "Weather?"}, {"role": "assistant", "content": None, "audio": SPOKEN}]
+    said.append({"role": "user", "content": "And now?"})
+    adapted = adapt({"messages": said}, source=CHAT, target="openai/gpt-4o-audio-preview")
+    assert adapted.json["messages"] == said
+    assert adapted.changes == ()
+
+
+def test_mistral_has_no_spoken_answers() -> None:
+    said = [{"role": "user", "content": "Weather?"}, {"role": "assistant", "content": "a", "audio": {"id": "audio_1"}}]
+    said.append({"role": "user", "content": "And now?"})
+    adapted = adapt({"messages": said}, source=CHAT, target="mistral/mistral-large-latest")
+    assert "audio" not in adapted.json["messages"][1]
+    assert [change.rule for change in adapted.changes] == ["refused-part"]

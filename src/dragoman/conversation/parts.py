@@ -47,11 +47,15 @@ class Part(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Opaque(Part, frozen=True, gc=False):
-    """A provider's own block or state, kept verbatim: server tools, signatures, encrypted reasoning."""
+    """A provider's own block or state, kept verbatim: server tools, signatures, encrypted reasoning.
+
+    `words` is what a block says, where it says it in words too: the transcript of a spoken answer.
+    """
 
     kind: str
     json: Json
     origin: Origin
+    words: Json | None = None
 
 
 class Text(Part, frozen=True, gc=False):

@@ -14,6 +14,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.envelope import may_be_sealed, unseal
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.conversation.tools import Tool, ToolChoice
 from dragoman.errors import MalformedRequest
@@ -132,12 +133,22 @@ def open_body(body: bytes) -> OpenBody:
 
 def asks_for_stream(members: Mapping[str, Raw]) -> bool:
     raw = bytes(members.get("stream", b""))
-    if raw not in _FLAGS:
+    if raw in _FLAGS:
+        return raw == b"true"
+    if raw.lower() not in _FLAG_TEXTS:
         raise MalformedRequest("stream is neither true nor false", at="/stream", hint="send true or false")
-    return raw == b"true"
+    return raw.lower() == b'"true"'
+
+
+def stream_misses(members: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
+    """The wish for a stream, where it is written as a text."""
+    if bytes(members.get("stream", b"")) in _FLAGS:
+        return ()
+    return (NearMiss(Miss.SETTING, "/stream", members=("stream",)),)
 
 
 _FLAGS = (b"", b"true", b"false", b"null")
+_FLAG_TEXTS = (b'"true"', b'"false"')
 
 
 def parse_model(members: Mapping[str, Raw]) -> str | None:

@@ -382,7 +382,7 @@ def _require_known_content(ask: Ask, target: Target) -> None:
     Beside others such a part may be newer than this program, and the provider knows best.
     """
     for message in ask.conversation.messages:
-        kinds = [part.kind for part in message.parts if isinstance(part, Opaque)]
+        kinds = [part.kind for part in message.parts if isinstance(part, Opaque) and part.words is None]
         if not kinds or len(kinds) < len(message.parts) or any(_may_stand_alone(kind, target.facts) for kind in kinds):
             continue
         raise MalformedRequest(

@@ -64,14 +64,25 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
                 return Swap((Text(part.literal),), "turned a refusal into text", Loss.METADATA)
             case Citation() if facts.citation_part is REFUSES or part.origin.dialect != facts.dialect:
                 return Swap((), "left out a citation", Loss.METADATA)
+            case Opaque(words=bytes() as words) if part.origin.dialect != facts.dialect or not _may_be_all(part, facts):
+                return Swap((Text(words),), f"put the words of a {part.kind} block in its place")
             case Opaque() if part.origin.dialect != facts.dialect:
                 return Swap((), f"left out a {part.kind} block that only {part.origin.dialect} has")
-            case Opaque() if facts.native_blocks is REFUSES or not _known(part.kind, facts):
+            case Opaque() if not _taken(part, facts):
                 return Swap((), f"left out a {part.kind} block")
         return None
 
     done = rewrite_parts(moved.conversation, taken, inside_results=True)
     return Rewrite(done.conversation, moved.notes + done.notes)
+
+
+def _taken(part: Opaque, facts: Facts) -> bool:
+    return facts.native_blocks is not REFUSES and _known(part.kind, facts)
+
+
+def _may_be_all(part: Opaque, facts: Facts) -> bool:
+    """Whether the target takes a block that may be all of a turn. Where that is not known, its words are safer."""
+    return _taken(part, facts) and any(fnmatchcase(part.kind, glob) for glob in facts.lone_blocks)
 
 
 def _known(kind: str, facts: Facts) -> bool:

@@ -20,9 +20,10 @@ from dragoman.dialects.anthropic.message_render import render_system
 from dragoman.dialects.anthropic.setting_shapes import READERS, SHAPES, SPARE
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import cache_hint, extras_of
+from dragoman.dialects.parsing import cache_hint, extras_of, stream_misses
 from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
 from dragoman.dialects.top_level import (
     Members,
@@ -75,7 +76,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED, nulls=True))
     found = parse_tools(bytes(source.get("tools", b"")))
     hint = cache_hint(source.get("cache_control"))
-    near_misses = joined_misses(found.misses, misses)
+    near_misses = joined_misses(found.misses, misses, stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, hint, near_misses=near_misses)
 
 
@@ -83,6 +84,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = meant_settings(members, FORM)
     found, extras = parse_members(members, PLAIN, PARSERS)
+    misses = joined_misses(misses, take_chat_format(found, extras, "output_config"))
     thinking = {key: found.pop(key) for key in _THINKING if key in found}
     if thinking:
         found["thinking"] = Thinking(**thinking, spelled="" if "on" in thinking else EFFORT_ALONE)
@@ -262,7 +264,9 @@ def _render_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[s
         if thinking.effort is not None:
             output["effort"] = quote(thinking.effort)
     form = settings.response_format
-    if form is not None:
+    if form is not None and form.spelled == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
+        out[CHAT_MEMBER] = render_chat_format(form)
+    elif form is not None:
         if form.kind is not FormatKind.SCHEMA or form.schema is None:
             raise Unrepresentable(f"a response format of kind {form.kind.value}", at="/response_format")
         output["format"] = b'{"type":"json_schema","schema":' + form.schema + b"}"

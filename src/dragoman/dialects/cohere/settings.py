@@ -23,7 +23,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.choices import parse_any_choice
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.parsing import extras_of, stream_misses
 from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
 from dragoman.dialects.top_level import (
     Members,
@@ -72,7 +72,8 @@ def parse_top_level(source: Mapping[str, Raw], documents_known: bool) -> TopLeve
     if not documents_known and documents not in (b"[]", b"null"):
         extras = Extras(NAME, {**(extras.fields if extras is not None else {}), "documents": documents})
     found = parse_tools(source)
-    return TopLevel(settings, found.tools, extras, found.empty, near_misses=joined_misses(found.misses, misses))
+    near_misses = joined_misses(found.misses, misses, stream_misses(source))
+    return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 
 @remembered

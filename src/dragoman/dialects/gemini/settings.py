@@ -117,12 +117,12 @@ def _meant_settings(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
     """The members as Gemini has them: settings of other dialects stand in `generationConfig`."""
     members, misses = meant_settings(members, FORM)
     given = dict(members)
-    stray = {key: _STRAY[key] for key in given if key in _STRAY and given[key] != b"null"}
+    stray = {key: _STRAY[key] for key in given if _is_stray(key, given[key])}
     config = fields_of(given.get(GENERATION_CONFIG, b"{}"))
     if config is None:
         return members, misses
     found = [NearMiss(Miss.SETTING_NAME, f"/{key}", members=(key, GENERATION_CONFIG)) for key in stray]
-    config = {**{name: given.pop(key) for key, name in stray.items()}, **config}
+    config = {**{name: _stray_value(name, given.pop(key)) for key, name in stray.items()}, **config}
     config = _meant_generation(config, found)
     if not found:
         return members, misses
@@ -131,8 +131,11 @@ def _meant_settings(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
 
 def _meant_generation(config: dict[str, bytes], misses: list[NearMiss]) -> dict[str, bytes]:
     meant: dict[str, bytes] = {}
-    for key, raw in config.items():
-        name, at = camel(key), f"/{GENERATION_CONFIG}/{key}"
+    for wrong, raw in config.items():
+        key, at = _named(wrong, config), f"/{GENERATION_CONFIG}/{wrong}"
+        name = camel(key)
+        if key != wrong:
+            misses.append(NearMiss(Miss.SETTING_NAME, at, members=(GENERATION_CONFIG,)))
         if name in LIMITS and is_unlimited(raw, at):
             misses.append(NearMiss(Miss.NO_LIMIT, at, members=(GENERATION_CONFIG,)))
             continue
@@ -142,6 +145,24 @@ def _meant_generation(config: dict[str, bytes], misses: list[NearMiss]) -> dict[
     return meant
 
 
+def _named(key: str, config: Mapping[str, bytes]) -> str:
+    """The name that Gemini has for a setting, unless the client gave that one too."""
+    name = _OTHER_NAMES.get(key, key)
+    return key if any(camel(given) == name for given in config) else name
+
+
+def _stray_value(name: str, raw: bytes) -> bytes:
+    """The value of a misplaced setting: an effort is a level of thinking."""
+    return b'{"thinkingLevel":%b}' % raw.upper() if name == THINKING_CONFIG else raw
+
+
+def _is_stray(key: str, raw: bytes) -> bool:
+    """Whether a setting stands at the top level by mistake. An effort that Gemini has no word for stays there."""
+    if key == "reasoning_effort":
+        return raw[:1] == b'"' and unquote(raw).upper() in _LEVELS
+    return key in _STRAY and raw != b"null"
+
+
 def _meant_value(name: str, raw: bytes) -> bytes:
     if name == "stopSequences":
         return meant_stop(raw, True)
@@ -149,6 +170,15 @@ def _meant_value(name: str, raw: bytes) -> bytes:
 
 
 GENERATION_CONFIG = "generationConfig"
+THINKING_CONFIG = "thinkingConfig"
+_OTHER_NAMES = {
+    "max_tokens": "maxOutputTokens",
+    "maxTokens": "maxOutputTokens",
+    "max_completion_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+    "n": "candidateCount",
+}
+"""What other dialects call settings that stand in `generationConfig`."""
 _STRAY = {
     "temperature": "temperature",
     "max_tokens": "maxOutputTokens",
@@ -162,6 +192,7 @@ _STRAY = {
     "stop": "stopSequences",
     "stop_sequences": "stopSequences",
     "stopSequences": "stopSequences",
+    "reasoning_effort": THINKING_CONFIG,
 }
 """Settings that are misplaced at the top level, and their names in `generationConfig`."""
 

@@ -5,6 +5,7 @@ It may be a text, media, a call, a result or a thought. What none of the dialect
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from dragoman.conversation.literals import EMPTY
@@ -205,6 +206,25 @@ def _is_part(fields: Fields) -> bool:
 
 def _parse_image(fields: Fields) -> Part | None:
     return _parse_media(fields, MediaKind.IMAGE, ("image_url", "imageUrl", "image", "url"))
+
+
+def parse_picture(raw: Json) -> Media | None:
+    """A picture beside the content: its bytes in base64, a link, or a part."""
+    if raw[:1] != b'"':
+        part = parse_part_of_any(raw)
+        return part if type(part) is Media else None
+    if raw.startswith((b'"data:', b'"http:', b'"https:')):
+        return Media(MediaKind.IMAGE, link_literal(raw))
+    if _BASE64.match(raw[1:_LOOKED_AT]) is None:
+        return None
+    form = next((name for head, name in _PICTURES if raw.startswith(head)), "png")
+    return Media(MediaKind.IMAGE, Inline(f"image/{form}", raw))
+
+
+_PICTURES = ((b'"/9j/', "jpeg"), (b'"R0lGOD', "gif"), (b'"UklGR', "webp"))
+"""How the bytes of each format begin in base64. Others are taken for the usual one."""
+_LOOKED_AT = 256
+_BASE64 = re.compile(rb'[A-Za-z0-9+/]{4,}={0,2}"?$')
 
 
 def _parse_document(fields: Fields) -> Part | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.literals import quote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
@@ -23,7 +24,7 @@ from dragoman.dialects.near_misses.loose_json import (
 )
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import render_list
+from dragoman.wire.json_reader import render_list, render_object
 
 Tools = tuple[Tool | NativeTool, ...]
 
@@ -71,7 +72,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
     """The tools of a list that may not fit its schema."""
     if raw == NULL:
         return MeantTools((), False, (_miss(Miss.NULL, "/tools"),))
-    numbered = numbered_items(raw)
+    numbered = numbered_items(raw) or _named_tools(raw)
     entries = items_of(raw) if numbered is None else [one for entry in numbered for one in items_of(entry) or [entry]]
     if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
         return MeantTools(*parse(raw))
@@ -89,6 +90,17 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
         raise MalformedRequest("the only tool has no name", at="/tools/0", hint='give it a "name", or send no tools')
     tools, empty = parse(render_list(meant))
     return MeantTools(tuple([_placed(tool, origins) for tool in tools]), empty, tuple(misses))
+
+
+def _named_tools(raw: Json) -> list[Json] | None:
+    """Tools in an object, each under its name, as the AI SDK keeps them."""
+    fields = fields_of(raw)
+    if not fields or parse_any_tools(raw) is not None:
+        return None
+    tools = [(name, fields_of(entry)) for name, entry in fields.items()]
+    if any(tool is None or first_of(tool, (*_SCHEMAS, "description")) is None for _, tool in tools):
+        return None
+    return [render_object({"name": quote(name), **(tool or {})}) for name, tool in tools]
 
 
 def _miss(kind: Miss, at: str, lost: Json | None = None) -> NearMiss:

@@ -24,6 +24,7 @@ from dragoman.dialects.near_misses.parts import (
     parse_any_call,
     parse_any_result,
     parse_part_of_any,
+    parse_picture,
 )
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_object
@@ -44,7 +45,7 @@ ROLES = {
 
 _ROLE_TYPES = {"human": "user", "ai": "assistant", "system": "system", "user": "user", "assistant": "assistant"}
 """What libraries write as the type of a message in place of its role."""
-_CONTENTS = ("content", "parts", "text")
+_CONTENTS = ("content", "parts", "text", "message")
 _READ = frozenset({"role", "tool_calls", "tool_call_id", "tool_use_id", "toolCallId", *_CONTENTS})
 """Members of a message that are read here. All others stay as they are."""
 _ALONE = frozenset(
@@ -103,7 +104,7 @@ class WireForm(msgspec.Struct, frozen=True):
     those without)? `has_items`: do calls and
     results stand in the list by themselves? `has_calls`: do messages have a member `tool_calls`?
     `string_content`: is the content always a string? `argument_objects`: are the arguments of calls objects, and not
-    their text?
+    their text? `pictures_apart`: do clients put pictures into a member `images`, which the dialect does not have?
     """
 
     name: str
@@ -126,6 +127,7 @@ class WireForm(msgspec.Struct, frozen=True):
     has_calls: bool = False
     string_content: bool = False
     argument_objects: bool = False
+    pictures_apart: bool = False
 
 
 class TurnReader:
@@ -140,6 +142,8 @@ class TurnReader:
         if item[:1] == b'"':
             self._log.note(Miss.TURN)
             return MeantTurn(USER, [MeantPart(Text(item))], {})
+        if item[:1] == b"[":
+            return self._pair(item)
         fields = fields_of(item)
         if fields is None or fields.get("role", NULL)[:1] not in (b'"', b"n"):
             return None
@@ -149,6 +153,15 @@ class TurnReader:
         if first_of(fields, ("role",)) is None and not _speaks(fields):
             return None
         return self._message(fields)
+
+    def _pair(self, item: Json) -> MeantTurn | None:
+        """A role and its content in a list, as LangChain takes messages."""
+        pair = items_of(item) or []
+        role = ROLES.get(text_of(pair[0])) if len(pair) == 2 else None
+        if role is None or role is TOOL:
+            return None
+        self._log.note(Miss.TURN)
+        return MeantTurn(role, self._pieces("1", pair[1], role), {}, pair[1][:1] == b"[")
 
     def _with_role(self, fields: Fields) -> Fields:
         """A message whose role is its type, as libraries keep them."""
@@ -197,6 +210,7 @@ class TurnReader:
             rest.pop("name", None)
             return MeantTurn(TOOL, [self._result(fields, content)], rest)
         pieces = self._pieces(key, content, role)
+        pieces += self._pictures(rest, role)
         pieces += self._calls(fields, rest)
         return MeantTurn(role, pieces, rest, content is not None and content[:1] == b"[", role_text)
 
@@ -249,10 +263,32 @@ class TurnReader:
         if items is not None:
             if self._form.string_content:
                 self._log.note(Miss.CONTENT, f"/{key}")
-            return [self._piece(item, role, f"/{key}/{index}") for index, item in enumerate(items)]
+            return [
+                piece for index, item in enumerate(items) for piece in self._inner_pieces(item, role, f"/{key}/{index}")
+            ]
         if key == self._form.content_name:
             self._log.note(Miss.CONTENT, f"/{key}")
-        return [self._piece(content if content[:1] == b"{" else as_text(content), role, f"/{key}")]
+        return [self._piece(content if _may_be_part(content, key) else as_text(content), role, f"/{key}")]
+
+    def _inner_pieces(self, item: Json, role: Role, below: str) -> list[MeantPart]:
+        """The part, or the parts of a list that stands in place of one."""
+        inner = items_of(item)
+        if inner is None:
+            return [self._piece(item, role, below)]
+        self._log.note(Miss.CONTENT, below)
+        return [self._piece(one if one[:1] == b"{" else as_text(one), role, below) for one in inner]
+
+    def _pictures(self, rest: Fields, role: Role) -> list[MeantPart]:
+        """Pictures beside the content, as Ollama's clients write them."""
+        items = items_of(rest.get("images")) if self._form.pictures_apart and role is USER else None
+        found = [parse_picture(item) for item in items or ()]
+        pieces = [MeantPart(picture, None, f"/images/{index}") for index, picture in enumerate(found) if picture]
+        if not pieces or len(pieces) < len(found):
+            return []
+        del rest["images"]
+        for piece in pieces:
+            self._log.note(Miss.PART, piece.below)
+        return pieces
 
     def _piece(self, item: Json, role: Role, below: str) -> MeantPart:
         """A part of the dialect's own as it is; another one as what it means; else as it is."""
@@ -368,6 +404,14 @@ class TurnReader:
 _ITEM_MARKS = {"id": b'"', "status": b'"n'}
 """Members of an item, each with the letters that its value may begin with. A status of null was recorded."""
 _ITEM_TYPES = frozenset({"function_call", "function_call_output", "reasoning"})
+
+
+def _may_be_part(content: Json, key: str) -> bool:
+    """Whether an object in place of the content may be a part. One without a type that is none is a value."""
+    fields = fields_of(content)
+    if fields is None or key == "parts" or "type" in fields:
+        return fields is not None
+    return parse_part_of_any(content) is not None
 
 
 def _stands_alone(fields: Fields) -> bool:

@@ -19,7 +19,7 @@ from dragoman.dialects.near_misses.settings import meant_scalar, meant_stop
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.tools import parse_tools, render_tools
 from dragoman.dialects.ownership import require_own
-from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.parsing import extras_of, stream_misses
 from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
 from dragoman.dialects.top_level import (
     Members,
@@ -76,7 +76,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     found = parse_tools(bytes(source.get("tools", b"")))
-    near_misses = joined_misses(found.misses, misses)
+    near_misses = joined_misses(found.misses, misses, stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 

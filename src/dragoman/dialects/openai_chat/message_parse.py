@@ -241,7 +241,9 @@ class ChatMessageParser:
             parts.append(Refusal(refusal))
         audio = bytes(wire.audio)
         if audio[:1] == b"{":
-            parts.append(Opaque(kind="audio", json=audio, origin=ORIGIN))
+            words = bytes(split_members(audio).get("transcript", b""))
+            transcript = words if words[:1] == b'"' and words != EMPTY else None
+            parts.append(Opaque(kind="audio", json=audio, origin=ORIGIN, words=transcript))
         annotations = bytes(wire.annotations)
         if annotations[:1] == b"[":
             parts += [Citation(json=bytes(item), origin=ORIGIN) for item in split_items(annotations)]

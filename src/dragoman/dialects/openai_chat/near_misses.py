@@ -113,6 +113,8 @@ class _ChatSchemaDeveloper(_ChatSchemaTurn, gc=False, tag="developer"):
 class _ChatSchemaUser(_ChatSchemaTurn, gc=False, tag="user"):
     """A user's message."""
 
+    images: UnsetType = UNSET
+
 
 class _ChatSchemaAssistant(msgspec.Struct, gc=False, tag="assistant", tag_field="role"):
     content: _Content = None
@@ -233,4 +235,5 @@ FORM = WireForm(
     has_calls=True,
     decode_part=lambda item, role: _decode_part(item),
     optional={"refusal": b'"n'},
+    pictures_apart=True,
 )

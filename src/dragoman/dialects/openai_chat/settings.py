@@ -30,7 +30,7 @@ from dragoman.dialects.openai_chat.setting_shapes import READERS, SHAPES, SPARE,
 from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.parsing import asks_for_stream, extras_of, stream_misses
 from dragoman.dialects.rendering import put
 from dragoman.dialects.top_level import (
     Members,
@@ -82,7 +82,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     found = parse_tools(source)
     usage = _include_usage(source)
-    near_misses = joined_misses(found.misses, misses, _odd_stream_options(source))
+    near_misses = joined_misses(found.misses, misses, _odd_stream_options(source), stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, None, usage, near_misses)
 
 
@@ -236,7 +236,7 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
 def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
     """The options of a stream, where they do not fit or there is no stream: then they are left out."""
     raw = bytes(source.get("stream_options", b"null"))
-    streams = bytes(source.get("stream", b"")) == b"true"
+    streams = asks_for_stream(source)
     if raw == b"null" or (streams and fits(decode_stream_options, raw)):
         return ()
     kind = Miss.TYPE if streams else Miss.NO_STREAM

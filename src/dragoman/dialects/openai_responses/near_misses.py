@@ -251,7 +251,9 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
 
 def _repair_summary(fields: Fields, log: MissLog) -> Json | None:
     """Reasoning whose summary is made of texts in another form. Raises MalformedRequest where it is not."""
-    texts = [text_of((fields_of(item) or {}).get("text")) for item in items_of(fields["summary"]) or []]
+    given = fields["summary"]
+    listed = [given] if given[:1] in (b'"', b"{") else items_of(given) or []
+    texts = [text_of(item) or text_of((fields_of(item) or {}).get("text")) for item in listed]
     if not all(texts) or fits(_decode_summary, fields["summary"]):
         decoded(_decode_summary, fields["summary"], f"{log.at}/summary")
         return None

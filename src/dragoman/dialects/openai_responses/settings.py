@@ -16,13 +16,14 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.answer_formats import take_chat_format
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
 from dragoman.dialects.openai_responses.setting_shapes import SHAPES, SPARE
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
 from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.parsing import extras_of, stream_misses
 from dragoman.dialects.rendering import RenderedSettings, put, put_text, refuse_settings
 from dragoman.dialects.top_level import (
     ODD_FORM,
@@ -76,7 +77,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     found = parse_tools(bytes(source.get("tools", b"")))
-    near_misses = joined_misses(found.misses, misses)
+    near_misses = joined_misses(found.misses, misses, stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 
@@ -84,6 +85,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = meant_settings(members, FORM)
     found, extras = parse_members(members, PLAIN, PARSERS, (*ODD_FORM, MalformedRequest))
+    misses = joined_misses(misses, take_chat_format(found, extras, "text"))
     return Settings(**found), extras_of(NAME, extras), misses
 
 
