@@ -22,6 +22,8 @@ FULL = bool(os.environ.get("DRAGOMAN_FULL"))
 TURNS, WINDOW = (200, 8_000) if FULL else (20, 1_500)
 MOST_BREAKS = 10 if FULL else 4
 """At least so many turns for each break of the provider's cache. The small window has few turns in it."""
+ONCE = {"retries": {"attempts": 1}, "timeouts": {"connect": 20, "first_byte": 60, "idle": 60, "total": 90}}
+"""A request that a busy machine makes slow must not be sent again: the second one would find the script used up."""
 TARGETS = ("anthropic", "gemini", "openai", "openai-responses")
 TASK = "Mend the roof, and count the tiles."
 PROMPT = ("system", "systemInstruction", "instructions", "messages", "contents", "input", "tools")
@@ -32,7 +34,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with ExitStack() as stack:
         emulators = {name: stack.enter_context(emulator(name, window=WINDOW)) for name in TARGETS}
         config = {
-            "providers": {name: provider(name, one.base_url) for name, one in emulators.items()},
+            "providers": {name: provider(name, one.base_url, **ONCE) for name, one in emulators.items()},
             "models": {name: {"target": f"{name}/{MODELS[name]}", "context_window": WINDOW} for name in TARGETS},
             "history": {"trim": {"max_history_tokens": 0, "on_refusal": False}},
         }
