@@ -1,6 +1,6 @@
 """Send every line of the table of hostile inputs to a gateway, and watch what others notice.
 
-    python bench/hostile.py [--only WORD] [--seconds N]
+    python bench/hostile.py [--only PATTERN] [--seconds N]
 
 The gateway is a process of its own, in front of a provider on raw sockets. While an input is under way, `/health` is
 asked all the time over a connection of its own. It fails where a line takes longer than `HEALTH` plus `STALL` at p99 in
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -193,7 +194,7 @@ def judged(gateway: Gateway, case: Case, sent: bytes) -> tuple[Seen, list[str]]:
     return best, wrong
 
 
-def run(only: str, seconds: float) -> int:
+def run(only: re.Pattern[str], seconds: float) -> int:
     ends = time.monotonic() + seconds
     wrong: list[str] = []
     worst: list[tuple[float, str]] = []
@@ -205,7 +206,7 @@ def run(only: str, seconds: float) -> int:
                 ask(gateway.port, _request(lambda d, n: dump(body(d, [user(d)] * n)), dialect, 3)(provider))
             start, peak = gateway.memory(), 0.0
             for case in cases():
-                if only not in case.name or time.monotonic() > ends:
+                if not only.search(case.name) or time.monotonic() > ends:
                     continue
                 seen, faults = judged(gateway, case, case.make(provider))
                 provider.forget()
@@ -213,7 +214,7 @@ def run(only: str, seconds: float) -> int:
                 peak = max(peak, seen.memory)
                 worst.append((seen.health, case.name))
                 wrong += [f"{case.name}: {fault}" for fault in faults]
-                if faults or only:
+                if faults or only.pattern:
                     health = f"health {seen.health * 1000:.0f} ms"
                     shown = f"{seen.status} in {seen.seconds:.2f} s, {health}, {seen.memory:.0f} MB"
                     print(f"{case.name}: {shown} {'; '.join(faults)}", flush=True)
@@ -236,7 +237,7 @@ def run(only: str, seconds: float) -> int:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", default="", help="names that contain this word")
+    options.add_argument("--only", default="", type=re.compile, help="names that this expression finds")
     options.add_argument("--seconds", type=float, default=1800, help="stop after so many seconds")
     given = options.parse_args()
     return run(given.only, given.seconds)

@@ -42,6 +42,8 @@ FINAL_SECONDS = 2.0
 _TICKS_PER_SECOND = 10
 _GC_THRESHOLD = 20_000
 """New objects until the garbage collector runs."""
+_SWITCH_SECONDS = 0.0005
+"""How long the event loop waits for the interpreter until it asks a thread for it."""
 
 
 class ServeError(DragomanError):
@@ -239,6 +241,7 @@ class Server(uvicorn.Server):
         if self._announce is not None:
             self._announce()
         _tune_gc()
+        _tune_threads()
         # The patterns of the catalogue take half a second to compile: not while the first client waits.
         asyncio.get_running_loop().run_in_executor(None, find_model, "")
 
@@ -293,6 +296,15 @@ def _tune_gc() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
+
+
+def _tune_threads() -> None:
+    """Let the event loop have its turn soon while a thread works on a large body.
+
+    A request takes several turns of the loop. With Python's five milliseconds before each, the thread has gone on to its
+    next long call before a request is answered, and the request waits for that one too.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 def announce(summary: banner.GatewaySummary, log: Log, at_once: bool = False) -> None:

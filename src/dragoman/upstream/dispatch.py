@@ -341,7 +341,7 @@ class Dispatch:
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange
-        reading = exchange.head(incoming.status, incoming.headers)
+        reading = await self._head(incoming)
         if reading is Reading.WHOLE:
             answer = await incoming.read(self._world.answer_limit)
             return exchange.body(answer) if not is_heavy(answer) else await self._read_heavy(answer)
@@ -359,6 +359,11 @@ class Dispatch:
                 self._held = 0
                 return step
         return await self._end(exchange.ended)
+
+    async def _head(self, incoming: Incoming) -> Reading:
+        """What kind of answer it is. To read it, the request's last turn is looked at again, which may be a large one."""
+        head = partial(self.exchange.head, incoming.status, incoming.headers)
+        return head() if not is_heavy(self.exchange.ask.source) else await self._world.heavy.run(head)
 
     def _count(self, chunk: bytes) -> None:
         """Count the bytes of a stream, and of its event that is not complete yet."""

@@ -184,16 +184,20 @@ def _inner(value: Any, place: Place, *steps: str | int) -> Any:
     return compile_node(value, Place(place.walk, at, place.level + 1, place.trail, steps[0] in OPEN_OR_CLOSED))
 
 
-STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-BRACKET = re.compile(rb"[\[\]{}]")
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def nesting(document: bytes) -> int:
-    """How deep a JSON document is nested, without building it."""
+    """How deep a JSON document is nested, without building it. One token after another: a pass over the whole document
+    in one call would hold the interpreter."""
     if document.count(b"[") + document.count(b"{") <= MAX_NESTING:
         return 0
     deep = deepest = 0
-    for bracket in BRACKET.findall(STRING.sub(b"", document)):
-        deep += 1 if bracket in b"[{" else -1
-        deepest = max(deep, deepest)
+    for token in _TOKEN.finditer(document):
+        first = document[token.start()]
+        if first in b"[{":
+            deep += 1
+            deepest = max(deep, deepest)
+        elif first in b"]}":
+            deep -= 1
     return deepest
