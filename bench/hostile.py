@@ -225,7 +225,7 @@ def run(only: re.Pattern[str], seconds: float) -> int:
         log = gateway.log.read_text(errors="replace")
     if '"crash"' in log or "Traceback" in log:
         at = max(log.find('"crash"'), log.find("Traceback"))
-        wrong.append(f"the gateway failed itself: {log[at : at + 1500]}")
+        wrong.append(f"the gateway failed itself: {log[at : at + 4000]}")
     if end > start + MEMORY_AFTER:
         wrong.append(f"memory does not return: {start:.0f} MB at first, {end:.0f} MB at the end")
     worst.sort(reverse=True)

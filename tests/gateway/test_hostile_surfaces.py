@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
-from tests.gateway.running import QUICK, Running, gateway, provider
+from tests.gateway.running import QUICK, Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Upstream, refusal, upstream
 
 from dragoman.engine.routing.candidates import Candidate
@@ -191,6 +193,57 @@ def test_health_checks_go_on_after_garbage(running: Running, behind: Upstream) -
         assert running.get("/v1/health-check", "boss").status_code == 200
     behind.answer = lambda seen: (500, refusal("no"))
     assert running.get("/v1/health-check", "boss").json()["status"] == "down"
+
+
+def test_the_rounds_of_health_checks_go_on_after_a_fault_of_their_own(behind: Upstream, tmp_path: Path) -> None:
+    config = {
+        "providers": {"p": provider("openai-compatible-lenient", behind.url, retries={**QUICK, "attempts": 1})},
+        "models": {"a": {"target": "p/a"}},
+        "routes": {"r": {"models": ["a"]}},
+        "health_checks": {"interval": 1},
+    }
+    one = Running(config, tmp_path).start()
+    try:
+        services = one.services
+        wait_for(lambda: bool(services.checks.results) and services.checks.is_healthy("a"))
+        whole, services.routes = services.routes, None  # type: ignore[assignment]
+        wait_for(lambda: '"crash"' in _written(one))
+        behind.answer = lambda seen: (500, refusal("no"))
+        services.routes = whole
+        wait_for(lambda: not services.checks.is_healthy("a"))
+    finally:
+        one.stop()
+
+
+def _written(running: Running) -> str:
+    running.services.lines.flush()
+    return running.log.getvalue()
+
+
+# --- summaries
+
+
+def test_a_summary_without_end_is_cut(behind: Upstream, tmp_path: Path) -> None:
+    config = {
+        "providers": {"p": provider("openai-compatible-lenient", behind.url, retries={**QUICK, "attempts": 1})},
+        "models": {"a": {"target": "p/a"}},
+        "history": {"compact": {"model": "p/writer", "above_tokens": 100, "max_summary_tokens": 500}},
+    }
+    behind.answer = lambda seen: (200, says("x" * 2_000_000)) if seen.body["model"] == "writer" else None
+    turns = [{"role": role, "content": f"{turn} " * 100} for turn in range(30) for role in ("user", "assistant")]
+    with gateway(config, tmp_path) as one:
+        for last in ("And now?", "Go on."):
+            turns.append({"role": "user", "content": last})
+            one.post("/v1/chat/completions", {"model": "a", "messages": turns})
+            assert one.loop is not None
+            asyncio.run_coroutine_threadsafe(one.services.summaries.wait(), one.loop).result(60)
+    asked = [seen.body["messages"] for seen in behind.seen if seen.body["model"] == "writer"]
+    assert len(asked) > 1
+    assert max(len(messages[0]["content"]) for messages in asked) < 50_000
+    sent = [seen.body["messages"] for seen in behind.seen if seen.body["model"] == "a"][-1]
+    heading, _, summary = sent[0]["content"].partition("\n")
+    assert heading.startswith("[Context Summary of ")
+    assert summary == "x" * 4_000, "eight characters for each token that was allowed"
 
 
 # --- dry runs

@@ -10,8 +10,10 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -31,6 +33,7 @@ from tests.hostile.table import (
     Request,
     all_names,
     post,
+    whole,
 )
 
 from dragoman import adapt
@@ -189,6 +192,36 @@ def test_a_hostile_answer_is_translated_in_proportion(line: Answer) -> None:
 def test_a_hostile_error_is_parsed_in_proportion(line: Answer) -> None:
     made = {count: content_of(line.make(count)) for count in (FEW, MANY)}
     assert in_proportion(lambda n: parse_failure(400, {}, made[n])) is None
+
+
+# Depth: what can be decoded in one place of the program is too deep a few calls further in.
+
+
+def deep_answers(dialect: str, depth: int) -> Iterator[bytes]:
+    for deep in (b"[" * depth + b"]" * depth, b'{"a":' * depth + b"1" + b"}" * depth):
+        yield whole(dialect, extra="E").replace(b'"E"', deep)
+        yield whole(dialect, usage="E").replace(b'"E"', deep)
+        yield whole(dialect, "T").replace(b'"T"', deep)
+        called = whole(dialect, called=1)
+        yield called.replace(b'"input":{}', b'"input":' + deep).replace(b'"args":{}', b'"args":' + deep)
+        yield called.replace(b'"arguments":"{}"', b'"arguments":"' + deep.replace(b'"', b'\\"') + b'"')
+
+
+def read_deep_answers(dialect: str, depth: int) -> None:
+    for content, client in product(deep_answers(dialect, depth), DIALECTS):
+        Translation(dialect, client, context=AnswerContext(model="m", id="x")).whole(content)
+        streamed = Translation(dialect, client, context=AnswerContext(model="m", id="x"))
+        streamed.feed(b"data: " + content + b"\n\n")
+        streamed.close()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_answer_of_any_depth_is_read_or_refused(dialect: str) -> None:
+    limit = sys.getrecursionlimit()
+    depths = (limit // 2, *range(limit - 40, limit + 4), 5 * limit)
+    with ThreadPoolExecutor(1) as thread:  # the stack of a thread is empty: the depths are the same everywhere
+        for depth in depths:
+            thread.submit(read_deep_answers, dialect, depth).result()
 
 
 def test_work_that_is_not_in_proportion_is_noticed() -> None:

@@ -84,7 +84,7 @@ def arguments_of(text: str, custom: bool = False) -> JsonText:
         return JsonText(b"{}")
     try:
         _decode_object(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return quote(text)
     return JsonText(text.encode())
 

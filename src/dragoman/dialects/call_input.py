@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
-from dragoman.dialects.raw_json import decode_members
+from dragoman.dialects.raw_json import UNREADABLE, decode_members
 
 _OBJECT = re.compile(r'\s*\{\s*(["}]|$)')
 # A string without an end takes the rest of the text: each of its quotes would begin another search for the end.
@@ -33,7 +33,7 @@ def call_input(text: str) -> Json:
         return b"{}"
     try:
         decode_members(text)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return _complete_members(text) or b'{"arguments":%b}' % quote(text)
     return text.strip().encode()
 
@@ -59,7 +59,7 @@ def _complete_members(text: str) -> Json | None:
     kept = text[:end] + "".join(reversed(closing))
     try:
         decode_members(kept)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
     return kept.strip().encode()
 

@@ -122,10 +122,10 @@ class RelayFrames:
             return frame
         try:
             chunk = msgspec.json.decode(payload)
+            cleaned = without_keys(chunk, self._leftovers)
         except _UNREADABLE:
             self.skipped += 1
             return b""
-        cleaned = without_keys(chunk, self._leftovers)
         if cleaned == chunk:
             return frame  # a text or a value that looks like a mark
         tidied = self._tidy(cleaned)

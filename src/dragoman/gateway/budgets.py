@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from dragoman.config.schema import Budget, Unpriced
@@ -15,6 +17,7 @@ from dragoman.gateway.outbound import Headers, header
 from dragoman.gateway.services import Services
 from dragoman.store.budgets import Exhausted, PeriodBudget, Periods, Spending, periods_at
 from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.heavy_work import is_heavy
 
 WARNING = b"x-dragoman-budget-warning"
 _NO_RETRY = ((b"x-should-retry", b"false"),)
@@ -44,7 +47,9 @@ async def hold_request(
     """Book what a request costs at least: its input. Raises Refused, also for a model without a price."""
     if (unpriced := _unpriced(route)) is not None:
         refuse_unpriced(known, f'"{unpriced.name}"')
-    return await hold(services, known, budget, estimated_cost(ask, route.first))
+    estimated = partial(estimated_cost, ask, route.first)
+    amount = estimated() if not is_heavy(ask.source) else await services.heavy.run(estimated)
+    return await hold(services, known, budget, amount)
 
 
 def estimated_cost(ask: Ask, destination: HttpDestination) -> float:

@@ -301,8 +301,8 @@ def _tune_gc() -> None:
 def _tune_threads() -> None:
     """Let the event loop have its turn soon while a thread works on a large body.
 
-    A request takes several turns of the loop. With Python's five milliseconds before each, the thread has gone on to its
-    next long call before a request is answered, and the request waits for that one too.
+    A request takes several turns of the loop. With Python's five milliseconds before each, the thread has gone on to
+    its next long call before a request is answered, and the request waits for that one too.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
 

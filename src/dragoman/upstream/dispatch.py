@@ -361,7 +361,7 @@ class Dispatch:
         return await self._end(exchange.ended)
 
     async def _head(self, incoming: Incoming) -> Reading:
-        """What kind of answer it is. To read it, the request's last turn is looked at again, which may be a large one."""
+        """What kind of answer it is. To find out, the last turn of the request is read again, and may be large."""
         head = partial(self.exchange.head, incoming.status, incoming.headers)
         return head() if not is_heavy(self.exchange.ask.source) else await self._world.heavy.run(head)
 

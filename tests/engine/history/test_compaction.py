@@ -12,6 +12,7 @@ from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Text
 from dragoman.engine.adapt import read
 from dragoman.engine.history.compaction import (
+    MOST_PARTS,
     CompactPolicy,
     PrefixSummary,
     UsedSummary,
@@ -71,6 +72,15 @@ def test_B17_parts_have_a_size_and_are_halved() -> None:
     assert all(len(part) <= 8_000 for part in whole)
     assert len(list(parts_of(messages, policy, shrink=1))) == 9
     assert len(list(parts_of(messages, policy, shrink=9))) == 41
+
+
+def test_a_very_long_history_does_not_become_very_many_requests() -> None:
+    messages = agent_loop(40)[1:] * 60
+    policy = CompactPolicy(model="m", chunk_size=2, max_chunk_tokens=2_000)
+    for shrink in range(3):
+        parts = list(parts_of(messages, policy, shrink))
+        assert MOST_PARTS - 2 <= len(parts) <= MOST_PARTS
+        assert all(0 < len(part) <= 8_000 for part in parts)
 
 
 @settings(deadline=None, max_examples=100)

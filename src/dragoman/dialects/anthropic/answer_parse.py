@@ -11,7 +11,7 @@ from dragoman.conversation.parts import Origin
 from dragoman.dialects.anthropic import ORIGIN
 from dragoman.dialects.anthropic.answer_events import AT_THE_END, AnthropicAnswerParser
 from dragoman.dialects.anthropic.errors import parse_error
-from dragoman.dialects.raw_json import decode_items, decode_members
+from dragoman.dialects.raw_json import UNREADABLE, decode_items, decode_members
 from dragoman.wire.json_reader import replace_lone_surrogates
 
 
@@ -31,7 +31,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         answer.stop({key: raw for key, raw in message.items() if key in AT_THE_END}, {}, out)
         answer.use(message.get("usage"), out)
         answer.end(out)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
     return out
 

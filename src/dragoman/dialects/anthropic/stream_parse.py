@@ -83,7 +83,13 @@ class AnthropicStreamParser:
                 self.skipped += not data.startswith(b"[DONE]")
                 return
         self._framed = True
-        delta, start = event.delta, len(out)
+        try:
+            self._take(event, data, out)
+        except RecursionError:  # read here, it is deeper in our own calls than where it was first decoded
+            self.skipped += 1
+
+    def _take(self, event: _StreamEvent, data: bytes, out: list[Event]) -> None:
+        answer, delta, start = self._answer, event.delta, len(out)
         if event.type == "content_block_delta" and delta is not None:
             kind = delta.type
             if kind == "text_delta":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -31,6 +32,8 @@ HEADING = "[Context Summary of {count} earlier messages]"
 _MOST_KEYS = 256
 _LEAST_MESSAGES, _LEAST_TOKENS = 2, 1_000
 """A part is not made smaller than this after a failure."""
+MOST_PARTS = 64
+"""Each is a request to the summarising model, and one client's long history must not become a thousand of them."""
 
 PROMPT = (
     "Summarise this part of a conversation between a user and an assistant. The assistant will go on without it. Keep "
@@ -146,8 +149,11 @@ def _end_of_old(seen: Measured, keep_recent: int) -> int:
 
 
 def parts_of(messages: Sequence[Message], policy: CompactPolicy, shrink: int = 0) -> Iterator[str]:
-    """The texts to summarise, one part each. After `shrink` failures the parts are halved so often."""
-    size = max(policy.chunk_size >> shrink, _LEAST_MESSAGES)
+    """The texts to summarise, one part each. After `shrink` failures the parts are halved so often.
+
+    There are never more than `MOST_PARTS`: of a very long history they hold more messages, clipped to the same budget.
+    """
+    size = max(policy.chunk_size >> shrink, _LEAST_MESSAGES, ceil(len(messages) / MOST_PARTS))
     budget = max(policy.max_chunk_tokens >> shrink, _LEAST_TOKENS) * BYTES_PER_TOKEN
     for start in range(0, len(messages), size):
         yield _part(messages[start : start + size], budget, policy)

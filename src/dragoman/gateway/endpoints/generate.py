@@ -97,7 +97,8 @@ async def _generate(
         else find_route(services, known, name, record.dialect)
     )
     if known.limits is not None:
-        tokens = estimate_request(ask.conversation) if known.counts_tokens else 0
+        counted = partial(estimate_request, ask.conversation)
+        tokens = await beside(services, body, counted) if known.counts_tokens else 0
         await admit(services, known, known.limits, tokens)
         record.reserved = tokens if known.counts_tokens else None
     watch = ClientWatch(inbound)
