@@ -6,6 +6,7 @@ Nothing here looks at a clock: work is counted in calls. `make hostile` sends th
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
 import threading
@@ -44,6 +45,7 @@ from dragoman.conversation.bounded_cache import POOL
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 from dragoman.errors import ConfigError, DragomanError
+from dragoman.upstream.heavy_work import is_heavy
 from dragoman.wire.error_bodies import parse_failure
 
 SMALL = 60
@@ -192,6 +194,42 @@ def test_a_hostile_answer_is_translated_in_proportion(line: Answer) -> None:
 def test_a_hostile_error_is_parsed_in_proportion(line: Answer) -> None:
     made = {count: content_of(line.make(count)) for count in (FEW, MANY)}
     assert in_proportion(lambda n: parse_failure(400, {}, made[n])) is None
+
+
+LARGE = 9_000
+MOST_ON_THE_LOOP = 8_000
+"""Calls on the event loop for one request: reading it, sending it, answering and logging take some hundreds."""
+
+
+def calls_on_the_loop(gateway: Running, sent: bytes) -> int:
+    """How many functions the event loop calls while a request is answered."""
+    count = 0
+
+    def tick(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    async def watch(profile: Any) -> None:
+        sys.setprofile(profile)
+
+    assert gateway.loop is not None
+    asyncio.run_coroutine_threadsafe(watch(tick), gateway.loop).result(10)
+    try:
+        ask(gateway, sent)
+    finally:
+        asyncio.run_coroutine_threadsafe(watch(None), gateway.loop).result(10)
+    return count
+
+
+@pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
+def test_a_large_request_is_worked_on_beside_the_loop(gateway: Running, line: Request) -> None:
+    for dialect in line.dialects:
+        content = line.make(dialect, min(line.count, LARGE)).replace(b"MODEL", b"anthropic/hello")
+        if is_heavy(content):
+            path = PATHS[dialect].format(model="anthropic/hello")
+            small = line.make(dialect, SMALL).replace(b"MODEL", b"anthropic/hello")
+            ask(gateway, post(path, small))  # the first of its kind loads code
+            assert calls_on_the_loop(gateway, post(path, content)) < MOST_ON_THE_LOOP, dialect
 
 
 # Depth: what can be decoded in one place of the program is too deep a few calls further in.

@@ -344,7 +344,10 @@ class Dispatch:
         reading = await self._head(incoming)
         if reading is Reading.WHOLE:
             answer = await incoming.read(self._world.answer_limit)
-            return exchange.body(answer) if not is_heavy(answer) else await self._read_heavy(answer)
+            small = not is_heavy(answer) and not is_heavy(
+                exchange.ask.source
+            )  # some answers repeat the request's tools
+            return exchange.body(answer) if small else await self._read_heavy(answer)
         if reading is Reading.ERROR:
             error = await error_body(incoming)
             return (
