@@ -28,8 +28,8 @@ _HEAD = """<!-- Written by docs/acceptance.py from docs/acceptance.toml and the 
 # Acceptance
 
 Five other systems set out what a mediator between clients and models must do. This page says what each of their items
-means here, whether it works whole, and which tests carry its id. `later` items belong to the console. A test checks that
-every named test exists.
+means here, whether it works whole, and which tests carry its id. `later` items belong to the console. A test checks
+that every named test exists.
 """
 
 
