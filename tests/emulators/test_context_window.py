@@ -13,7 +13,16 @@ from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 from dragoman.wire.error_bodies import parse_failure
 
 WINDOW = 500
-UNNUMBERED = {"groq", "minimax", "openai-responses", "perplexity", "lmstudio"}
+UNNUMBERED = {
+    "azure-openai-responses",
+    "bedrock",
+    "bedrock-anthropic",
+    "groq",
+    "minimax",
+    "openai-responses",
+    "perplexity",
+    "lmstudio",
+}
 """Their sentence names no limit."""
 LIMIT_ONLY = {"qwen"}
 EXCESS = {"cohere", "cohere-openai", "ollama", "ollama-openai"}

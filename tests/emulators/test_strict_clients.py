@@ -17,6 +17,7 @@ from tests.targets import MODELS
 
 from dragoman import adapt
 from dragoman.conversation.dialect_names import DIALECT_NAMES
+from dragoman.dialects.registry import dialect
 from dragoman.emulators.provider import ErrorResponse, ModelCall, ModelTurn
 from dragoman.engine.adapt import Adapted
 from dragoman.profiles.profile import Profiles
@@ -58,6 +59,10 @@ ASKED: Mapping[str, dict[str, Any]] = {
         "messages": [{"role": "user", "content": "Hi"}],
         "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
     },
+    "bedrock": {
+        "messages": [{"role": "user", "content": [{"text": "Hi"}]}],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "weather", "inputSchema": {"json": SCHEMA}}}]},
+    },
     "gemini": {
         "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
         "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
@@ -70,7 +75,7 @@ def asked(client: str, target: str, stream: bool) -> Adapted:
     body = dict(ASKED[client])
     if client == "openai-chat" and stream:
         body["stream_options"] = {"include_usage": True}
-    if client != "gemini":
+    if not dialect(client).model_in_path:
         body |= {"model": "m", "stream": stream}
     return adapt(body, target=target, source=client, stream=stream)
 

@@ -49,8 +49,11 @@ BUILT: dict[str, tuple[str, ...]] = {
     "conversation/script.py": (),  # found as values
     "conversation/traits.py": (),  # found as a value
     "dialects/gemini/streamed_words.py": (),  # found as a value
+    "dialects/ollama/streamed_words.py": (),  # found as a value
+    "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
     "dialects/streamed_text.py": (),  # found as values
     "emulators/anthropic/field_checks.py": (),
+    "emulators/bedrock/families.py": (),
     "emulators/chat_service.py": (),
     "emulators/compatible.py": (),
     "emulators/further_refusals.py": (),  # a test's own
@@ -58,7 +61,9 @@ BUILT: dict[str, tuple[str, ...]] = {
     "engine/lessons.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`
     "profiles/models.py": (),  # found by `_of_models`
+    "rules/document_title.py": (r"[a-zA-Z0-9 ()\[\]-]+",),
     "rules/naming.py": (),  # facts: found by `_of_facts`
+    "rules/refused_name.py": (),  # facts: found by `_of_facts`
     "rules/schema/objects.py": (),
     "rules/setting_range.py": (r"[a-zA-Z0-9\-_]+",),
     "store/redaction.py": (r"sk\-secret\-one|sk\-secret",),

@@ -140,6 +140,7 @@ def many_calls(count: int) -> dict[str, bytes]:
     bodies = {
         "openai-chat": {"messages": [user, {"role": "assistant", "content": None, "tool_calls": call}]},
         "openai-responses": {"input": [user, *items]},
+        "ollama": {"messages": [user, {"role": "assistant", "content": "", "tool_calls": call}]},
         "cohere": {"messages": [user, {"role": "assistant", "tool_calls": call}]},
         "anthropic": {"messages": [user, {"role": "assistant", "content": used}]},
         "gemini": {"contents": [{"role": "model", "parts": called}, {"role": "user", "parts": answered}]},

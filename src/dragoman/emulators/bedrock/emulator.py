@@ -31,7 +31,7 @@ from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id
 
 _PATH = re.compile(
-    r"/model/(?P<model>.+)/(?P<verb>converse|converse-stream|invoke|invoke-with-response-stream|count-tokens)$"
+    r"^/model/(?P<model>.+)/(?P<verb>converse|converse-stream|invoke|invoke-with-response-stream|count-tokens)$"
 )
 _OPERATIONS = {
     "converse": Operation.GENERATE,
@@ -128,6 +128,8 @@ class Bedrock:
                 return self.render_fault(FaultKind.MODEL, request)
         except BedrockRefusal as refusal:
             return render_refusal(refusal, answer_seed(request))
+        if request.operation is not Operation.COUNT and self.options.overflows(_prompt_tokens(request)):
+            return self.render_fault(FaultKind.CONTEXT, request)
         return None
 
     def _check_invocation(self, request: ReceivedRequest) -> None:
@@ -224,3 +226,8 @@ def render_refusal(refusal: BedrockRefusal, seed: str = "") -> ErrorResponse:
 def provider(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of `bedrock-runtime.REGION.amazonaws.com`."""
     return Bedrock(options)
+
+
+def _prompt_tokens(request: ReceivedRequest) -> int:
+    """The prompt's tokens, of a body of Claude's own as well."""
+    return count_tokens([request.body.get(name) for name in ("system", "messages", "tools", "toolConfig")])
