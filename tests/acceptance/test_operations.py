@@ -13,6 +13,7 @@ from tests import strict_readers
 from tests.acceptance.through_gateway import DONE, PATH, SAYS, STOP, ask, served
 from tests.gateway.asking import PLAIN, body, path
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
+from tests.targets import MODELS
 
 from dragoman.cli import cli
 from dragoman.config.importers import import_lazyrouter
@@ -165,7 +166,7 @@ def test_C40_a_line_of_any_profile_is_replayed(profile: str) -> None:
         line = {
             **LINE,
             "provider": profile,
-            "target": f"{profile}/m",
+            "target": f"{profile}/{MODELS.get(profile, ('m',))[0]}",
             "client_dialect": dialect,
             "input_request": asked,
         }

@@ -182,11 +182,26 @@ def ollama_turn(text: str) -> dict[str, Any]:
     return {"messages": messages, "tools": [tool], "options": {"temperature": 0.5, "num_predict": 700}}
 
 
+def bedrock_turn(text: str) -> dict[str, Any]:
+    tool = {"toolSpec": {"name": "weather", "inputSchema": {"json": SCHEMA}}}
+    return {
+        "system": [{"text": "Be brief."}],
+        "messages": [{"role": "user", "content": [{"text": text}]}],
+        "toolConfig": {"tools": [tool]},
+        "inferenceConfig": {"temperature": 0.5, "maxTokens": 700},
+    }
+
+
 OPENING = "plain_messages.parse_opening"
 CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]] = {
     "openai-chat": (chat_turn, "openai_chat", {"tools._parse_list", "settings.parse_settings"}),
     "openai-responses": (responses_turn, "openai_responses", {"tools.parse_tools", "settings.parse_settings", OPENING}),
     "anthropic": (anthropic_turn, "anthropic", {"tools.parse_tools", "settings.parse_settings", OPENING}),
+    "bedrock": (
+        bedrock_turn,
+        "bedrock",
+        {"settings._parse_tool_config", "settings.parse_settings", "request_parse._opening"},
+    ),
     "cohere": (chat_turn, "cohere", {"tools._parse_list", "settings.parse_settings"}),
     "gemini": (gemini_turn, "gemini", {"tools.parse_tools", "settings.parse_settings", OPENING}),
     "ollama": (ollama_turn, "ollama", {"tools.parse_tools", "settings.parse_settings"}),

@@ -285,7 +285,10 @@ def test_recorded_requests_read_back_the_same() -> None:
             body = exchange["request"]
             if not sampled(exchange["id"], 25) or not isinstance(body, dict):
                 continue
-            conversation = read(body.get("body", body), source=dialect).conversation
+            wire = body.get("body", body)
+            if not isinstance(wire, dict):
+                continue  # recorded as bytes that are no JSON
+            conversation = read(wire, source=dialect).conversation
             assert parse(show(conversation)) == conversation, exchange["id"]
             seen += 1
     assert seen > 50

@@ -124,12 +124,17 @@ def test_recorded_answers_of_other_vendors_are_complete(dialect: str) -> None:
     assert counts["read"] > 9 * (sum(counts.values()) - counts["read"])
 
 
+FILTER_MARKS = {"prompt_filter_results", "content_filter_results", "content_filters"}
+"""What Azure's content filter found, which is kept from strict clients."""
+
+
 def without_additions(done: Any, given: Any) -> bool:
     """Whether the completed answer says everything that the answer said, nulls that no type allows apart."""
     if isinstance(given, dict):
         return all(
             (key in done and without_additions(done[key], value)) or (value is None and key not in done)
             for key, value in given.items()
+            if key not in FILTER_MARKS
         )
     if isinstance(given, list):
         return len(done) == len(given) and all(map(without_additions, done, given))

@@ -56,10 +56,10 @@ def test_a_path_says_what_is_asked_in_which_dialect(path: str, query: dict[str, 
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("/openai/deployments/d/chat/completions", "openai-chat"),
+        ("/proxy/openai/deployments/d/chat/completions", "openai-chat"),
         ("/api/v1/responses", "openai-responses"),
         ("/messages/v1/messages", "anthropic"),
-        ("/v1/projects/p/locations/l/publishers/google/models/m:generateContent", "gemini"),
+        ("/v3/projects/p/locations/l/publishers/google/models/m:generateContent", "gemini"),
         ("/v1/embeddings", None),
     ],
 )

@@ -32,6 +32,8 @@ def ask(core: EmulatorCore, stream: bool, **headers: str) -> PlannedResponse:
     query: dict[str, str] = {}
     if stream and ":generateContent" in path:
         path, query = path.replace(":generateContent", ":streamGenerateContent"), {"alt": "sse"}
+    elif stream and path.endswith("/converse"):
+        path += "-stream"
     elif stream:
         body = {**body, "stream": True}
     return core.respond("POST", path, query, headers, orjson.dumps(body))

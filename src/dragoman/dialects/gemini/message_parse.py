@@ -392,6 +392,8 @@ def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
             return (Text(text),), key == "error"
         if key in ("outputs", "errors") and text[:1] == b"[":
             texts = [bytes(item) for item in split_items(value)]
+            if not texts and key == "errors":
+                return (), True
             if len(texts) > 1 and all(item[:1] == b'"' for item in texts):
                 return tuple([Text(item) for item in texts]), key == "errors"
     return (Text(quote(raw.decode())),), False

@@ -292,9 +292,7 @@ def _render_response(part: Result, out: Pieces) -> None:
 def render_texts(texts: Sequence[bytes], is_error: bool) -> Json:
     """The response object of these texts, from which `parse_response` gives them back."""
     if not texts:
-        if is_error:
-            raise Unrepresentable("an error that says nothing as the result of a call")
-        return b"{}"
+        return b'{"errors":[]}' if is_error else b"{}"
     if len(texts) > 1:
         return (b'{"errors":[' if is_error else b'{"outputs":[') + b",".join(texts) + b"]}"
     literal = texts[0]
