@@ -24,7 +24,8 @@ from dragoman.engine.translation import Translation
 PAIRS = [(upstream, client) for upstream in DIALECT_NAMES for client in DIALECT_NAMES]
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)
 QUICK = settings(
-    max_examples=100 if FULL else 8,
+    max_examples=100 if FULL else 4,
+    derandomize=not FULL,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.generate],
@@ -62,11 +63,17 @@ def complete(reply: Reply) -> bool:
     return reply.choices[0].stop not in ("error", "broken-call")
 
 
+def is_withheld(client: str, reply: Reply) -> bool:
+    """Cohere's only word for an answer that was withheld is ERROR."""
+    return client == "cohere" and reply.choices[0].stop in (Stop.FILTER, Stop.REFUSAL)
+
+
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @QUICK
 @given(data=st.data())
 def test_law_7_names_and_ids_are_the_clients_own(upstream: str, client: str, data: st.DataObject) -> None:
     reply = data.draw(replies(upstream).filter(complete))
+    assume(not is_withheld(client, reply))
     sent = calls_of(read(upstream, wire_of(upstream, reply)))
     undo = Undo(
         names={call.name: f"client.{call.name}" for call in sent}, ids={call.id: f"own:{call.id}" for call in sent}

@@ -42,7 +42,8 @@ def whole(upstream: str, client: str, body: bytes) -> object:
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @settings(
-    max_examples=200 if FULL else 15,
+    max_examples=200 if FULL else 8,
+    derandomize=not FULL,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.generate],
@@ -58,9 +59,8 @@ def test_law_8_stream_equals_whole(
     body = registry.dialect(upstream).answers.render(reply, ANSWERING)
     assert canonical(collect(registry.dialect(upstream).answers.parse(body))) == canonical(folded(upstream, wire))
     one, other = streamed(upstream, client, wire, size), whole(upstream, client, body)
-    # Cohere's only word for an answer that was withheld is ERROR; where nothing else was said, that is a failure.
-    shown = [part for part in reply.choices[0].parts if not (isinstance(part, Reasoning) and part.text is None)]
-    withheld = client == "cohere" and not shown and reply.choices[0].stop is not Stop.END
+    # Cohere's only word for an answer that was withheld is ERROR; where nothing else is seen, that is a failure.
+    withheld = client == "cohere" and reply.choices[0].stop in (Stop.FILTER, Stop.REFUSAL)
     assert isinstance(one, Reply) or withheld or reply.choices[0].stop in (Stop.ERROR, Stop.BROKEN_CALL)
     assert seen(client, one) == seen(client, other)
 

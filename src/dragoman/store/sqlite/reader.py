@@ -77,8 +77,11 @@ class ReaderThread:
 
     def _start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            thread.start()
+            self._thread = thread  # only now: `close` may come from another thread, and joins what it finds here
+            if self._closed:
+                self._queue.put(None)
 
     def _work(self) -> None:
         while (job := self._queue.get()) is not None:
