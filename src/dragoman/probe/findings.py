@@ -1,0 +1,68 @@
+"""What was found: a verdict on each question that was settled, with the server's own words, and the facts they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from dragoman.probe.questions import Outcome, Question, Verdict
+from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import merge
+
+
+class FoundBy(StrEnum):
+    """How a verdict came about: the server was asked, another verdict settles it, or the chat template was run."""
+
+    ASKED = "asked"
+    INFERRED = "inferred"
+    TEMPLATE = "template"
+
+
+class ProbeFinding(msgspec.Struct, frozen=True):
+    """A verdict on one question. `says`: the refusal in the server's own words. `status`: that of its answer, or 0."""
+
+    question: str
+    verdict: Verdict
+    by: FoundBy = FoundBy.ASKED
+    says: str = ""
+    status: int = 0
+
+
+class ProbeLoss(msgspec.Struct, frozen=True):
+    """Something that the server takes and leaves out of the prompt, so that the model never reads it."""
+
+    question: str
+    what: str
+
+
+def facts_found(findings: Iterable[ProbeFinding], questions: Sequence[Question]) -> dict[str, Any]:
+    """The facts that the findings settle, as a profile states them. A later question refines an earlier one."""
+    verdicts = {finding.question: finding.verdict for finding in findings}
+    facts: dict[str, Any] = {}
+    for question in questions:
+        if question.id in verdicts:
+            facts = _with_outcome(facts, question.outcome(verdicts[question.id]))
+    return facts
+
+
+def _with_outcome(facts: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+    known = merge(facts, outcome.facts)
+    for name, words in outcome.adds.items():
+        known[name] = [*known.get(name, ()), *(word for word in words if word not in known.get(name, ()))]
+    for name, words in outcome.removes.items():
+        listed = known.get(name, getattr(_DEFAULTS, name))
+        known[name] = [word for word in listed if word not in words]
+    return known
+
+
+_DEFAULTS = Facts()
+
+
+def evidence_of(fact: str, findings: Iterable[ProbeFinding], questions: Sequence[Question]) -> list[ProbeFinding]:
+    """The findings from which a fact comes, refusals first."""
+    about = {question.id for question in questions if fact in question.names}
+    found = [finding for finding in findings if finding.question in about]
+    return sorted(found, key=lambda finding: finding.verdict is not Verdict.REFUSED)
