@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-stream bench-trim soak hostile guard
+        bench bench-quick bench-adapt bench-stream bench-trim soak hostile guard docs-site package package-test man lock sbom
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,32 @@ snapshots: $(VENV)/ready ## Rewrite the snapshots; review the diff
 
 serve: $(VENV)/ready ## Run the gateway
 	$(BIN)/dragoman serve
+
+docs-site: $(VENV)/ready ## Build the documentation site into build/site; a warning is an error
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group site
+	$(BIN)/python docs/site.py
+
+man: $(VENV)/ready ## Write the manual page, build/man/dragoman.1
+	$(BIN)/python docs/manpage.py
+
+$(VENV)/package: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group package
+	@touch $@
+
+package: $(VENV)/package ## Build wheel and sdist into dist
+	$(BIN)/python -m build --no-isolation
+
+package-test: $(VENV)/package ## Build the package, install and run it; check all files of deploy
+	DRAGOMAN_PACKAGE=1 $(BIN)/python -m pytest tests/release -q -n 0
+
+lock: $(VENV)/package ## Write requirements.lock: every dependency of the gateway and its extras, with hashes
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --no-emit-find-links --constraint constraints.txt --output-file requirements.lock --quiet
+
+sbom: $(VENV)/package ## Write the bill of materials in CycloneDX form, dist/sbom.cdx.json, from requirements.lock
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
+		--output-reproducible --output-file dist/sbom.cdx.json
 
 .venv-bench/ready: pyproject.toml bench/environment.sh
 	sh bench/environment.sh all

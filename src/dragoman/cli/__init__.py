@@ -35,6 +35,7 @@ COMMANDS = {
     "usage": "Show what was used and what it cost.",
     "requests": "List the requests of the ledger.",
     "lessons": "Show or forget what refusals have taught.",
+    "completion": "Print a script that completes commands in a shell.",
 }
 """All subcommands, in the order in which a newcomer needs them. Each is in the module of its name."""
 
