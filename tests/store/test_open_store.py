@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -19,17 +20,25 @@ from dragoman.config.schema import (
     StoreKind,
     Vault,
 )
+from dragoman.config.secret import Secret
 from dragoman.store import (
     Entry,
     KeyLimits,
     MemoryStore,
+    Pin,
+    PinOwner,
+    Redactor,
     SqliteStore,
+    Store,
     StoreError,
     file_refusal,
     memory_refusal,
     open_store,
+    shared_refusal,
     store_file,
 )
+from dragoman.store.composed_store import ComposedStore
+from dragoman.store.shared_backends import LEDGER, SharedBackend
 
 SQLITE, MEMORY = StoreConfig(), StoreConfig(kind=StoreKind.MEMORY)
 HOME = {"HOME": "/home/anna"}
@@ -65,6 +74,50 @@ async def test_the_configured_store_is_opened(tmp_path: Path) -> None:
     assert isinstance(opened.store, SqliteStore)
     assert (opened.store.place, opened.warning) == (str(tmp_path / "sub" / "s.sqlite3"), None)
     await opened.store.aclose()
+
+
+@pytest.mark.parametrize(
+    ("hot", "ledger", "why"),
+    [
+        ("mysql://x", None, "store.hot must begin with redis://, rediss://"),
+        (None, "sqlite:///x", "store.ledger must begin with postgresql://"),
+    ],
+)
+async def test_an_address_that_names_no_backend_is_refused_with_those_that_do(
+    hot: str | None, ledger: str | None, why: str
+) -> None:
+    address = {name: Secret(url) for name, url in (("hot", hot), ("ledger", ledger)) if url is not None}
+    config = Config(store=StoreConfig(**address))
+    assert why in (shared_refusal(config, None) or "")
+    opened = open_store(config, None)
+    assert isinstance(opened.store, MemoryStore)
+    assert opened.warning is not None
+    assert why in opened.warning
+
+
+def test_a_backend_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LEDGER, "postgresql", SharedBackend("dragoman.store.not_there", "postgres"))
+    config = Config(store=StoreConfig(ledger=Secret("postgresql://x")))
+    assert "install dragoman[postgres]" in (shared_refusal(config, None) or "")
+
+
+async def test_a_store_of_two_parts_uses_each_for_its_own(tmp_path: Path) -> None:
+    hot, ledger = MemoryStore(StoreConfig()), SqliteStore(tmp_path / "s.sqlite3", StoreConfig())
+    store: Store = ComposedStore(hot, ledger)
+    await store.start()
+    store.ledger.record(Entry(id="r", time=time.time(), caller="anna"))
+    await store.pins.put(PinOwner("anna"), {"call_x": Pin("t", 0.0)})
+    assert await store.flush()
+    assert (store.health().written, hot.health().written, ledger.health().written) == (1, 0, 1)
+    assert await hot.pins.find(PinOwner("anna"), ["call_x"])
+    assert store.place == f"memory, ledger: {tmp_path / 's.sqlite3'}"
+    assert await store.forget("anna") == 2
+    await store.aclose()
+
+
+def test_a_password_in_an_address_is_a_secret() -> None:
+    config = Config(store=StoreConfig(hot=Secret("redis://u:p%40ssword-of-redis@h"), ledger=Secret("postgresql://h/d")))
+    assert Redactor.of(config).text("no: p@ssword-of-redis, p%40ssword-of-redis") == "no: [REDACTED], [REDACTED]"
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -46,15 +46,17 @@ async def opened_store(
     """The store of a configuration; None where no gateway has made one yet. Raises OptionError."""
     config = loaded_or_exit(ctx, path, env_files).config
     file = store_file(config.store, chosen_file(path))
-    if file is None:
+    shared = config.store.hot is not None or config.store.ledger is not None
+    if file is None and not shared:
         raise OptionError("the state of this gateway is in its memory", hint="ask it with --url and --key")
-    if not file.exists():
+    if not shared and file is not None and not file.exists():
         yield None
         return
     opened = open_store(config, file)
     if opened.warning is not None:
         raise OptionError(opened.warning, at=str(file))
     try:
+        await opened.store.start()
         yield opened.store
     finally:
         await opened.store.aclose()

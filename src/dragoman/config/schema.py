@@ -686,6 +686,33 @@ class ResponseStore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     )
 
 
+class RedisOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How replicas share their state in Redis."""
+
+    prefix: Annotated[
+        str,
+        Meta(min_length=1, max_length=100, description="What all keys begin with. Replicas share what has the same."),
+    ] = "dragoman"
+    deadline_ms: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=10_000,
+            description="Milliseconds that a request waits for Redis; then what this replica knows decides.",
+        ),
+    ] = 5.0
+    replicas: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="How many processes share the limits. While Redis is away each allows its share. By default "
+            "those that Redis last knew.",
+        ),
+    ] = None
+    ca_file: Annotated[
+        str | None, Meta(description="PEM certificates that are trusted for `rediss://`, instead of the system's.")
+    ] = None
+
+
 class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What outlives a request."""
 
@@ -701,6 +728,23 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             examples=["/var/lib/dragoman/store.sqlite3"],
         ),
     ] = None
+    hot: Annotated[
+        Secret | None,
+        Meta(
+            description="Where replicas share limits, budgets, reasoning state, pins, lessons and stored answers: "
+            "`redis://`, `rediss://` (TLS), `redis+sentinel://HOST,HOST/NAME` or `redis+unix://`. By default they are "
+            "in the SQLite file.",
+            examples=["rediss://dragoman:${REDIS_PASSWORD}@redis.internal:6379/0"],
+        ),
+    ] = None
+    ledger: Annotated[
+        Secret | None,
+        Meta(
+            description="Where replicas share the ledger: `postgresql://`. By default it is in the SQLite file.",
+            examples=["postgresql://dragoman:${PG_PASSWORD}@db.internal/dragoman"],
+        ),
+    ] = None
+    redis: Annotated[RedisOptions, Meta(description="Options of `hot`.")] = RedisOptions()
     keep_requests: Annotated[int, Meta(ge=0, description="Requests in the ledger.")] = 10_000
     keep_days: Annotated[float, Meta(gt=0, description="Days after which a request leaves the ledger.")] = 30.0
     keep_bodies: Annotated[

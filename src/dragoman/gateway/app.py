@@ -169,6 +169,7 @@ class Gateway:
             if message["type"] == "lifespan.startup":
                 try:
                     services = self.services
+                    await services.store.start()
                     services.checks.start()
                     if self._watch:
                         self._watching = asyncio.get_running_loop().create_task(_watch(services))

@@ -33,7 +33,7 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.store_alerts import StoreAlerts
 from dragoman.profiles.models import find_model
 from dragoman.profiles.profile import Profiles
-from dragoman.store import file_refusal, memory_refusal, store_file
+from dragoman.store import file_refusal, memory_refusal, shared_refusal, store_file
 
 KEEP_ALIVE = 75
 """Seconds that an idle client connection stays open."""
@@ -86,8 +86,9 @@ def run(options: ServeOptions) -> int:
     server = loaded.config.server
     check(loaded.config)
     state = store_file(loaded.config.store, options.path)
-    if (refusal := file_refusal(loaded.config, state)) is not None:
-        raise ServeError(refusal)
+    for refusal in (file_refusal(loaded.config, state), shared_refusal(loaded.config, state)):
+        if refusal is not None:
+            raise ServeError(refusal)
     listening = bind(server.host, server.port)
     summary = banner.summarise(
         loaded.config, url_of(listening, server.host), loaded.file, str(state or "memory"), notice

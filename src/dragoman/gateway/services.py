@@ -326,5 +326,5 @@ def open_services(
 
 def in_memory_only(loaded: Loaded) -> Loaded:
     """The same configuration with its state in memory."""
-    store = replace(loaded.config.store, kind=StoreKind.MEMORY)
+    store = replace(loaded.config.store, kind=StoreKind.MEMORY, hot=None, ledger=None)
     return replace(loaded, config=replace(loaded.config, store=store))

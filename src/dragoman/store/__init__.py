@@ -12,7 +12,7 @@ from dragoman.store.location import store_file
 from dragoman.store.memory.lessons import LessonMemory
 from dragoman.store.memory.reasoning import ReasoningMemory
 from dragoman.store.memory.store import MemoryStore
-from dragoman.store.open_store import OpenedStore, file_refusal, memory_refusal, open_store
+from dragoman.store.open_store import OpenedStore, file_refusal, memory_refusal, open_store, shared_refusal
 from dragoman.store.pins import SESSION, Pin, PinOwner, Pins, pin_place
 from dragoman.store.rate_limits import Allowed, KeyLimits, Limited, RateLimits
 from dragoman.store.reasoning_vault import Parts, ReasoningVault, StateOwner
@@ -71,6 +71,7 @@ __all__ = [
     "parse_refusals",
     "pin_place",
     "secrets_of",
+    "shared_refusal",
     "store_file",
     "timestamp",
 ]

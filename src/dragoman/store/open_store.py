@@ -8,9 +8,11 @@ from msgspec import Struct
 
 from dragoman.config.schema import Config, StoreKind
 from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.composed_store import ComposedStore
 from dragoman.store.errors import StoreError
 from dragoman.store.memory.store import MemoryStore
 from dragoman.store.redaction import Redactor
+from dragoman.store.shared_backends import StoreOpening, open_hot, open_ledger
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.sqlite.tables import open_store_file
 from dragoman.store.store import Store
@@ -31,17 +33,48 @@ def open_store(
     redactor: Redactor | None = None,
     alone: bool = False,
 ) -> OpenedStore:
-    """The store in a file, or in memory where there is no path or the file cannot be used. Never raises.
+    """The store that the configuration asks for. Never raises: what cannot be opened is kept by this process alone.
 
-    `alone`: no other process is expected to use the file.
+    `store.hot` and `store.ledger` name servers that replicas share. What neither of them keeps is in the file, or in
+    memory where there is no path or the file cannot be used. `alone`: no other process is expected to use the file.
     """
     redactor = redactor or Redactor.of(config)
+    opening = StoreOpening(config.store, path, clocks, redactor)
+    try:
+        hot, ledger = open_hot(opening), open_ledger(opening)
+    except StoreError as error:
+        opened = _open_own(config, path, clocks, redactor, alone)
+        return OpenedStore(opened.store, f"state is not shared: {error}")
+    if hot is not None and ledger is not None:
+        return OpenedStore(ComposedStore(hot, ledger))
+    opened = _open_own(config, path, clocks, redactor, alone)
+    if hot is None and ledger is None:
+        return opened
+    return OpenedStore(ComposedStore(hot or opened.store, ledger or opened.store), opened.warning)
+
+
+def _open_own(config: Config, path: Path | None, clocks: Clocks, redactor: Redactor, alone: bool) -> OpenedStore:
+    """The store of this process or this machine: a file, or memory."""
     if path is None:
         return OpenedStore(MemoryStore(config.store, clocks, redactor))
     try:
         return OpenedStore(SqliteStore(path, config.store, clocks, redactor, alone=alone))
     except StoreError as error:
         return OpenedStore(MemoryStore(config.store, clocks, redactor), f"state is kept in memory only: {error}")
+
+
+def shared_refusal(config: Config, path: Path | None) -> str | None:
+    """Why a gateway cannot use the servers that its configuration names, or None where it can.
+
+    A server that cannot be reached is no reason: it may come, and until then each replica goes by itself.
+    """
+    opening = StoreOpening(config.store, path, REAL_CLOCKS, Redactor.of(config))
+    try:
+        open_hot(opening)
+        open_ledger(opening)
+    except StoreError as error:
+        return str(error)
+    return None
 
 
 def file_refusal(config: Config, path: Path | None) -> str | None:
@@ -62,7 +95,7 @@ def file_refusal(config: Config, path: Path | None) -> str | None:
 
 def memory_refusal(config: Config) -> str | None:
     """Why this many workers cannot run on memory alone, or None where they can."""
-    if config.server.workers < 2 or config.store.kind is not StoreKind.MEMORY:
+    if config.server.workers < 2 or config.store.kind is not StoreKind.MEMORY or config.store.hot is not None:
         return None
     limited = [name for name, key in config.keys.items() if key.limited()]
     reasons = []

@@ -125,6 +125,12 @@ class RateWindows:
             tallies = [(key, tuple(self._fresh(key, self._now()).buckets)) for key in self._keys]
         return ((key, bucket) for key, buckets in tallies for bucket in buckets)
 
+    def forget(self, key: str) -> int:
+        """Remove the counts of a key; how many there were."""
+        with self._lock:
+            tally = self._keys.pop(key, None)
+        return 0 if tally is None else len(tally.buckets)
+
     def _forget(self, oldest: int) -> None:
         """Drop the keys of which nothing counts any more. What still counts stays, however much it is."""
         for tally in self._keys.values():

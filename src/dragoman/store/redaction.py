@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from dragoman.config.schema import Config
-from dragoman.config.secret import is_secret_name
+from dragoman.config.secret import Secret, is_secret_name
 
 REDACTED = "[REDACTED]"
 MAX_DEPTH = 200
@@ -207,10 +208,20 @@ class Redactor:
 
 
 def secrets_of(config: Config) -> list[str]:
-    """Every provider key and secret header that a configuration holds."""
+    """Every provider key, secret header and password of a server that a configuration holds."""
     providers = config.providers.values()
     keys = [key.reveal() for provider in providers for key in provider.key_pool()]
+    keys += [word for url in (config.store.hot, config.store.ledger) if url is not None for word in url_secrets(url)]
     return keys + [value for p in providers for name, value in p.headers.items() if is_secret_name(name)]
+
+
+def url_secrets(url: Secret) -> list[str]:
+    """The password in a server's address, as it is written and as it is meant."""
+    try:
+        password = urlsplit(url.reveal()).password
+    except ValueError:
+        password = url.reveal()
+    return list({password, unquote(password)}) if password else []
 
 
 def parsed_body(body: bytes) -> Any:

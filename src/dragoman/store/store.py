@@ -11,6 +11,7 @@ from typing import Protocol
 from dragoman.config.schema import StoreConfig
 from dragoman.store.budgets import Budgets
 from dragoman.store.calibrations import Calibrations
+from dragoman.store.cooldowns import Cooldowns
 from dragoman.store.health import StoreHealth
 from dragoman.store.ledger import Ledger
 from dragoman.store.lesson_records import LessonRecords
@@ -21,12 +22,45 @@ from dragoman.store.stored_responses import StoredResponses
 from dragoman.store.summaries import Summaries
 
 
-class Store(Protocol):
-    """Memory and SQLite today. Each part may have a backend of its own.
+class StorePart(Protocol):
+    """What every part of a store has: a place, a beginning and an end."""
 
-    Methods that may have to wait for a disk or a network are `async`. What this process holds already is answered
-    without waiting: such a coroutine returns at once.
-    """
+    @property
+    def place(self) -> str:
+        """Where the state lives, in words for people."""
+
+    async def start(self) -> None:
+        """Reach what this part needs, and read what the first request must know. Takes a second at most, never fails.
+
+        Whoever does not call it gets the same a little later: a part starts by itself when it is first used.
+        """
+
+    def reconfigure(self, config: StoreConfig) -> None:
+        """Take the values of a reloaded configuration that may change while the store is open."""
+
+    def health(self) -> StoreHealth:
+        """How this part is doing. Never waits."""
+
+    async def forget(self, caller: str) -> int:
+        """Remove everything that is kept for a caller; how many entries. Raises StoreUnavailable where that failed."""
+
+    async def flush(self, seconds: float = 5.0) -> bool:
+        """Wait until all that was given so far is written; False when that took too long. Never on the data path."""
+
+    async def aclose(self) -> None:
+        """Write what waits, and let go of files and threads. What is recorded later is lost; it fails nothing."""
+
+
+class LedgerPart(StorePart, Protocol):
+    """What must last: a row per request."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """One entry per request."""
+
+
+class HotPart(StorePart, Protocol):
+    """What requests need at once."""
 
     @property
     def vault(self) -> ReasoningVault:
@@ -49,10 +83,6 @@ class Store(Protocol):
         """What refusals have taught."""
 
     @property
-    def ledger(self) -> Ledger:
-        """One entry per request."""
-
-    @property
     def summaries(self) -> Summaries:
         """Summaries and cuts of long conversations."""
 
@@ -65,17 +95,13 @@ class Store(Protocol):
         """Answers that clients refer to by their ids."""
 
     @property
-    def place(self) -> str:
-        """Where the state lives, in words for people."""
+    def cooldowns(self) -> Cooldowns:
+        """Which destinations are left alone."""
 
-    def reconfigure(self, config: StoreConfig) -> None:
-        """Take the values of a reloaded configuration that may change while the store is open."""
 
-    def health(self) -> StoreHealth:
-        """How the store is doing. Never waits."""
+class Store(HotPart, LedgerPart, Protocol):
+    """Memory and SQLite keep everything in one place; `composed_store.py` puts a store together from two parts.
 
-    async def flush(self, seconds: float = 5.0) -> bool:
-        """Wait until all that was given so far is written; False when that took too long. Never on the data path."""
-
-    async def aclose(self) -> None:
-        """Write what waits, and let go of files and threads. What is recorded later is lost; it fails nothing."""
+    Methods that may have to wait for a disk or a network are `async`. What this process holds already is answered
+    without waiting: such a coroutine returns at once.
+    """

@@ -54,9 +54,10 @@ class Backend:
         self.time = Time()
         self.stores: list[Store] = []
 
-    def open(self, **settings: Any) -> Store:
+    async def open(self, **settings: Any) -> Store:
         store = self.make(StoreConfig(**settings), Redactor([SECRET]))
         self.stores.append(store)
+        await store.start()
         return store
 
     def make(self, config: StoreConfig, redactor: Redactor) -> Store:

@@ -19,7 +19,7 @@ ALL = Budget(day=5, month=50, total=200)
 
 
 async def test_what_is_admitted_never_adds_up_to_more_than_the_budget(backend: Backend) -> None:
-    budgets, periods = backend.open().budgets, periods_at(Budget(day=1), NOON)
+    budgets, periods = (await backend.open()).budgets, periods_at(Budget(day=1), NOON)
     verdicts = await asyncio.gather(*(budgets.reserve("anna", periods, 0.25) for _ in range(20)))
     granted = [verdict for verdict in verdicts if not isinstance(verdict, Exhausted)]
     assert len(granted) == 4
@@ -27,7 +27,7 @@ async def test_what_is_admitted_never_adds_up_to_more_than_the_budget(backend: B
 
 
 async def test_what_is_settled_counts_and_what_is_given_back_does_not(backend: Backend) -> None:
-    budgets, periods = backend.open().budgets, periods_at(Budget(total=1), NOON)
+    budgets, periods = (await backend.open()).budgets, periods_at(Budget(total=1), NOON)
     await budgets.reserve("anna", periods, 0.5)
     budgets.settle("anna", periods, -0.25)
     assert await budgets.reserve("anna", periods, 0.75) == (1.0, 1.0, 1.0)
@@ -38,13 +38,13 @@ async def test_what_is_settled_counts_and_what_is_given_back_does_not(backend: B
 
 
 async def test_a_request_that_does_not_fit_is_not_booked(backend: Backend) -> None:
-    budgets, periods = backend.open().budgets, periods_at(Budget(day=1), NOON)
+    budgets, periods = (await backend.open()).budgets, periods_at(Budget(day=1), NOON)
     assert isinstance(await budgets.reserve("anna", periods, 1.5), Exhausted)
     assert await budgets.reserve("anna", periods, 0.5) == (0.5, 0.5, 0.5)
 
 
 async def test_keys_and_periods_are_counted_apart(backend: Backend) -> None:
-    budgets = backend.open().budgets
+    budgets = (await backend.open()).budgets
     today, tomorrow = periods_at(ALL, NOON), periods_at(ALL, NOON + DAY)
     in_december = periods_at(ALL, NOON + 20 * DAY)
     assert await budgets.reserve("anna", today, 5.0) == (5.0, 5.0, 5.0)
@@ -55,7 +55,7 @@ async def test_keys_and_periods_are_counted_apart(backend: Backend) -> None:
 
 
 async def test_a_limit_that_is_set_later_knows_the_past(backend: Backend) -> None:
-    budgets = backend.open().budgets
+    budgets = (await backend.open()).budgets
     await budgets.reserve("anna", periods_at(Budget(day=5), NOON), 4.0)
     full = await budgets.reserve("anna", periods_at(Budget(month=3), NOON), 0.0)
     assert isinstance(full, Exhausted)
@@ -63,7 +63,7 @@ async def test_a_limit_that_is_set_later_knows_the_past(backend: Backend) -> Non
 
 
 async def test_the_longest_budget_that_is_spent_is_named(backend: Backend) -> None:
-    budgets, periods = backend.open().budgets, periods_at(Budget(day=1, month=1), NOON)
+    budgets, periods = (await backend.open()).budgets, periods_at(Budget(day=1, month=1), NOON)
     await budgets.reserve("anna", periods, 1.0)
     full = await budgets.reserve("anna", periods, 0.0)
     assert isinstance(full, Exhausted)
@@ -71,7 +71,9 @@ async def test_the_longest_budget_that_is_spent_is_named(backend: Backend) -> No
 
 
 async def test_a_budget_of_nothing_admits_nothing(backend: Backend) -> None:
-    assert isinstance(await backend.open().budgets.reserve("anna", periods_at(Budget(total=0), NOON), 0.0), Exhausted)
+    assert isinstance(
+        await (await backend.open()).budgets.reserve("anna", periods_at(Budget(total=0), NOON), 0.0), Exhausted
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_periods_end_where_the_calendar_says(moment: str, month_ends: str, day_e
 async def test_workers_share_one_budget(backend: Backend) -> None:
     if not backend.shared:
         pytest.skip("each worker has its own")
-    workers, periods = [backend.open().budgets for _ in range(3)], periods_at(Budget(total=1), NOON)
+    workers, periods = [(await backend.open()).budgets for _ in range(3)], periods_at(Budget(total=1), NOON)
     verdicts = await asyncio.gather(*(workers[n % 3].reserve("anna", periods, 0.25) for n in range(12)))
     assert sum(not isinstance(verdict, Exhausted) for verdict in verdicts) == 4
 
@@ -101,11 +103,11 @@ async def test_workers_share_one_budget(backend: Backend) -> None:
 async def test_what_is_spent_is_there_after_a_restart(backend: Backend) -> None:
     if not backend.lasting:
         pytest.skip("nothing lasts")
-    periods, first = periods_at(ALL, NOON), backend.open()
+    periods, first = periods_at(ALL, NOON), await backend.open()
     await first.budgets.reserve("anna", periods, 1.0)
     first.budgets.settle("anna", periods, 0.5)
     await first.aclose()
-    assert await backend.open().budgets.reserve("anna", periods, 0.25) == (1.75, 1.75, 1.75)
+    assert await (await backend.open()).budgets.reserve("anna", periods, 0.25) == (1.75, 1.75, 1.75)
 
 
 async def test_a_file_that_cannot_be_used_leaves_the_budget_on(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ async def test_a_file_that_cannot_be_used_leaves_the_budget_on(tmp_path: Path) -
 
 
 async def test_a_request_that_is_cancelled_while_it_is_booked_leaves_nothing(backend: Backend) -> None:
-    budgets, periods = backend.open().budgets, periods_at(Budget(total=1), NOON)
+    budgets, periods = (await backend.open()).budgets, periods_at(Budget(total=1), NOON)
     await budgets.reserve("anna", periods, 0.25)
     waiting = asyncio.ensure_future(budgets.reserve("anna", periods, 0.5))
     await asyncio.sleep(0)

@@ -14,7 +14,7 @@ DAY = 86_400
 
 
 async def test_the_last_writer_wins(backend: Backend) -> None:
-    calibrations = backend.open().calibrations
+    calibrations = (await backend.open()).calibrations
     assert calibrations.find("openai/a") is None
     calibrations.put("openai/a", ONE)
     assert calibrations.find("openai/a") == ONE
@@ -24,7 +24,7 @@ async def test_the_last_writer_wins(backend: Backend) -> None:
 
 
 async def test_a_calibration_is_forgotten_thirty_days_after_it_was_put(backend: Backend) -> None:
-    calibrations = backend.open().calibrations
+    calibrations = (await backend.open()).calibrations
     calibrations.put("openai/a", ONE)
     backend.time.advance(29 * DAY)
     calibrations.find("openai/a")  # a look is no use: models change behind their names
@@ -34,7 +34,7 @@ async def test_a_calibration_is_forgotten_thirty_days_after_it_was_put(backend: 
 
 
 async def test_those_that_were_put_first_go_first(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     for number in range(4_097):
         store.calibrations.put(f"openai/{number}", Calibration(count=number + 1))
     store.calibrations.put("openai/1", ONE)
@@ -46,7 +46,7 @@ async def test_those_that_were_put_first_go_first(backend: Backend) -> None:
 
 
 async def test_another_worker_finds_it_within_a_minute(shared: Backend) -> None:
-    one, two = shared.open(), shared.open()
+    one, two = await shared.open(), await shared.open()
     assert two.calibrations.find("openai/a") is None
     one.calibrations.put("openai/a", ONE)
     await one.flush()
@@ -60,15 +60,15 @@ async def test_another_worker_finds_it_within_a_minute(shared: Backend) -> None:
 
 
 async def test_a_calibration_is_there_after_a_restart(lasting: Backend) -> None:
-    first = lasting.open()
+    first = await lasting.open()
     first.calibrations.put("openai/a", ONE)
     first.calibrations.put("openai/a", TWO)
     await first.aclose()
-    assert lasting.open().calibrations.find("openai/a") == TWO
+    assert (await lasting.open()).calibrations.find("openai/a") == TWO
 
 
 async def test_what_is_put_while_the_file_is_read_stays(shared: Backend) -> None:
-    one, two = shared.open(), shared.open()
+    one, two = await shared.open(), await shared.open()
     one.calibrations.put("openai/a", ONE)
     await one.flush()
     shared.time.advance(60)

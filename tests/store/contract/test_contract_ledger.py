@@ -18,7 +18,7 @@ def ids(page: object) -> list[str]:
 
 
 async def test_a_report_is_its_callers_own(backend: Backend) -> None:
-    ledger, time = backend.open().ledger, backend.time
+    ledger, time = (await backend.open()).ledger, backend.time
     ledger.record(entry(1, time))
     ledger.record(entry(2, time, caller=""))
     assert await ledger.report("r1", ANNA) == entry(1, time)
@@ -30,7 +30,7 @@ async def test_a_report_is_its_callers_own(backend: Backend) -> None:
 
 
 async def test_pages_are_newest_first_and_do_not_shift(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     numbers = [3, 1, 4, 1.5, 9, 2.6, 5, 3.5, 8]
     for number in numbers:
         store.ledger.record(entry(0, backend.time, id=f"r{number}", time=backend.time.wall + number))
@@ -45,7 +45,7 @@ async def test_pages_are_newest_first_and_do_not_shift(backend: Backend) -> None
 
 
 async def test_requests_of_the_same_moment_are_ordered_by_id(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     for letter in "badce":
         store.ledger.record(entry(0, backend.time, id=letter))
     await store.flush()
@@ -78,7 +78,7 @@ async def test_requests_of_the_same_moment_are_ordered_by_id(backend: Backend) -
     ],
 )
 async def test_filters(backend: Backend, query: dict[str, object], found: str, written: bool) -> None:
-    store, time = backend.open(), backend.time
+    store, time = await backend.open(), backend.time
     for number in range(8):
         fields = {"caller": "bert" if number % 2 else "anna", "target": "b/y" if number % 3 else "a/x"}
         more = {"asked": "smart" if number > 3 else "cheap", "status": 500 if number == 1 else 200}
@@ -94,7 +94,7 @@ async def test_filters(backend: Backend, query: dict[str, object], found: str, w
 
 
 async def test_nobody_reads_what_is_anothers(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     for number in range(6):
         store.ledger.record(entry(number, backend.time, caller="anna" if number % 2 else "bert"))
     await store.flush()
@@ -106,7 +106,7 @@ async def test_nobody_reads_what_is_anothers(backend: Backend) -> None:
 
 
 async def test_totals_are_summed_by_group_the_largest_first(backend: Backend) -> None:
-    store, time = backend.open(), backend.time
+    store, time = await backend.open(), backend.time
     for number in range(6):
         tokens = {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 2, "reasoning_tokens": 3, "duration": 0.5}
         fields = {"target": "a/x" if number else "b/y", "asked": "m", "status": 500 if number == 1 else 200}
@@ -123,7 +123,7 @@ async def test_totals_are_summed_by_group_the_largest_first(backend: Backend) ->
 
 
 async def test_totals_add_up_what_requests_cost_and_what_of_it_is_estimated(backend: Backend) -> None:
-    store, time = backend.open(), backend.time
+    store, time = await backend.open(), backend.time
     used = {"input_tokens": 10, "output_tokens": 1}
     store.ledger.record(entry(1, time, cost=0.25, **used))
     store.ledger.record(entry(2, time, cost=0.5, estimated=True, **used))
@@ -137,13 +137,13 @@ async def test_totals_add_up_what_requests_cost_and_what_of_it_is_estimated(back
 async def test_E17_what_is_kept_holds_no_secret_and_bodies_only_if_asked(backend: Backend) -> None:
     said = f"401 for {SECRET}, Bearer abcdefghijkl"
     bodies = {"request": b'{"api_key":"abc","model":"m"}', "answer": b"no json: sk-1234567890abcdef"}
-    plain = backend.open()
+    plain = await backend.open()
     plain.ledger.record(entry(1, backend.time, error=said, error_kind="auth", **bodies))
     without = await plain.ledger.report("r1", ANNA)
     assert without is not None
     assert (without.request, without.answer) == (None, None)
     await plain.aclose()
-    store = backend.open(keep_bodies=True)
+    store = await backend.open(keep_bodies=True)
     store.ledger.record(entry(2, backend.time, error=said, error_kind="auth", **bodies))
     report = await store.ledger.report("r2", ANNA)
     assert report is not None
@@ -153,7 +153,7 @@ async def test_E17_what_is_kept_holds_no_secret_and_bodies_only_if_asked(backend
 
 
 async def test_a_report_is_json_with_its_changes(backend: Backend) -> None:
-    ledger = backend.open().ledger
+    ledger = (await backend.open()).ledger
     ledger.record(entry(1, backend.time, changes=b'[{"rule":"late-system"}]', ttfb=0.5))
     found = await ledger.report("r1", ANNA)
     assert found is not None
@@ -161,7 +161,7 @@ async def test_a_report_is_json_with_its_changes(backend: Backend) -> None:
 
 
 async def test_what_is_old_is_not_shown(backend: Backend) -> None:
-    store = backend.open(keep_days=1)
+    store = await backend.open(keep_days=1)
     store.ledger.record(entry(1, backend.time))
     await store.flush()
     backend.time.advance(2 * 86_400)
@@ -171,7 +171,7 @@ async def test_what_is_old_is_not_shown(backend: Backend) -> None:
 
 
 async def test_the_oldest_leave_when_there_are_too_many(backend: Backend) -> None:
-    store = backend.open(keep_requests=50)
+    store = await backend.open(keep_requests=50)
     count = 500 + 2 * backend.slack
     for number in range(count):
         store.ledger.record(entry(number, backend.time))
@@ -183,7 +183,7 @@ async def test_the_oldest_leave_when_there_are_too_many(backend: Backend) -> Non
 
 
 async def test_an_id_that_comes_again_replaces_its_entry(backend: Backend) -> None:
-    store = backend.open(keep_bodies=True)
+    store = await backend.open(keep_bodies=True)
     for status in (500, 200):
         store.ledger.record(entry(1, backend.time, status=status, request=b"{}"))
     await store.flush()
@@ -207,7 +207,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("fields", HOSTILE, ids=lambda fields: ",".join(fields))
 async def test_no_value_stops_the_ledger(backend: Backend, fields: dict[str, object]) -> None:
-    store = backend.open()
+    store = await backend.open()
     for number in range(3):
         store.ledger.record(entry(number, backend.time, **(fields if number == 1 else {})))
     assert await store.flush()
@@ -224,7 +224,7 @@ async def test_no_value_stops_the_ledger(backend: Backend, fields: dict[str, obj
 
 @pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf, -1e9, 1e300])
 async def test_a_broken_clock_stops_nothing(backend: Backend, time: float) -> None:
-    store = backend.open()
+    store = await backend.open()
     store.ledger.record(entry(1, backend.time, time=time))
     store.ledger.record(entry(2, backend.time))
     await store.flush()
@@ -234,7 +234,7 @@ async def test_a_broken_clock_stops_nothing(backend: Backend, time: float) -> No
 
 
 async def test_half_a_surrogate_pair_costs_at_most_its_own_entry_and_is_counted(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     for number in range(5):
         store.ledger.record(entry(number, backend.time, asked="\ud800" if number == 2 else "m"))
     await store.flush()
@@ -244,7 +244,7 @@ async def test_half_a_surrogate_pair_costs_at_most_its_own_entry_and_is_counted(
 
 
 async def test_sums_of_many_hostile_entries_do_not_overflow(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     for number in range(1000):
         store.ledger.record(entry(number, backend.time, input_tokens=2**63, duration=1e308))
     (total,) = await store.ledger.totals(ADMIN, By.CALLER)
@@ -252,7 +252,7 @@ async def test_sums_of_many_hostile_entries_do_not_overflow(backend: Backend) ->
 
 
 async def test_other_workers_read_what_is_written(shared: Backend) -> None:
-    one, two = shared.open(), shared.open()
+    one, two = await shared.open(), await shared.open()
     one.ledger.record(entry(1, shared.time))
     await one.flush()
     assert await two.ledger.report("r1", ANNA) == entry(1, shared.time)
@@ -262,17 +262,17 @@ async def test_other_workers_read_what_is_written(shared: Backend) -> None:
 
 async def test_the_ledger_is_there_after_a_restart(lasting: Backend) -> None:
     whole = entry(1, lasting.time, ttfb=0.1, lessons=("a",), changes=b"[1]", error="x", estimated=True)
-    first = lasting.open()
+    first = await lasting.open()
     first.ledger.record(whole)
     await first.aclose()
-    second = lasting.open()
+    second = await lasting.open()
     assert await second.ledger.report("r1", ANNA) == whole
     assert ids(await second.ledger.recent(ANNA)) == ["r1"]
 
 
 async def test_a_page_of_large_entries_is_short_and_nothing_is_left_out(backend: Backend) -> None:
     """Bodies may have megabytes: a page is bounded by its bytes too, wherever it is read from."""
-    store = backend.open(keep_bodies=True)
+    store = await backend.open(keep_bodies=True)
     body = json.dumps({"x": "y" * 9_000_000}).encode()
     for number in range(3):
         store.ledger.record(entry(number, backend.time, time=backend.time.wall + number, request=body))

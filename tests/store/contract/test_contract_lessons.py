@@ -9,7 +9,7 @@ from tests.store.contract.backends import Backend, lesson
 
 
 async def test_a_record_is_kept_by_target_name_and_caller(backend: Backend) -> None:
-    lessons, time = backend.open().lessons, backend.time
+    lessons, time = (await backend.open()).lessons, backend.time
     records = [
         lesson("b", time),
         lesson("a", time, caller="anna", confirmed=True, request_id="r1"),
@@ -25,7 +25,7 @@ async def test_a_record_is_kept_by_target_name_and_caller(backend: Backend) -> N
 
 
 async def test_a_record_replaces_the_one_of_its_name(backend: Backend) -> None:
-    lessons, first = backend.open().lessons, lesson("a", backend.time)
+    lessons, first = (await backend.open()).lessons, lesson("a", backend.time)
     await lessons.put(first)
     second = msgspec.structs.replace(first, confirmed=True, facts={})
     await lessons.put(second)
@@ -33,7 +33,7 @@ async def test_a_record_replaces_the_one_of_its_name(backend: Backend) -> None:
 
 
 async def test_the_same_tuple_is_returned_until_something_changes(backend: Backend) -> None:
-    lessons, time = backend.open().lessons, backend.time
+    lessons, time = (await backend.open()).lessons, backend.time
     await lessons.put(lesson("a", time))
     found = lessons.find("groq/x")
     time.advance(3)
@@ -44,7 +44,7 @@ async def test_the_same_tuple_is_returned_until_something_changes(backend: Backe
 
 
 async def test_a_record_is_never_returned_after_it_expired(backend: Backend) -> None:
-    lessons, time = backend.open().lessons, backend.time
+    lessons, time = (await backend.open()).lessons, backend.time
     await lessons.put(lesson("short", time, expires=time.wall + 10))
     await lessons.put(lesson("long", time, expires=time.wall + 20))
     assert [one.name for one in lessons.find("groq/x")] == ["long", "short"]
@@ -56,7 +56,7 @@ async def test_a_record_is_never_returned_after_it_expired(backend: Backend) -> 
 
 
 async def test_one_name_or_a_whole_target_is_forgotten(backend: Backend) -> None:
-    lessons, time = backend.open().lessons, backend.time
+    lessons, time = (await backend.open()).lessons, backend.time
     for name in "abc":
         await lessons.put(lesson(name, time, caller="anna"))
         await lessons.put(lesson(name, time))
@@ -70,7 +70,7 @@ async def test_one_name_or_a_whole_target_is_forgotten(backend: Backend) -> None
 
 
 async def test_at_most_4096_are_kept_and_the_oldest_go_first(backend: Backend) -> None:
-    lessons, time = backend.open().lessons, backend.time
+    lessons, time = (await backend.open()).lessons, backend.time
     for number in range(4200):
         await lessons.put(lesson("a", time, target=f"t{number}", learnt=float(number)))
     assert len(await lessons.all()) <= 4096 + backend.slack
@@ -79,7 +79,7 @@ async def test_at_most_4096_are_kept_and_the_oldest_go_first(backend: Backend) -
 
 
 async def test_other_workers_learn_and_forget_within_five_seconds(shared: Backend) -> None:
-    one, two = shared.open().lessons, shared.open().lessons
+    one, two = (await shared.open()).lessons, (await shared.open()).lessons
     record = lesson("a", shared.time)
     await one.put(record)
     shared.time.advance(5)
@@ -101,16 +101,16 @@ async def _settled(lessons: object, target: str, count: int) -> None:
 
 
 async def test_all_workers_list_the_same_at_once(shared: Backend) -> None:
-    one, two = shared.open().lessons, shared.open().lessons
+    one, two = (await shared.open()).lessons, (await shared.open()).lessons
     await one.put(lesson("a", shared.time))
     assert await two.all() == (lesson("a", shared.time),)
 
 
 async def test_lessons_are_there_after_a_restart(lasting: Backend) -> None:
-    first = lasting.open()
+    first = await lasting.open()
     records = (lesson("a", lasting.time), lesson("b", lasting.time, caller="anna"))
     for record in (*records, lesson("c", lasting.time, expires=lasting.time.wall + 1)):
         await first.lessons.put(record)
     await first.aclose()
     lasting.time.advance(2)
-    assert lasting.open().lessons.find("groq/x") == records
+    assert (await lasting.open()).lessons.find("groq/x") == records

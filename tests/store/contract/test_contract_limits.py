@@ -14,7 +14,7 @@ THREE = KeyLimits(requests_per_minute=3)
 
 
 async def test_a_limit_slides_over_a_minute(backend: Backend) -> None:
-    limits = backend.open().limits
+    limits = (await backend.open()).limits
     verdicts = []
     for _ in range(4):
         verdicts.append(await limits.reserve("k", THREE))
@@ -28,14 +28,14 @@ async def test_a_limit_slides_over_a_minute(backend: Backend) -> None:
 
 
 async def test_a_client_that_keeps_to_its_limit_is_never_refused(backend: Backend) -> None:
-    limits = backend.open().limits
+    limits = (await backend.open()).limits
     for _ in range(200):
         assert isinstance(await limits.reserve("k", KeyLimits(requests_per_minute=60)), Allowed)
         backend.time.advance(1)
 
 
 async def test_tokens_are_settled_when_they_are_known(backend: Backend) -> None:
-    limits, allowance = backend.open().limits, KeyLimits(tokens_per_minute=1000)
+    limits, allowance = (await backend.open()).limits, KeyLimits(tokens_per_minute=1000)
     assert await limits.reserve("k", allowance, tokens=200) == Allowed(None, 800)
     backend.time.advance(1)
     limits.settle("k", 900)
@@ -47,19 +47,19 @@ async def test_tokens_are_settled_when_they_are_known(backend: Backend) -> None:
 
 
 async def test_a_request_larger_than_the_limit_goes_when_nothing_else_counts(backend: Backend) -> None:
-    limits, allowance = backend.open().limits, KeyLimits(tokens_per_minute=10)
+    limits, allowance = (await backend.open()).limits, KeyLimits(tokens_per_minute=10)
     assert isinstance(await limits.reserve("k", allowance, tokens=50), Allowed)
     backend.time.advance(1)
     assert await limits.reserve("k", allowance, tokens=50) == Limited(59.0, "tokens", 10)
 
 
 async def test_no_limit_is_no_limit(backend: Backend) -> None:
-    assert await backend.open().limits.reserve("k", KeyLimits.of(ClientKey(sha256="x"))) == Allowed(None, None)
+    assert await (await backend.open()).limits.reserve("k", KeyLimits.of(ClientKey(sha256="x"))) == Allowed(None, None)
 
 
 @pytest.mark.parametrize("seconds", [-86_400.0 * 365, -3600.0, 3600.0, 86_400.0 * 365])
 async def test_a_wall_clock_that_is_set_locks_nobody_out_and_lets_nobody_in(backend: Backend, seconds: float) -> None:
-    limits = backend.open().limits
+    limits = (await backend.open()).limits
     for _ in range(3):
         await limits.reserve("k", THREE)
     backend.time.wall += seconds
@@ -70,7 +70,7 @@ async def test_a_wall_clock_that_is_set_locks_nobody_out_and_lets_nobody_in(back
 
 @pytest.mark.parametrize("tokens", [2**63, 2**70, -(2**70)])
 async def test_a_count_of_any_size_stops_nothing(backend: Backend, tokens: int) -> None:
-    limits = backend.open().limits
+    limits = (await backend.open()).limits
     for _ in range(3):
         await limits.reserve("k", KeyLimits(requests_per_minute=1000), tokens=tokens)
         limits.settle("k", tokens)
@@ -80,13 +80,13 @@ async def test_a_count_of_any_size_stops_nothing(backend: Backend, tokens: int) 
 
 
 async def test_of_many_tasks_exactly_as_many_are_allowed_as_there_is_room_for(backend: Backend) -> None:
-    limits = backend.open().limits
+    limits = (await backend.open()).limits
     verdicts = await asyncio.gather(*[limits.reserve("k", KeyLimits(requests_per_minute=50)) for _ in range(200)])
     assert sum(isinstance(verdict, Allowed) for verdict in verdicts) == 50
 
 
 async def test_workers_count_as_one(shared: Backend) -> None:
-    workers = [shared.open().limits for _ in range(4)]
+    workers = [(await shared.open()).limits for _ in range(4)]
     allowance = KeyLimits(requests_per_minute=50)
     turns = [workers[number % 4].reserve("k", allowance) for number in range(200)]
     verdicts = await asyncio.gather(*turns)
@@ -94,7 +94,7 @@ async def test_workers_count_as_one(shared: Backend) -> None:
 
 
 async def test_workers_count_tokens_as_one(shared: Backend) -> None:
-    one, two = shared.open().limits, shared.open().limits
+    one, two = (await shared.open()).limits, (await shared.open()).limits
     allowance = KeyLimits(tokens_per_minute=1000)
     await one.reserve("k", allowance, tokens=100)
     one.settle("k", 850)

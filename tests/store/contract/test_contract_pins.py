@@ -14,7 +14,7 @@ TALK = PinOwner("anna", "talk")
 
 
 async def test_a_pin_is_its_callers_and_its_sessions_own(backend: Backend) -> None:
-    pins, now = backend.open().pins, backend.time.wall
+    pins, now = (await backend.open()).pins, backend.time.wall
     await pins.put(ANNA, {"toolu_1": Pin("groq/x", now)})
     await pins.put(TALK, {SESSION: Pin("groq/y", now), "f\x1fcall_0": Pin("groq/z", now)})
     assert await pins.find(ANNA, ["toolu_1", SESSION]) == {"toolu_1": Pin("groq/x", now)}
@@ -24,7 +24,7 @@ async def test_a_pin_is_its_callers_and_its_sessions_own(backend: Backend) -> No
 
 
 async def test_a_session_is_forgotten_as_a_whole_and_alone(backend: Backend) -> None:
-    pins, pin = backend.open().pins, Pin("groq/x", backend.time.wall)
+    pins, pin = (await backend.open()).pins, Pin("groq/x", backend.time.wall)
     other = PinOwner("anna", "other")
     for owner in (ANNA, TALK, other):
         await pins.put(owner, {SESSION: pin, "k": pin})
@@ -35,7 +35,7 @@ async def test_a_session_is_forgotten_as_a_whole_and_alone(backend: Backend) -> 
 
 
 async def test_what_was_forgotten_is_never_found_again(backend: Backend) -> None:
-    pins, pin = backend.open().pins, Pin("groq/x", backend.time.wall)
+    pins, pin = (await backend.open()).pins, Pin("groq/x", backend.time.wall)
     for number in range(50):
         talk = PinOwner("anna", f"talk{number}")
         await pins.put(talk, {SESSION: pin})
@@ -45,7 +45,7 @@ async def test_what_was_forgotten_is_never_found_again(backend: Backend) -> None
 
 
 async def test_a_pin_is_forgotten_a_day_after_its_last_use(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     await store.pins.put(TALK, {SESSION: Pin("groq/x", backend.time.wall)})
     backend.time.advance(80_000)
     assert await store.pins.find(TALK, [SESSION])
@@ -58,7 +58,7 @@ async def test_a_pin_is_forgotten_a_day_after_its_last_use(backend: Backend) -> 
 
 
 async def test_C23_at_most_4096_pins_of_one_caller_are_kept(backend: Backend) -> None:
-    store = backend.open()
+    store = await backend.open()
     count = 5000 + 2 * backend.slack
     keys = [f"call_{number:08}" for number in range(count)]
     await store.pins.put(PinOwner("bert"), {"first": Pin("m", 0.0)})
@@ -74,7 +74,7 @@ async def test_C23_at_most_4096_pins_of_one_caller_are_kept(backend: Backend) ->
 
 
 async def test_other_workers_see_a_new_pin_at_once_and_a_change_within_two_seconds(shared: Backend) -> None:
-    one, two = shared.open().pins, shared.open().pins
+    one, two = (await shared.open()).pins, (await shared.open()).pins
     await one.put(TALK, {SESSION: Pin("groq/x", 1.0)})
     assert (await two.find(TALK, [SESSION]))[SESSION].target == "groq/x"
     await one.put(TALK, {SESSION: Pin("groq/y", 2.0)})
@@ -86,10 +86,10 @@ async def test_other_workers_see_a_new_pin_at_once_and_a_change_within_two_secon
 
 
 async def test_a_pin_is_there_after_a_restart(lasting: Backend) -> None:
-    first = lasting.open()
+    first = await lasting.open()
     await first.pins.put(TALK, {SESSION: Pin("groq/x", 1.5)})
     await first.aclose()
-    assert await lasting.open().pins.find(TALK, [SESSION]) == {SESSION: Pin("groq/x", 1.5)}
+    assert await (await lasting.open()).pins.find(TALK, [SESSION]) == {SESSION: Pin("groq/x", 1.5)}
 
 
 @pytest.mark.parametrize(

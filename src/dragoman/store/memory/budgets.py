@@ -36,6 +36,11 @@ class MemoryBudgets:
         with self._lock:
             self._spent(key, periods).update(zip((one.name for one in periods), spending, strict=True))
 
+    def forget(self, key: str) -> int:
+        """Remove what a key has spent; in how many periods."""
+        with self._lock:
+            return len(self._keys.pop(key, ()))
+
     def _add(self, spent: dict[str, float], periods: Periods, amount: float) -> Spending:
         for one in periods:
             spent[one.name] = spent.get(one.name, 0.0) + amount

@@ -92,6 +92,20 @@ class ExpiringMap(Generic[Value]):
             for address in [one for one in self._callers.get(caller, ()) if one[1] == place]:
                 self._drop(address)
 
+    def forget_caller(self, caller: str) -> int:
+        """Remove all values of a caller; how many there were."""
+        with self._lock:
+            addresses = list(self._callers.get(caller, ()))
+            for address in addresses:
+                self._drop(address)
+        return len(addresses)
+
+    def newest(self, count: int) -> list[tuple[Address, Value]]:
+        """The values that were used last, the oldest of them first."""
+        with self._lock:
+            found = list(self._cached.items())[-count:]
+        return [(address, entry.value) for address, entry in found]
+
     def _use(self, address: Address, now: float) -> CachedValue[Value] | None:
         entry = self._cached.get(address)
         if entry is None:

@@ -88,6 +88,14 @@ class LedgerMemory:
             entries = list(self._entries.values())
         return (one for one in entries if one.time >= oldest and viewer.may_see(one) and matches(one, query))
 
+    def forget(self, caller: str) -> int:
+        """Remove the entries of a caller; how many there were."""
+        with self._lock:
+            found = [one.id for one in self._entries.values() if one.caller == caller]
+            for request_id in found:
+                self._remove(request_id)
+        return len(found)
+
     def oldest(self) -> float:
         """The time of the oldest entry that may still be shown."""
         return self._clock() - self._settings.config.keep_days * DAY

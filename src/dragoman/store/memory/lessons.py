@@ -46,6 +46,14 @@ class LessonMemory:
                 self._remove(record)
         self._prepare(target)
 
+    def forget_caller(self, caller: str) -> int:
+        """Remove what was learnt from a caller's requests alone; how many records."""
+        found = [record for record in self._records() if caller and record.caller == caller]
+        for record in found:
+            self._remove(record)
+            self._prepare(record.target)
+        return len(found)
+
     def all(self) -> tuple[LessonRecord, ...]:
         return tuple(record for target in sorted(self._ready) for record in self.find(target))
 

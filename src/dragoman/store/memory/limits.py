@@ -15,5 +15,8 @@ class MemoryLimits:
     async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
         return self._windows.reserve(key, limits, tokens)
 
+    def forget(self, key: str) -> int:
+        return self._windows.forget(key)
+
     def settle(self, key: str, tokens: int) -> None:
         self._windows.add(key, 0, tokens)

@@ -7,6 +7,7 @@ from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.health import StoreHealth
 from dragoman.store.memory.budgets import MemoryBudgets
 from dragoman.store.memory.calibrations import MemoryCalibrations
+from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.memory.expiring_map import ExpiringMap
 from dragoman.store.memory.ledger import LedgerMemory, MemoryLedger
 from dragoman.store.memory.lessons import LessonMemory, MemoryLessons
@@ -43,19 +44,34 @@ class MemoryStore:
         self.ledger = MemoryLedger(self._entries, settings, redactor or Redactor())
         self.limits = MemoryLimits(RateWindows(clocks.steady))
         self.budgets = MemoryBudgets()
-        self.lessons = MemoryLessons(LessonMemory(wall))
-        self.vault = TableVault(MemoryTable(ExpiringMap(vault_bounds(config.vault), REASONING.weigh, wall)), settings)
-        self.pins = TablePins(MemoryTable(ExpiringMap(PIN_BOUNDS, PINS.weigh, wall)))
-        self.summaries = TableSummaries(MemoryTable(ExpiringMap(SUMMARY_BOUNDS, SUMMARIES.weigh, wall)))
+        self._lessons = LessonMemory(wall)
+        self.lessons = MemoryLessons(self._lessons)
+        states = ExpiringMap(vault_bounds(config.vault), REASONING.weigh, wall)
+        pins = ExpiringMap(PIN_BOUNDS, PINS.weigh, wall)
+        summaries = ExpiringMap(SUMMARY_BOUNDS, SUMMARIES.weigh, wall)
         answers = ExpiringMap(response_bounds(config.responses), RESPONSES.weigh, wall)
+        self.vault = TableVault(MemoryTable(states), settings)
+        self.pins = TablePins(MemoryTable(pins))
+        self.summaries = TableSummaries(MemoryTable(summaries))
         self.responses = TableResponses(MemoryTable(answers), settings)
         self.calibrations = MemoryCalibrations(wall)
+        self.cooldowns = MemoryCooldowns(clocks.steady)
+        self._forgetting = (
+            *(states.forget_caller, pins.forget_caller, summaries.forget_caller, answers.forget_caller),
+            *(self._lessons.forget_caller, self.budgets.forget, self.limits.forget, self._entries.forget),
+        )
+
+    async def start(self) -> None:
+        return None
 
     def reconfigure(self, config: StoreConfig) -> None:
         self._settings.config = config
 
     def health(self) -> StoreHealth:
         return StoreHealth(written=self._entries.written)
+
+    async def forget(self, caller: str) -> int:
+        return sum(forget(caller) for forget in self._forgetting)
 
     async def flush(self, seconds: float = 5.0) -> bool:
         return True

@@ -22,6 +22,7 @@ DEADLINE = 1.0
 """Seconds that a request waits for other workers; then what this one last knew decides."""
 
 _READ = "SELECT amount FROM budgets WHERE key = ? AND period = ?"
+_FORGET = "DELETE FROM budgets WHERE key = ?"
 _ADD = """
 INSERT INTO budgets VALUES (?, ?, ?) ON CONFLICT (key, period) DO UPDATE SET amount = amount + excluded.amount"""
 
@@ -57,6 +58,11 @@ class SqliteBudgets:
         with suppress(RuntimeError):  # closed
             self._thread.submit(self._settle, key, periods, amount).add_done_callback(self._done)
 
+    async def forget(self, key: str) -> int:
+        """Remove what a key has spent; in how many periods. Raises sqlite3.Error."""
+        self._near.forget(key)
+        return await asyncio.wrap_future(self._thread.submit(self._forget, key))
+
     def close(self) -> None:
         """Blocks until what waits is booked."""
         self._thread.shutdown()
@@ -68,6 +74,9 @@ class SqliteBudgets:
 
     def _settle(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
         return self._transaction(partial(self._add, key, periods, amount))
+
+    def _forget(self, key: str) -> int:
+        return self._opened().execute(_FORGET, (key,)).rowcount if self._path.exists() else 0
 
     def _transaction(self, work: Callable[[], Spending | Exhausted]) -> Spending | Exhausted:
         run = self._opened().execute

@@ -31,6 +31,7 @@ _RECORD = (
     "estimated, estimated_cost, unpriced, seconds, entry) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _REPORT = "SELECT entry FROM requests WHERE id = ? AND time >= ?"
+_FORGET = "DELETE FROM requests WHERE caller = ?"
 _TOO_OLD = "DELETE FROM requests WHERE time < ?"
 _TOO_MANY = "DELETE FROM requests WHERE number <= (SELECT max(number) FROM requests) - ?"
 _WHERE = """
@@ -99,6 +100,11 @@ class SqliteLedger:
         await self._database.written(FLUSH_DEADLINE)
         rows = await self._database.report(partial(_read_totals, self._values(viewer, query), viewer.admin, by))
         return tuple(Totals(*row) for row in rows)
+
+    def forget(self, caller: str) -> None:
+        """Have the entries of a caller removed."""
+        self._near.forget(caller)
+        self._database.write(WriteJob(_FORGET, (caller,)))
 
     def _values(self, viewer: Caller, query: LedgerQuery) -> dict[str, Any]:
         position = position_of(query.after)

@@ -21,6 +21,7 @@ TOPIC = "lessons"
 
 _PUT = "INSERT OR REPLACE INTO lessons VALUES (?, ?, ?, ?, ?, ?)"
 _FORGET = "DELETE FROM lessons WHERE target = ? AND (name = ?2 OR ?2 IS NULL)"
+_FORGET_CALLER = "DELETE FROM lessons WHERE caller = ?1 AND ?1 <> ''"
 _NEWEST = "SELECT record FROM lessons WHERE expires > ? ORDER BY learnt DESC LIMIT ?"
 _EXPIRE = "DELETE FROM lessons WHERE expires <= ?"
 _SHRINK = "DELETE FROM lessons WHERE rowid IN (SELECT rowid FROM lessons ORDER BY learnt DESC LIMIT -1 OFFSET ?)"
@@ -60,6 +61,12 @@ class SqliteLessons:
         self._near.forget(target, name)
         self._database.write(WriteJob(_FORGET, (target, name)))
         await self._database.shared()
+
+    async def forget_caller(self, caller: str) -> None:
+        """Remove what was learnt from a caller's requests alone."""
+        self._changes += 1
+        self._near.forget_caller(caller)
+        self._database.write(WriteJob(_FORGET_CALLER, (caller,)))
 
     async def all(self) -> tuple[LessonRecord, ...]:
         if not self._database.alone:

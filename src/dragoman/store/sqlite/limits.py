@@ -43,6 +43,10 @@ class SqliteLimits:
         else:
             shared.settle(key, bounded(tokens))
 
+    def forget(self, key: str) -> int:
+        """Remove the counts of a key from this process; those of the file are over within a minute."""
+        return self._own.forget(key)
+
     @property
     def failed(self) -> int:
         return self._failed + (self._shared.failed if self._shared is not None else 0)

@@ -32,6 +32,7 @@ ON CONFLICT DO UPDATE SET used = excluded.used, value = excluded.value WHERE sta
 _TOUCH = "UPDATE state SET used = ? WHERE kind = ? AND caller = ? AND place = ? AND key = ?"
 _REMOVE = "DELETE FROM state WHERE kind = ? AND caller = ? AND place = ? AND key = ?"
 _FORGET = "DELETE FROM state WHERE kind = ? AND caller = ? AND place = ?"
+_FORGET_CALLER = "DELETE FROM state WHERE kind = ? AND caller = ?"
 _FIND = "SELECT key, value, used FROM state WHERE kind = ? AND caller = ? AND place = ? AND used >= ? AND key IN (%s)"
 _CALLERS = "SELECT DISTINCT caller FROM state WHERE kind = ?"
 _EXPIRE = "DELETE FROM state WHERE kind = ? AND used < ?"
@@ -120,6 +121,12 @@ class SqliteTable(Generic[Value]):
         self._near.forget(caller, place)
         await self._remove(_FORGET, (caller, place))
         self._near.forget(caller, place)  # what was read before the file had forgotten it
+
+    async def forget_caller(self, caller: str) -> None:
+        """Remove all values of a caller."""
+        self._near.forget_caller(caller)
+        await self._remove(_FORGET_CALLER, (caller,))
+        self._near.forget_caller(caller)
 
     async def _remove(self, statement: str, where: tuple[str, ...]) -> None:
         """Remove rows, and wait for it: until then the file would give them back."""

@@ -1,0 +1,40 @@
+"""A store of two parts: the hot one is asked by requests, the ledger must last."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dragoman.config.schema import StoreConfig
+from dragoman.store.health import StoreHealth, combined
+from dragoman.store.store import HotPart, LedgerPart
+
+
+class ComposedStore:
+    """`Store` of two parts that know nothing of each other. What fails in one does not touch the other."""
+
+    def __init__(self, hot: HotPart, ledger: LedgerPart) -> None:
+        self._parts = (hot, ledger)
+        self.place = f"{hot.place}, ledger: {ledger.place}"
+        self.ledger = ledger.ledger
+        self.vault, self.limits, self.budgets, self.pins = hot.vault, hot.limits, hot.budgets, hot.pins
+        self.lessons, self.summaries, self.calibrations = hot.lessons, hot.summaries, hot.calibrations
+        self.responses, self.cooldowns = hot.responses, hot.cooldowns
+
+    async def start(self) -> None:
+        await asyncio.gather(*(part.start() for part in self._parts))
+
+    def reconfigure(self, config: StoreConfig) -> None:
+        for part in self._parts:
+            part.reconfigure(config)
+
+    def health(self) -> StoreHealth:
+        return combined([part.health() for part in self._parts])
+
+    async def forget(self, caller: str) -> int:
+        return sum([await part.forget(caller) for part in self._parts])
+
+    async def flush(self, seconds: float = 5.0) -> bool:
+        return all(await asyncio.gather(*(part.flush(seconds) for part in self._parts)))
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(part.aclose() for part in self._parts))
