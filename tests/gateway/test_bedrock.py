@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import anthropic
 import boto3
+import httpx
 import openai
 import pytest
 from botocore.config import Config as BotoConfig
 from botocore.exceptions import ClientError, EventStreamError
 from tests.gateway.running import Running, gateway, provider
 
+import dragoman
 from dragoman.emulators.background_server import RunningEmulator
 from dragoman.testing import emulator
 
@@ -166,3 +171,177 @@ def test_llama_with_tools_is_asked_for_a_whole_answer_which_comes_as_a_stream(
     assert [event["messageStop"]["stopReason"] for event in events if "messageStop" in event] == ["tool_use"]
     assert bedrock.requests[-1].path.endswith("/converse")
     assert bedrock.requests[-1].verdict == "accepted"
+
+
+# InvokeModel in front of the gateway: clients that are made for Claude on Bedrock reach every model.
+
+
+class Everywhere:
+    """A gateway before Bedrock, by Converse (`keyed`) and by InvokeModel (`invoked`), Claude and Gemini."""
+
+    def __init__(self, running: Running, upstreams: dict[str, RunningEmulator]) -> None:
+        self.url = running.url
+        self.upstreams = upstreams
+
+    @contextmanager
+    def failing(self, model: str, fault: str) -> Iterator[None]:
+        self.upstreams[model].fault(fault)
+        try:
+            yield
+        finally:
+            self.upstreams[model].fault(None)
+
+
+@pytest.fixture(scope="module")
+def everywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everywhere]:
+    with ExitStack() as stack:
+        started = {name: stack.enter_context(emulator(name)) for name in ("bedrock", "anthropic", "gemini")}
+        keyed = provider("bedrock", started["bedrock"].base_url)
+        config: dict[str, Any] = {
+            "providers": {
+                "bedrock": keyed,
+                "bedrock-anthropic": {**keyed, "profile": "bedrock-anthropic"},
+                "anthropic": provider("anthropic", started["anthropic"].base_url),
+                "gemini": provider("gemini", started["gemini"].base_url),
+            },
+            "models": {
+                "keyed": {"target": f"bedrock/{CLAUDE}"},
+                "invoked": {"target": f"bedrock-anthropic/{CLAUDE}"},
+                "claude": {"target": "anthropic/claude-sonnet-4-5"},
+                "gemini": {"target": "gemini/gemini-2.5-flash"},
+            },
+        }
+        running = stack.enter_context(gateway(config, tmp_path_factory.mktemp("everywhere")))
+        upstreams = {"keyed": started["bedrock"], "invoked": started["bedrock"]}
+        yield Everywhere(running, {**upstreams, "claude": started["anthropic"], "gemini": started["gemini"]})
+
+
+ARN = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+MESSAGES: dict[str, Any] = {
+    "anthropic_version": "bedrock-2023-05-31",
+    "max_tokens": 100,
+    "messages": [{"role": "user", "content": "Hello"}],
+}
+
+
+def claude_on_bedrock(url: str) -> anthropic.AnthropicBedrock:
+    keys: dict[str, Any] = {"aws_access_key": "AKID", "aws_secret_key": "secret", "aws_region": "us-east-1"}
+    return anthropic.AnthropicBedrock(base_url=url, max_retries=0, **keys)
+
+
+def beta_asked(client: Any, stream: bool, **asked: Any) -> Any:
+    if not stream:
+        return client.beta.messages.create(betas=["context-1m-2025-08-07"], **asked)
+    with client.beta.messages.stream(betas=["context-1m-2025-08-07"], **asked) as events:
+        return events.get_final_message()
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("model", ["keyed", "invoked", "claude", "gemini"])
+def test_a_tool_loop_of_anthropics_client_for_bedrock(everywhere: Everywhere, model: str, stream: bool) -> None:
+    upstream = everywhere.upstreams[model]
+    upstream.script({"calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}, "It pours.")
+    before = len(upstream.requests)
+    tools: Any = [{"name": "weather", "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}}]
+    turns: list[Any] = [{"role": "user", "content": "Does it rain in Köln?"}]
+    client = claude_on_bedrock(everywhere.url)
+    called = beta_asked(client, stream, model=model, max_tokens=500, messages=turns, tools=tools)
+    (use,) = [block for block in called.content if block.type == "tool_use"]
+    assert (use.input, called.stop_reason) == ({"city": "Köln"}, "tool_use")
+    turns += [
+        {"role": "assistant", "content": called.content},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use.id, "content": "yes"}]},
+    ]
+    told = beta_asked(client, stream, model=model, max_tokens=500, messages=turns, tools=tools)
+    assert [block.text for block in told.content if block.type == "text"] == ["It pours."]
+    assert told.usage.output_tokens > 0
+    asked = upstream.requests[before:]
+    assert [one.verdict for one in asked] == ["accepted", "accepted"]
+    if model == "invoked":
+        assert asked[-1].body["anthropic_beta"] == ["context-1m-2025-08-07"]
+    if model == "claude":
+        assert asked[-1].headers["anthropic-beta"] == "context-1m-2025-08-07"
+        assert not asked[-1].body.keys() & {"anthropic_beta", "anthropic_version"}
+
+
+@pytest.mark.parametrize("fault", ["stream-error;after=4", "cut;after=4"])
+@pytest.mark.parametrize("model", ["invoked", "claude", "gemini"])
+def test_a_stream_that_breaks_is_an_exception_for_clients_of_invoke_model(
+    everywhere: Everywhere, model: str, fault: str
+) -> None:
+    """What breaks at once may be an error before any frame."""
+    body = json.dumps(MESSAGES)
+    with everywhere.failing(model, fault):
+        with pytest.raises(anthropic.APIError):
+            list(claude_on_bedrock(everywhere.url).messages.create(stream=True, model=model, **PLAIN))
+        with pytest.raises((EventStreamError, ClientError)) as broken:
+            list(boto(everywhere.url).invoke_model_with_response_stream(modelId=model, body=body)["body"])
+    assert broken.value.response["Error"]["Code"].endswith("Exception")
+    assert broken.value.response["Error"]["Message"]
+
+
+PLAIN: dict[str, Any] = {"max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}
+
+
+def test_boto3_invokes_claude(everywhere: Everywhere) -> None:
+    everywhere.upstreams["claude"].script("Bonjour.", "Encore.")
+    client = boto(everywhere.url)
+    body = json.dumps({**MESSAGES, "anthropic_beta": ["context-1m-2025-08-07"]})
+    answer = json.loads(client.invoke_model(modelId="claude", body=body)["body"].read())
+    assert answer["content"][0]["text"] == "Bonjour."
+    chunks = client.invoke_model_with_response_stream(modelId="claude", body=body)["body"]
+    events = [json.loads(event["chunk"]["bytes"]) for event in chunks]
+    assert (events[0]["type"], events[-1]["type"]) == ("message_start", "message_stop")
+    assert "ping" not in {event["type"] for event in events}
+    sent = everywhere.upstreams["claude"].requests[-1]
+    assert sent.headers["anthropic-beta"] == "context-1m-2025-08-07"
+    assert not sent.body.keys() & {"anthropic_beta", "anthropic_version"}
+
+
+def test_errors_of_invoke_model_are_aws_s(everywhere: Everywhere) -> None:
+    client = boto(everywhere.url)
+    with pytest.raises(client.exceptions.ResourceNotFoundException, match='no model is called "nobody"'):
+        client.invoke_model(modelId="nobody", body=json.dumps(MESSAGES))
+    with pytest.raises(client.exceptions.ValidationException, match="there are no messages"):
+        client.invoke_model(modelId="claude", body=json.dumps({"inputText": "Titan's own form"}))
+    with pytest.raises(client.exceptions.ValidationException, match="anthropic_beta is not a list"):
+        client.invoke_model(modelId="claude", body=json.dumps({**MESSAGES, "anthropic_beta": 7}))
+    with pytest.raises(anthropic.NotFoundError, match="nobody"):
+        claude_on_bedrock(everywhere.url).messages.create(model="nobody", **PLAIN)
+    with everywhere.failing("claude", "429"), pytest.raises(client.exceptions.ThrottlingException):
+        client.invoke_model(modelId="claude", body=json.dumps(MESSAGES))
+
+
+@pytest.mark.parametrize("model", [ARN, CLAUDE, "arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0"])
+def test_ids_with_slashes_and_colons_are_one_step_of_the_path(everywhere: Everywhere, model: str) -> None:
+    upstream = everywhere.upstreams["keyed"]
+    upstream.script("Hi.", "Hi.")
+    before = len(upstream.requests)
+    answer = boto(everywhere.url).converse(modelId=model, messages=ASKED)
+    assert answer["output"]["message"]["content"][0]["text"] == "Hi."
+    if "claude" in model:
+        assert claude_on_bedrock(everywhere.url).messages.create(model=model, **PLAIN).content[0].text == "Hi."
+    for one in upstream.requests[before:]:
+        assert one.verdict == "accepted"
+        assert one.path.rpartition("/")[0] == f"/model/{model}"
+
+
+@pytest.mark.parametrize("profile", ["bedrock", "bedrock-anthropic"])
+def test_an_id_is_one_step_of_the_path_that_is_asked(profile: str) -> None:
+    asked = dragoman.adapt({"model": "m", **PLAIN}, source="anthropic", target=f"{profile}/{ARN}")
+    assert unquote(asked.path.split("/")[2]) == ARN
+
+
+def test_tokens_are_counted_by_bedrock(everywhere: Everywhere) -> None:
+    upstream = everywhere.upstreams["invoked"]
+    answer = httpx.post(f"{everywhere.url}/v1/messages/count_tokens", json={"model": "invoked", **PLAIN})
+    assert answer.json()["input_tokens"] > 0
+    assert "x-dragoman-estimate" not in answer.headers
+    asked = upstream.requests[-1]
+    assert (asked.path.rpartition("/")[2], asked.verdict) == ("count-tokens", "accepted")
+    client = boto(everywhere.url)
+    for model in ("invoked", "claude", "gemini"):
+        inner = {"invokeModel": {"body": json.dumps(MESSAGES).encode()}}
+        assert client.count_tokens(modelId=model, input=inner)["inputTokens"] > 0
+    with pytest.raises(client.exceptions.ValidationException, match="JSON"):
+        client.count_tokens(modelId="keyed", input={"invokeModel": {"body": b"no json"}})

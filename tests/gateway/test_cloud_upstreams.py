@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from tests.gateway.running import Running, gateway
@@ -116,6 +117,32 @@ def test_an_address_without_a_version_is_not_found_as_on_azure(clouds: Clouds) -
     client = openai.AzureOpenAI(azure_endpoint=clouds.emulators["azure"].url, api_key="any", api_version="soon")
     with pytest.raises(openai.NotFoundError, match="Resource not found"):
         client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "Hello"}])
+
+
+COUNTING = {
+    "vertex-claude": "/v1/projects/p/locations/europe-west1/publishers/anthropic/models/count-tokens:rawPredict",
+    "vertex-gemini": "/v1/projects/p/locations/us-central1/publishers/google/models/gemini-2.5-flash:countTokens",
+}
+
+
+@pytest.mark.parametrize("place", COUNTING)
+def test_tokens_are_counted_by_vertex(clouds: Clouds, place: str) -> None:
+    upstream = clouds.emulators[place]
+    if place == "vertex-claude":
+        asked: Any = {"model": place, "system": "Be brief.", "messages": [{"role": "user", "content": "Hello"}]}
+        answer = httpx.post(f"{clouds.url}/v1/messages/count_tokens", json=asked)
+        assert answer.json()["input_tokens"] > 0
+        assert upstream.requests[-1].body["model"] == "claude-sonnet-4-5@20250929"
+    else:
+        asked = {
+            "contents": [{"role": "user", "parts": [{"text": "Hello"}]}],
+            "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        }
+        answer = httpx.post(f"{clouds.url}/v1beta/models/{place}:countTokens", json={"generateContentRequest": asked})
+        assert answer.json()["totalTokens"] > 0
+        assert upstream.requests[-1].body == asked
+    assert "x-dragoman-estimate" not in answer.headers
+    assert (upstream.requests[-1].path, upstream.requests[-1].verdict) == (COUNTING[place], "accepted")
 
 
 def test_a_token_that_expired_under_way_costs_one_retry(tmp_path: Path) -> None:

@@ -91,6 +91,10 @@ def anthropic_sdk(http: Any) -> anthropic.Anthropic:
     return anthropic.Anthropic(api_key="unused", http_client=http, max_retries=0)
 
 
+def bedrock_sdk(http: Any) -> anthropic.AnthropicBedrock:
+    return anthropic.AnthropicBedrock(api_key="unused", aws_region="us-east-1", http_client=http, max_retries=0)
+
+
 def google_sdk(http: Any) -> genai.Client:
     return genai.Client(api_key="unused", http_options=types.HttpOptions(httpx_client=http))
 
@@ -99,6 +103,7 @@ ASKED: list[tuple[str, Callable[[Any], Any], Callable[[Any, bool], str]]] = [
     ("openai", openai_sdk, chat),
     ("openai-responses", openai_sdk, responses),
     ("anthropic", anthropic_sdk, messages),
+    ("anthropic-bedrock", bedrock_sdk, messages),
     ("gemini", google_sdk, gemini),
 ]
 
@@ -107,7 +112,7 @@ CASES = [
     pytest.param(sdk, ask, library, id=f"{name}-{library.__name__}")
     for name, sdk, ask in ASKED
     for library in LIBRARIES
-    if sdk is not anthropic_sdk or library is httpx2  # this SDK refuses httpx
+    if sdk not in (anthropic_sdk, bedrock_sdk) or library is httpx2  # these refuse httpx
 ]
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
+from urllib.parse import quote as escape
 
 import msgspec
 
@@ -83,12 +84,22 @@ class OtherForm(msgspec.Struct, frozen=True):
     answers: Callable[[], RewrittenAnswers]
 
 
+class CloudMembers(msgspec.Struct, frozen=True):
+    """Members of a body that a cloud adds to those of the dialect. `headers`: lists of words that the dialect has in a
+    header, by their member. `others` say nothing that the path does not say."""
+
+    headers: Mapping[str, str] = {}
+    others: tuple[str, ...] = ()
+
+
 class Endpoint(msgspec.Struct, frozen=True):
     """A path that a dialect serves to its clients, without the prefix.
 
     `stream`: whether the path asks for a stream; None where the body says so. `required` are the members without
     which a body is not a request, each with its JSON Schema. `load_form`: its requests have another form than the
     usual ones, which are those of the dialect, or of OpenAI for embeddings. `answer`: all that it ever says.
+    At a path of a cloud, `cloud` are the cloud's own members, `framing` and `load_errors` how it frames a stream and
+    renders errors, where that is not as the dialect does.
     """
 
     job: Job
@@ -99,6 +110,9 @@ class Endpoint(msgspec.Struct, frozen=True):
     required: Mapping[str, Any] = {}
     load_form: Callable[[], OtherForm] | None = None
     answer: bytes = b""
+    cloud: CloudMembers | None = None
+    framing: Framing | None = None
+    load_errors: Callable[[], RenderError] | None = None
 
 
 PLACEHOLDER = "{id}"
@@ -124,13 +138,20 @@ MODEL_ENDPOINTS = (
 
 
 class Route(msgspec.Struct, frozen=True):
-    """What a client asks for by its path and query. `model` and `stream` are None where the body says them."""
+    """What a client asks for by its path and query. `model` and `stream` are None where the body says them. `cloud`
+    and `load_errors` are those of the endpoint."""
 
     dialect: DialectName
     job: Job
     model: str | None = None
     stream: bool | None = None
     framing: Framing = Framing.SSE
+    cloud: CloudMembers | None = None
+    load_errors: Callable[[], RenderError] | None = None
+
+    def render_error(self) -> RenderError | None:
+        """How errors are rendered at this path; None: as the dialect does."""
+        return self.load_errors() if self.load_errors is not None else None
 
 
 class Likeness(IntEnum):
@@ -194,7 +215,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     repeats in its answer, as raw JSON. `framing`: how the client's stream is framed; None: as its dialect does.
     `renames`: `model` is shown even where the bytes could be relayed. `completes`: a stream is completed even then.
     `prefix` stands before the first text of an answer. `hides_reasoning`: the client did not ask for thinking, and
-    clients of its dialect do not expect any then.
+    clients of its dialect do not expect any then. `errors`: how errors are rendered; None: as its dialect does.
     """
 
     model: str = ""
@@ -207,6 +228,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     completes: bool = False
     prefix: str = ""
     hides_reasoning: bool = False
+    errors: RenderError | None = None
 
 
 class StreamParser(Protocol):
@@ -251,6 +273,13 @@ class MakeStreamParser(Protocol):
 ErrorAnswer = tuple[int, dict[str, str], bytes]
 """Status, headers and body."""
 
+
+class RenderError(Protocol):
+    """A failure to the answer that a client gets in place of a reply."""
+
+    def __call__(self, failure: Failure, context: AnswerContext, /) -> ErrorAnswer: ...
+
+
 Glance = tuple[Usage | None, Stop]
 """What a relayed answer says of itself."""
 
@@ -283,7 +312,7 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     stream_parser: MakeStreamParser
     stream_renderer: Callable[[AnswerContext], StreamRenderer]
     parse_error: Callable[[int, Mapping[str, str], bytes], Failure]
-    render_error: Callable[[Failure, AnswerContext], ErrorAnswer]
+    render_error: RenderError
     glance: Callable[[bytes], Glance | None] = no_glance
     check_chunk: Callable[[bytes], object] | None = None
     tidy_chunk: Callable[[Any], Any | None] = unchanged
@@ -298,13 +327,15 @@ class TokenCount(msgspec.Struct, frozen=True):
     """How a dialect counts tokens before a request is sent.
 
     `path` is the provider's path and `figure` the member of its answer that holds the count. `parse_question` gives
-    the request inside a question, `render_question` makes a question of a request's body.
+    the request inside a question, `render_question` makes a question of a request's body. `parse_foreign` gives a
+    request in another dialect, which its members tell; None: the question holds none.
     """
 
     path: str
     figure: str
     parse_question: Callable[[bytes], bytes]
     render_question: Callable[[bytes, str], bytes]
+    parse_foreign: Callable[[bytes], bytes | None] = no_glance
 
 
 class ListedModel(msgspec.Struct, frozen=True):
@@ -383,9 +414,15 @@ def fixed_path(path: str) -> Callable[[RenderOptions, str], str]:
     """The `request_path` of a dialect whose path says neither model nor stream."""
 
     def request_path(options: RenderOptions, template: str) -> str:
-        return template.format(model=options.model) if template else path
+        return template.format(model=path_step(options.model)) if template else path
 
     return request_path
+
+
+@lru_cache(maxsize=256)
+def path_step(model: str) -> str:
+    """A model's name as one step of a path. Clouds take the letters that are left as they are."""
+    return escape(model, safe="@:")
 
 
 def _never(conversation: Conversation) -> bool:

@@ -142,8 +142,10 @@ def route(method: str, path: str, query: Mapping[str, str], *, any_prefix: bool 
         found = template.match(path)
         if found is not None:
             one, endpoint = template.dialect, template.endpoint
-            framing = one.client_framing(query) if endpoint.stream else one.framing
-            return Route(one.name, endpoint.job, found or None, endpoint.stream, framing)
+            framing = endpoint.framing or (one.client_framing(query) if endpoint.stream else one.framing)
+            return Route(
+                one.name, endpoint.job, found or None, endpoint.stream, framing, endpoint.cloud, endpoint.load_errors
+            )
     return None
 
 

@@ -37,7 +37,8 @@ def failure_of(fault: DragomanError) -> Failure:
 
 def render_failure(dialect: str, failure: Failure, context: AnswerContext) -> RenderedFailure:
     """The answer that a client of this dialect gets in place of a reply."""
-    status, headers, body = registry.dialect(dialect).answers.render_error(failure, context)
+    render = context.errors or registry.dialect(dialect).answers.render_error
+    status, headers, body = render(failure, context)
     if status == 400 and failure.status in _EXACT:
         status = failure.status
     return RenderedFailure(status, {name.lower(): value for name, value in headers.items()}, body)

@@ -1,4 +1,5 @@
-"""Requests of a vendor's own dialect as a cloud takes them, and the cloud's stream as the vendor's own.
+"""Requests of a vendor's own dialect as a cloud takes them, and the cloud's stream as the vendor's own; also the other
+way, for clients of a cloud.
 
 A cloud runs a vendor's model under an API of its own. The body is nearly the vendor's, the path names the model, and
 the stream may be wrapped in frames of the cloud. The profile says which (`Envelope`); the dialect knows nothing of it.
@@ -6,18 +7,20 @@ the stream may be wrapped in frames of the cloud. The profile says which (`Envel
 
 from __future__ import annotations
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
+from dragoman.dialects.aws_errors import render_exception
+from dragoman.dialects.dialect import Dialect
 from dragoman.profiles.profile import Envelope, StreamWrapping
 from dragoman.wire.error_bodies import parse_failure
-from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder
+from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.json_reader import render_list, render_object, split_members
-from dragoman.wire.sse import render_event_frame
+from dragoman.wire.sse import Frame, SseDecoder, render_event_frame
 
 
 def with_header_members(body: bytes, headers: Mapping[str, str], envelope: Envelope) -> tuple[bytes, Mapping[str, str]]:
@@ -75,3 +78,35 @@ class _ChunkKind(msgspec.Struct, gc=False):
 
 _decode_chunk = msgspec.json.Decoder(_Chunk).decode
 _decode_kind = msgspec.json.Decoder(_ChunkKind).decode
+
+
+class ChunkWriter:
+    """Server-sent events of a dialect to AWS's frames, for clients that ask as on Bedrock. An error is an exception
+    there, and nothing stands for a ping."""
+
+    __slots__ = ("_dialect", "_events")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._events = SseDecoder()
+
+    def feed(self, data: bytes) -> bytes:
+        return b"".join([self._frame(event) for event in self._events.feed(data)]) if data else b""
+
+    def fail(self, data: bytes) -> bytes:
+        """The last event of a stream that broke off, perhaps in the middle of another."""
+        self._events = SseDecoder()
+        return self.feed(data) + self.close()
+
+    def close(self) -> bytes:
+        return b"".join([self._frame(event) for event in self._events.close()])
+
+    def _frame(self, event: Frame) -> bytes:
+        if event.event == b"ping":
+            return b""
+        if event.event == b"error":
+            return render_exception(self._dialect.answers.parse_error(200, {}, event.data))
+        return render_frame(_CHUNK, b'{"bytes":"%b"}' % b64encode(event.data))
+
+
+_CHUNK = {":event-type": "chunk", ":content-type": "application/json", ":message-type": "event"}

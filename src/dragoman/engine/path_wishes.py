@@ -1,12 +1,44 @@
-"""A path that names the model, or asks for a stream, at which clients of a cloud ask."""
+"""Requests of a cloud's clients: the path names the model or asks for a stream; the body has members of the cloud."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import msgspec
 
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
-from dragoman.wire.json_reader import render_object
+from dragoman.dialects.dialect import CloudMembers, Route
+from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
+
+
+def parse_routed(route: Route, body: bytes, headers: Mapping[str, str], limits: RequestLimits = DEFAULT_LIMITS) -> Ask:
+    """A request with what its path says. Raises RequestError."""
+    if route.cloud is not None:
+        check_body(body, limits)
+        body, headers = without_members(body, headers, route.cloud)
+    return with_path_wishes(parse_ask(route.dialect, body, headers, limits), route.model, route.stream)
+
+
+def without_members(body: bytes, headers: Mapping[str, str], cloud: CloudMembers) -> tuple[bytes, Mapping[str, str]]:
+    """The body without a cloud's own members, and the headers that some of them stand for. A header of the client's
+    own says the same, and wins."""
+    source, members, _ = open_object(body)
+    refuse_duplicates(source, members)
+    found = {header: _words(members[name], name) for name, header in cloud.headers.items() if name in members}
+    rest = {name: value for name, value in members.items() if name not in cloud.headers and name not in cloud.others}
+    if len(rest) == len(members):
+        return body, headers
+    return render_object(rest), {**{name: words for name, words in found.items() if words}, **headers}
+
+
+def _words(raw: msgspec.Raw, name: str) -> str:
+    try:
+        return ",".join(msgspec.json.decode(raw, type=list[str] | None) or ())
+    except msgspec.DecodeError:
+        raise MalformedRequest(f"{name} is not a list of texts", at=f"/{name}") from None
 
 
 def with_path_wishes(ask: Ask, model: str | None, stream: bool | None) -> Ask:

@@ -26,7 +26,7 @@ from dragoman.engine.answer_tally import AnswerTally
 from dragoman.engine.answer_tool import AnswerTool
 from dragoman.engine.argument_names import Renaming
 from dragoman.engine.binary_relay import BinaryObserver, BinaryRelay
-from dragoman.engine.envelopes import ChunkReader
+from dragoman.engine.envelopes import ChunkReader, ChunkWriter
 from dragoman.engine.reasoning_capture import ReasoningCapture
 from dragoman.engine.relay_frames import RelayFrames
 from dragoman.engine.relay_lines import RelayLines
@@ -69,6 +69,7 @@ class Translation:
         "_undo",
         "_unwrap",
         "_upstream",
+        "_wrap",
         "ended",
         "failure",
         "kept",
@@ -104,7 +105,9 @@ class Translation:
         self._capture = ReasoningCapture(client, upstream, turn) if keep else None
         self._parser: StreamParser | None = None
         self._renderer: StreamRenderer | None = None
-        same = upstream == client and context.framing in (None, self._upstream.framing)
+        wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
+        self._wrap = ChunkWriter(self._client) if wraps else None
+        same = upstream == client and (wraps or context.framing in (None, self._upstream.framing))
         unchanged = same and not undo and not think_tags and not context.renames and not context.prefix
         self._relays_whole = unchanged
         self._completes = completes or context.completes
@@ -131,17 +134,18 @@ class Translation:
     def has_begun(self, opening: bytes) -> bool:
         """Whether what the client would be given first holds an event: then nothing can be tried again."""
         framing = self._upstream.framing
-        return bool(opening) and (not self.relays or framing is Framing.EVENT_STREAM or has_event(opening, framing))
+        if not self.relays or self._wrap is not None:
+            return bool(opening)
+        return bool(opening) and (framing is Framing.EVENT_STREAM or has_event(opening, framing))
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
-        if self._unwrap is not None:
-            return self._feed_wrapped(self._unwrap, data)
-        return self._feed(data)
+        out = self._feed(data) if self._unwrap is None else self._feed_wrapped(self._unwrap, data)
+        return out if self._wrap is None else self._wrap.feed(out)
 
     def _feed_wrapped(self, unwrap: ChunkReader, data: bytes) -> bytes:
         out = self._feed(inner) if (inner := unwrap.feed(data)) else b""
-        return out if unwrap.failure is None else out + self.fail(unwrap.failure)
+        return out if unwrap.failure is None else out + self._fail(unwrap.failure)
 
     def _feed(self, data: bytes) -> bytes:
         if not self.relays:
@@ -157,6 +161,10 @@ class Translation:
 
     def close(self) -> bytes:
         """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
+        out = self._close()
+        return out if self._wrap is None else self._wrap.feed(out) + self._wrap.close()
+
+    def _close(self) -> bytes:
         if self.relays:
             return self._close_relay(self._observer or self._observe())
         out = self._write(self._reader().close())
@@ -165,6 +173,10 @@ class Translation:
 
     def fail(self, failure: Failure) -> bytes:
         """The connection broke or timed out: the client's own terminal error."""
+        out = self._fail(failure)
+        return out if self._wrap is None else self._wrap.fail(out)
+
+    def _fail(self, failure: Failure) -> bytes:
         if self.failure is not None:
             return b""
         if not self.relays:

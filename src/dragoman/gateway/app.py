@@ -150,7 +150,7 @@ class Gateway:
         inbound = Inbound(scope, receive, path, services.ticker)
         outbound = Outbound(send, services.request_id())
         found = POSTS.get(path) if inbound.method == "POST" else None
-        endpoint, dialect = found if found is not None else _find(inbound)
+        endpoint, dialect = found if found is not None else _find(inbound, outbound)
         try:
             known = identify(services, inbound) if endpoint not in _OPEN else recognise(services, inbound)
             await endpoint(services, inbound, outbound, known)
@@ -205,8 +205,8 @@ async def _watch(services: Services) -> None:
         await services.reload_if_changed()
 
 
-def _find(inbound: Inbound) -> tuple[Endpoint, str]:
-    """Every path but the hot ones, and the dialect that its errors are told in."""
+def _find(inbound: Inbound, outbound: Outbound) -> tuple[Endpoint, str]:
+    """Every path but the hot ones, and the dialect that its errors are told in. A path may have errors of its own."""
     path, method = inbound.path.rstrip("/") or "/", inbound.method
     dialect = POSTS[path][1] if path in POSTS else caller_dialect(inbound.path, inbound.headers)
     unserved = unserved_path(method, path, dialect)
@@ -221,6 +221,7 @@ def _find(inbound: Inbound) -> tuple[Endpoint, str]:
             return POSTS[path]
         found = route(method, path, inbound.query)
         if found is not None:
+            outbound.errors = found.render_error()
             return _routed(found), found.dialect
     return partial(_nothing, path=path), dialect
 
@@ -241,9 +242,7 @@ def _routed(found: Route) -> Endpoint:
     """The endpoint of a path that names the model."""
     if found.job is Job.COUNT_TOKENS:
         return partial(count_tokens.count, dialect=found.dialect, model=found.model)
-    return partial(
-        generate.generate, dialect=found.dialect, model=found.model, stream=found.stream, framing=found.framing
-    )
+    return partial(generate.generate, dialect=found.dialect, route=found)
 
 
 async def _nothing(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:

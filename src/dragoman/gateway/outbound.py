@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from dragoman.conversation.failures import Failure
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerContext, RenderError
 from dragoman.engine.client_failures import render_failure
 from dragoman.gateway.client_watch import SlowReaderWatch
 from dragoman.gateway.inbound import Send
@@ -37,9 +37,10 @@ class AnswerRewriter(Protocol):
 class Outbound:
     """One answer. It always carries the request id, and knows whether it has begun.
 
-    `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own."""
+    `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own. `errors`: how
+    errors are rendered; None: as the client's dialect does."""
 
-    __slots__ = ("_send", "id", "pieces", "rewriter", "started", "status")
+    __slots__ = ("_send", "errors", "id", "pieces", "rewriter", "started", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -48,6 +49,7 @@ class Outbound:
         self.status = 0
         self.pieces = 0
         self.rewriter: AnswerRewriter | None = None
+        self.errors: RenderError | None = None
 
     async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
         """Send an answer with a known body."""
@@ -62,7 +64,7 @@ class Outbound:
         self, dialect: str, failure: Failure, headers: Headers | None = None, context: AnswerContext | None = None
     ) -> None:
         """Send an error in the client's dialect."""
-        error = render_failure(dialect, failure, context or AnswerContext(id=self.id))
+        error = render_failure(dialect, failure, context or AnswerContext(id=self.id, errors=self.errors))
         own = [
             (name.encode(), value.encode("latin-1", "replace"))
             for name, value in error.headers.items()

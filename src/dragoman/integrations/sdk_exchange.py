@@ -20,15 +20,14 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext, Framing, Job
+from dragoman.dialects.dialect import AnswerContext, Job, Route
 from dragoman.engine.adapt import Adapted, check_choice, doubt_of, loss_of
 from dragoman.engine.attempts import Policy
 from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.path_wishes import with_path_wishes
-from dragoman.engine.request_limits import parse_ask
+from dragoman.engine.path_wishes import parse_routed
 from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
@@ -45,7 +44,7 @@ from dragoman.engine.steps import (
 )
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.summary import summary
-from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
+from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import DragomanError, RequestError
 from dragoman.integrations.sdk_memory import SdkMemory
 from dragoman.profiles.facts import Doubt
@@ -56,6 +55,7 @@ from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.transport import Outgoing
 
 _JSON = "application/json"
+_NO_CONTEXT = AnswerContext()
 _ONCE = Policy(attempts=1, client_retries=True)
 
 
@@ -84,14 +84,18 @@ class SdkResponse(msgspec.Struct, frozen=True):
 
 
 class SdkCount(msgspec.Struct, frozen=True):
-    """A count that the provider is asked for; where it gives none, the estimate stands in."""
+    """A count that the provider is asked for; where it gives none, the estimate stands in. `figure`: the member of its
+    answer that holds the count."""
 
+    dialect: str
     outgoing: Outgoing
+    figure: str
     headers: Mapping[str, str]
     estimate: SdkResponse
 
     def counted(self, status: int, body: bytes) -> SdkResponse:
-        return SdkResponse(200, self.headers, body) if status == 200 else self.estimate
+        count = render_count(self.dialect, body, self.figure) if status == 200 else None
+        return self.estimate if count is None else SdkResponse(200, self.headers, count)
 
 
 class SdkExchange:
@@ -207,11 +211,12 @@ class SdkBridge:
         id = f"req_{uuid.uuid4().hex}"
         try:
             if route.job is Job.COUNT_TOKENS:
-                return self._count(parse_count_request(route.dialect, body, headers, route.model), id, headers)
-            ask = with_path_wishes(parse_ask(route.dialect, body, headers), route.model, route.stream)
-            return self._exchange(ask, _context(ask, id, route.framing), headers)
+                ask = parse_count_request(route.dialect, body, headers, route.model)
+                return self._count(route.dialect, ask, id, headers)
+            ask = parse_routed(route, body, headers)
+            return self._exchange(ask, _context(ask, id, route), headers)
         except DragomanError as fault:
-            return _refusal(route.dialect, failure_of(fault), id)
+            return _refusal(route.dialect, failure_of(fault), AnswerContext(id=id, errors=route.render_error()))
 
     def _exchange(self, ask: Ask, context: AnswerContext, headers: Mapping[str, str]) -> SdkExchange:
         name = f"{self._name}/{self._model or ask.model or ''}"
@@ -224,20 +229,21 @@ class SdkBridge:
         exchange = Exchange(ask, TargetRoute((route.first,)), context, options, self._redaction)
         return SdkExchange(exchange, self._memory, self._authorizers)
 
-    def _count(self, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:
+    def _count(self, dialect: str, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:
         asking = self._exchange(ask, AnswerContext(model=ask.model or "", id=id), headers)
         step = asking.start()
         if not isinstance(step, Send):
             assert isinstance(step, SdkResponse)
             return step
         named = {"content-type": _JSON, "x-dragoman-request-id": id, "x-dragoman-model": step.destination.name}
-        estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimated_count(ask))
-        asked = count_request(step.request)
+        estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimated_count(dialect, ask))
+        asked = count_request(step.request, step.destination.target.profile)
         if asked is None:
             return estimate
         signed = {**asked.headers, **dict(step.destination.signed(step.key))}
         outgoing = Outgoing("POST", step.destination.url(asked.path), tuple(signed.items()), asked.body)
-        return SdkCount(authorized(self._authorizers, step.destination, outgoing), named, estimate)
+        signed_too = authorized(self._authorizers, step.destination, outgoing)
+        return SdkCount(dialect, signed_too, asked.figure, named, estimate)
 
 
 def authorized(authorizers: Authorizers, destination: HttpDestination, outgoing: Outgoing) -> Outgoing:
@@ -245,14 +251,15 @@ def authorized(authorizers: Authorizers, destination: HttpDestination, outgoing:
     return outgoing if destination.scheme is None else authorizers.authorize_now(destination.scheme, outgoing)
 
 
-def _context(ask: Ask, id: str, framing: Framing) -> AnswerContext:
+def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
     return AnswerContext(
         model=ask.model or "",
         created=int(time.time()),
         id=id,
         include_usage=ask.include_usage,
         request=ask.members,
-        framing=framing,
+        framing=route.framing,
+        errors=route.render_error(),
     )
 
 
@@ -282,16 +289,16 @@ def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Pro
 def _no_conversation(method: str, path: str, headers: Mapping[str, str]) -> SdkResponse:
     unserved = registry.unserved_path(method, path, registry.caller_dialect(path, headers), any_prefix=True)
     if unserved is not None:
-        refused = _refusal(unserved.dialect.name, registry.not_served(method, unserved), "")
+        refused = _refusal(unserved.dialect.name, registry.not_served(method, unserved))
         return SdkResponse(refused.status, {**refused.headers, "x-should-retry": "false"}, refused.body)
     message = f"{method} {path} is no conversation; Dragoman's transport carries nothing else"
-    return _refusal(DEFAULT_DIALECT, Failure(FailureKind.NOT_FOUND, message, 404), "")
+    return _refusal(DEFAULT_DIALECT, Failure(FailureKind.NOT_FOUND, message, 404))
 
 
-def _refusal(dialect: str, failure: Failure, id: str) -> SdkResponse:
+def _refusal(dialect: str, failure: Failure, context: AnswerContext = _NO_CONTEXT) -> SdkResponse:
     """A refusal of our own, before anybody was asked."""
-    error = render_failure(dialect, failure, AnswerContext(id=id))
-    named = {"x-dragoman-request-id": id} if id else {}
+    error = render_failure(dialect, failure, context)
+    named = {"x-dragoman-request-id": context.id} if context.id else {}
     return SdkResponse(error.status, {"content-type": _JSON, **error.headers, **named}, error.body)
 
 

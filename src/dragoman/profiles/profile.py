@@ -116,13 +116,40 @@ class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 NO_ENVELOPE = Envelope()
 
 
+class CountQuestion(StrEnum):
+    """How a request is put into a question for its tokens."""
+
+    OWN = "own"
+    BARE = "bare"
+    NAMED = "named"
+    AWS_INVOKE = "aws-invoke"
+
+
+class CountForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How tokens are counted, where not as the dialect says.
+
+    `model` and `method` fill the profile's path. `question`: the request itself (`bare`), the dialect's question with
+    the model's name (`named`), or the request inside one of AWS (`aws-invoke`). `figure`: the member of the answer
+    that holds the count.
+    """
+
+    model: str = ""
+    method: str = ""
+    question: CountQuestion = CountQuestion.OWN
+    figure: str = ""
+
+
+AS_DIALECT = CountForm()
+
+
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in), `methods` and `body` tell
     how it is asked otherwise than its dialect says. A header without a value is not sent. `like`: another profile
     whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `families`:
     those of `families.toml` whose bare names it serves. `lists_models`: it has a list of what can be asked for.
     `completions`: globs of models that it serves at the legacy `/completions` too.
-    `catalogue`: what it takes from the catalogue of models. `cloud`: how a cloud authorizes requests."""
+    `count`: how it counts tokens. `catalogue`: what it takes from the catalogue of models. `cloud`: how a cloud
+    authorizes requests."""
 
     dialect: str = ""
     title: str = ""
@@ -134,6 +161,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     methods: Methods = Methods()
     body: BodyForm | None = None
     envelope: Envelope = NO_ENVELOPE
+    count: CountForm = AS_DIALECT
     like: str = ""
     hosts: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
@@ -160,6 +188,7 @@ INHERITED = (
     "methods",
     "body",
     "envelope",
+    "count",
     "families",
     "lists_models",
     "completions",

@@ -15,10 +15,13 @@ from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
     AnswerCodec,
+    CloudMembers,
     Dialect,
     Endpoint,
+    Framing,
     Job,
     Likeness,
+    RenderError,
     RequestCodec,
     UnservedPath,
     fixed_path,
@@ -106,17 +109,57 @@ _UNSERVED = (
     UnservedPath("/files/{id}/content", _INLINE, ("GET",)),
 )
 
+_VERSION = "anthropic_version"
+_OF_VERTEX = CloudMembers(others=(_VERSION,))
+_OF_BEDROCK = CloudMembers(headers={"anthropic_beta": "anthropic-beta"}, others=(_VERSION,))
 _VERTEX = "/publishers/anthropic/models/"
 _ASKED = {name: schema for name, schema in _REQUIRED.items() if name != "model"}
 _ON_VERTEX = (
     Endpoint(Job.COUNT_TOKENS, f"{_VERTEX}count-tokens:rawPredict", "Tokens, as on Vertex AI", required=_COUNTED),
-    Endpoint(Job.GENERATE, _VERTEX + "{model}:rawPredict", "Claude, as on Vertex AI", stream=False, required=_ASKED),
+    Endpoint(
+        Job.GENERATE,
+        _VERTEX + "{model}:rawPredict",
+        "Claude, as on Vertex AI",
+        stream=False,
+        required=_ASKED,
+        cloud=_OF_VERTEX,
+    ),
     Endpoint(
         Job.GENERATE,
         _VERTEX + "{model}:streamRawPredict",
         "Claude, as on Vertex AI, streamed",
         stream=True,
         required=_ASKED,
+        cloud=_OF_VERTEX,
+    ),
+)
+
+
+def _aws_errors() -> RenderError:
+    from dragoman.dialects.aws_errors import render_error
+
+    return render_error
+
+
+_ON_BEDROCK = (
+    Endpoint(
+        Job.GENERATE,
+        "/model/{model}/invoke",
+        "Claude, as on Amazon Bedrock",
+        stream=False,
+        required=_ASKED,
+        cloud=_OF_BEDROCK,
+        load_errors=_aws_errors,
+    ),
+    Endpoint(
+        Job.GENERATE,
+        "/model/{model}/invoke-with-response-stream",
+        "Claude, as on Amazon Bedrock, streamed in binary frames",
+        stream=True,
+        required=_ASKED,
+        cloud=_OF_BEDROCK,
+        framing=Framing.EVENT_STREAM,
+        load_errors=_aws_errors,
     ),
 )
 
@@ -128,6 +171,7 @@ DIALECT = Dialect(
         Endpoint(Job.GENERATE, "/messages", "Anthropic Messages", required=_REQUIRED),
         Endpoint(Job.COUNT_TOKENS, "/messages/count_tokens", "Tokens of Anthropic Messages", required=_COUNTED),
         *_ON_VERTEX,
+        *_ON_BEDROCK,
         *MODEL_ENDPOINTS,
     ),
     unserved=_UNSERVED,

@@ -10,7 +10,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.bedrock.content_blocks import BLOCKS, IN_STOP, late_fields, stop_reason
-from dragoman.dialects.bedrock.errors import exception_of
+from dragoman.dialects.bedrock.errors import render_exception
 from dragoman.dialects.bedrock.usage import render_usage
 from dragoman.dialects.block_builder import TEXT, THINKING, TOOL, BlockBuilder
 from dragoman.dialects.dialect import AnswerContext
@@ -98,9 +98,7 @@ class BedrockStreamRenderer(BlockBuilder):
         self._frame("metadata", render_object({"usage": render_usage(self.usage), **late}))
 
     def fail(self, failure: Failure) -> None:
-        kind, payload = exception_of(failure)
-        headers = {":exception-type": kind, ":content-type": _JSON, ":message-type": "exception"}
-        self._out.append(render_frame(headers, payload))
+        self._out.append(render_exception(failure))
 
     def _start(self, start: Json) -> None:
         self._frame("contentBlockStart", b'{"start":%b,"contentBlockIndex":%d}' % (start, self._index))

@@ -95,8 +95,10 @@ def check_fields(body: dict[str, Any], beta: str, beta_route: bool, counting: bo
     required = [name for name in _REQUIRED if name in known]
     if model_in_path:
         known = {"anthropic_version": non_empty_text, "anthropic_beta": anything, **known}
-        known.pop("model")
-        required = ["anthropic_version", *required[1:]]
+        required = ["anthropic_version", *required]
+        if not counting:  # a question for tokens has another name in its path
+            known.pop("model")
+            required.remove("model")
     known |= {name: anything for name, marks in BETAS.items() if beta_route or any(mark in beta for mark in marks)}
     for name, check in known.items():
         if name in body:

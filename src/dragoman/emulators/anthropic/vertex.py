@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.anthropic.emulator import Anthropic, render_refusal
@@ -23,6 +24,8 @@ _PATH = re.compile(
     r":(?P<verb>rawPredict|streamRawPredict)"
 )
 _NOT_SERVED = ("container", "context_management", "mcp_servers", "service_tier")
+_COUNTING = "count-tokens"
+"""Stands in the path where the model's name would."""
 _DATED = re.compile(r"claude-.*-\d{8}")
 _AUTH = (
     "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
@@ -51,7 +54,19 @@ class VertexClaude(Anthropic):
         found = _PATH.fullmatch(path)
         if found is None:
             return None
+        if found["model"] == _COUNTING:
+            return Operation.COUNT if found["verb"] == "rawPredict" else None
         return Operation.STREAM if found["verb"] == "streamRawPredict" else Operation.GENERATE
+
+    def parse_request(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> ReceivedRequest | ErrorResponse:
+        """A question for tokens names the model in its body."""
+        received = super().parse_request(method, path, query, headers, raw)
+        if isinstance(received, ErrorResponse) or received.operation is not Operation.COUNT:
+            return received
+        model = received.body.get("model")
+        return replace(received, model=model if isinstance(model, str) else "")
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         if _DATED.fullmatch(request.model) or request.body.get("anthropic_version") == "2023-06-01":

@@ -118,12 +118,11 @@ class Bedrock:
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         try:
-            if self.options.strict and is_invocation(request):
-                self._check_invocation(request)
-            elif self.options.strict and request.operation is Operation.COUNT:
-                judge.check(_counted(request), self.options)
+            judged = _counted(request) if request.operation is Operation.COUNT else request
+            if self.options.strict and is_invocation(judged):
+                self._check_invocation(judged)
             elif self.options.strict:
-                judge.check(request, self.options)
+                judge.check(judged, self.options)
             elif not self.options.knows(request.model):
                 return self.render_fault(FaultKind.MODEL, request)
         except BedrockRefusal as refusal:
@@ -173,7 +172,9 @@ class Bedrock:
         return {"modelSummaries": [{"modelId": model} for model in self.options.models or _KNOWN_MODELS]}
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
-        return {"inputTokens": max(1, count_tokens(answer.prompt(_counted(request))))}
+        counted = _counted(request)
+        words = claude_answer.prompt(counted) if is_invocation(counted) else answer.prompt(counted)
+        return {"inputTokens": max(1, count_tokens(words))}
 
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return {"x-amzn-requestid": make_id("", 36, answer_seed(request))}
@@ -185,14 +186,28 @@ def is_invocation(request: ReceivedRequest) -> bool:
 
 
 def _counted(request: ReceivedRequest) -> ReceivedRequest:
-    """The request inside a question for its tokens."""
+    """The request inside a question for its tokens: of Converse, or the model's own in base64."""
     inner = request.body.get("input")
     found = inner.get("converse") if isinstance(inner, dict) else None
+    if isinstance(inner, dict) and isinstance(inner.get("invokeModel"), dict):
+        path = request.path.removesuffix("/count-tokens") + "/invoke"
+        body = _invoked(inner["invokeModel"].get("body"))
+        return replace(request, path=path, body=body, operation=Operation.GENERATE)
     if not isinstance(found, dict):
         raise BedrockRefusal(
             "1 validation error detected: Value 'null' at 'input' failed to satisfy constraint: Member must not be null"
         )
     return replace(request, body=found, operation=Operation.GENERATE)
+
+
+def _invoked(body: Any) -> dict[str, Any]:
+    try:
+        found = orjson.loads(base64.b64decode(body, validate=True))
+    except (TypeError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise BedrockRefusal("Malformed input request, please reformat your input and try again.")
+    return found
 
 
 def _bare(model: str) -> str:

@@ -12,7 +12,7 @@ from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.steps import Send
-from dragoman.engine.token_count import count_request, estimated_count, parse_count_request
+from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import beside
@@ -48,15 +48,15 @@ async def count(
         exchange = Exchange(ask, TargetRoute((first,)), AnswerContext(model=name, id=outbound.id), options)
         named = header(b"x-dragoman-model", first.name)
         with noticing(inbound):
-            counted = await _counted(services, exchange, known, first)
+            counted = await _counted(services, exchange, known, first, dialect)
         if counted is not None:
             await outbound.whole(200, counted, [named])
         else:
-            await outbound.whole(200, estimated_count(ask), [named, ESTIMATED])
+            await outbound.whole(200, estimated_count(dialect, ask), [named, ESTIMATED])
 
 
 async def _counted(
-    services: Services, exchange: Exchange[HttpDestination], known: Known, first: HttpDestination
+    services: Services, exchange: Exchange[HttpDestination], known: Known, first: HttpDestination, dialect: str
 ) -> bytes | None:
     """The provider's own figure, or None where it gives none. Raises where the request itself could not be sent."""
     if first.target.dialect != exchange.ask.dialect:
@@ -65,7 +65,7 @@ async def _counted(
     step = await Dispatch(services, exchange, known.name).prepare()
     if not isinstance(step, Send):
         raise Refused(step.failure)
-    asked = count_request(step.request)
+    asked = count_request(step.request, first.target.profile)
     if asked is None:
         return None
     headers = (*asked.headers.items(), *first.signed(step.key))
@@ -77,4 +77,4 @@ async def _counted(
         answer = await incoming.read(LIMIT)
     except (TransportFailure, NoCredentials):
         return None
-    return answer if incoming.status == 200 else None
+    return render_count(dialect, answer, asked.figure) if incoming.status == 200 else None

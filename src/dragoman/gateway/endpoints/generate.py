@@ -14,11 +14,11 @@ from dragoman.config.model_targets import find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.dialect import AnswerContext, Route
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.path_wishes import with_path_wishes
+from dragoman.engine.path_wishes import parse_routed
 from dragoman.engine.request_limits import RequestLimits, parse_ask
 from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.engine.token_estimate import estimate_request
@@ -50,16 +50,15 @@ async def generate(
     outbound: Outbound,
     known: Known,
     dialect: str,
-    model: str | None = None,
-    stream: bool | None = None,
-    framing: Framing | None = None,
+    route: Route | None = None,
 ) -> None:
-    """Answer one request, whatever becomes of it, and write it down."""
-    context = AnswerContext(id=outbound.id, framing=framing)
+    """Answer one request, whatever becomes of it, and write it down. `route`: what its path says, if anything."""
+    framing = route.framing if route is not None else None
+    context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors)
     record = RequestRecord(outbound.id, dialect, known, time.perf_counter(), context)
     try:
         with Slot(services, known):
-            await _generate(services, inbound, outbound, record, model, stream)
+            await _generate(services, inbound, outbound, record, route)
     except (Refused, DragomanError, *BODY_ERRORS) as fault:
         if isinstance(fault, Refused):
             record.notices += fault.headers
@@ -80,14 +79,13 @@ async def _generate(
     inbound: Inbound,
     outbound: Outbound,
     record: RequestRecord,
-    model: str | None,
-    stream: bool | None,
+    at: Route | None,
 ) -> None:
     limits = services.config.limits
     body = await inbound.body(services.config.server.max_body, limits.encodings)
     if services.config.store.responses.enabled:
         body = await with_stored_turns(services, outbound, record, body)
-    parse = partial(_parse, record.dialect, body, inbound.headers, model, stream, limits)
+    parse = partial(_parse, record.dialect, body, inbound.headers, at, limits)
     record.ask = ask = parse() if len(body) < SMALL else await beside(services, body, parse)
     record.model = name = ask.model or services.config.default_model or ""
     known = record.known
@@ -154,6 +152,7 @@ def _exchange(
         include_usage=ask.include_usage,
         request=ask.members,
         framing=record.context.framing,
+        errors=record.context.errors,
     )
     options = caller_options(inbound.headers, loosen=record.known.admin)
     if record.known.counts_tokens or record.known.budget is not None:
@@ -217,11 +216,10 @@ def _parse(
     dialect: str,
     body: bytes,
     headers: Mapping[str, str],
-    model: str | None,
-    stream: bool | None,
+    at: Route | None,
     limits: RequestLimits,
 ) -> Ask:
-    return with_path_wishes(parse_ask(dialect, body, headers, limits), model, stream)
+    return parse_ask(dialect, body, headers, limits) if at is None else parse_routed(at, body, headers, limits)
 
 
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:
