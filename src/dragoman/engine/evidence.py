@@ -16,6 +16,9 @@ NO_REASONS = frozenset({"dialect", "provider", "family", "model", "message_field
 """Facts that say who or how, never that something is refused."""
 
 
+_FACTS = frozenset(Facts.__struct_fields__)
+
+
 class Watched:
     """Facts that remember which of them were asked for. A rule cannot tell them from the real ones."""
 
@@ -24,9 +27,11 @@ class Watched:
         self.read: dict[str, None] = {}
 
     def __getattr__(self, name: str) -> Any:
-        if name in Facts.__struct_fields__:
+        if name in _FACTS:
             self.read[name] = None
-        return getattr(self._facts, name)
+        value = getattr(self._facts, name)
+        self.__dict__[name] = value  # the next question about it costs nothing
+        return value
 
     def medium(self, kind: str) -> Medium:
         self.read[f"media.{kind}"] = None

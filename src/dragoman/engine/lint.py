@@ -15,6 +15,7 @@ import msgspec
 from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
 from dragoman.dialects import registry
@@ -23,7 +24,7 @@ from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, c
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import FAITHFUL_CLIENT, Plan, client_of, plan
 from dragoman.engine.report import ReportBuilder, body_repairs, reported
-from dragoman.engine.token_estimate import estimate_request
+from dragoman.engine.token_estimate import estimate_request, may_exceed
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Doubt, Facts
 from dragoman.profiles.models import known_window
@@ -89,14 +90,21 @@ def lint(
     `targets` are written `PROFILE/MODEL`. With `doubt="careful"`, what they may refuse is found too, as a warning.
     Raises MalformedRequest where there is no request to speak about.
     """
-    known, taken = profiles or BUILTIN, doubt_of(doubt)
+    known = profiles or BUILTIN
     chosen = [choose(name, known, rules) for name in _listed(targets)]
+    return lint_targets(request, source=source, targets=chosen, profiles=known, doubt=doubt_of(doubt))
+
+
+def lint_targets(
+    request: Request, *, source: str, targets: Sequence[Target], profiles: Profiles, doubt: Doubt
+) -> list[Finding]:
+    """The same for targets that were chosen before: for files of many requests."""
     try:
         twice, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)
         found = [_doubled(at) for at in twice] + [_repaired(change) for change in body_repairs(ask)]
-        for target in chosen:
-            found += _lint_target(ask, target, known, taken)
+        for target in targets:
+            found += _lint_target(ask, target, profiles, doubt)
     except RecursionError:
         raise too_deep() from None
     return found
@@ -112,11 +120,15 @@ def fix(
     doubt: str = Doubt.FAITHFUL,
 ) -> Fixed:
     """The request with everything repaired that the target would refuse, written in its own dialect again."""
-    chosen = choose(target, profiles, rules)
+    return fix_for(request, source=source, target=choose(target, profiles, rules), doubt=doubt_of(doubt))
+
+
+def fix_for(request: Request, *, source: str, target: Target, doubt: Doubt) -> Fixed:
+    """The same for a target that was chosen before."""
     try:
         _, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)
-        done = compile_ask(ask, chosen, Options(doubt=doubt_of(doubt)))
+        done = compile_ask(ask, target, Options(doubt=doubt))
         if done.conversation is not ask.conversation:
             body = _rewritten(ask, done.conversation)
     except RecursionError:
@@ -198,9 +210,24 @@ def _finding(
     against = _relevant(read, step.note)
     certain = refused is None or (change.rule, change.at) in refused
     severity = Severity.ERROR if certain and read and not rule.optional else Severity.WARNING
-    words = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
-    says = words if severity is Severity.ERROR and words else headline(rule)
+    words = _words(target, against, profiles) if severity is Severity.ERROR else ""
+    says = words or headline(rule)
     return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
+
+
+def _words(target: Target, against: tuple[str, ...], profiles: Profiles) -> str:
+    """What the provider says of these facts; looked up once for each target."""
+    known = _known_words(target)
+    if against not in known:
+        known[against] = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
+    return known[against]
+
+
+def _no_words(target: Target) -> dict[tuple[str, ...], str]:
+    return {}
+
+
+_known_words = IdentityCache(_no_words, size=4096)
 
 
 def _relevant(against: tuple[str, ...], note: Note) -> tuple[str, ...]:
@@ -226,7 +253,9 @@ def headline(rule: Rule) -> str:
 def _too_long(ask: Ask, target: Target) -> list[Finding]:
     """A warning, since the tokens are estimated."""
     window = known_window(target.model, target.facts.context_window)
-    tokens = estimate_request(ask.conversation) if window else 0
+    if not window or not may_exceed(ask.conversation, window):
+        return []
+    tokens = estimate_request(ask.conversation)
     if tokens <= window:
         return []
     says = f"the conversation has about {tokens:,} tokens, and the model holds {window:,}"

@@ -86,6 +86,13 @@ def estimate_request(conversation: Conversation, model: str = "") -> int:
     return max(1, round(count) + media * _PER_MEDIA + len(conversation.messages) * _PER_MESSAGE)
 
 
+def may_exceed(conversation: Conversation, tokens: int) -> bool:
+    """Whether it is worth estimating: a text has no more tokens than bytes."""
+    pieces = list(_texts(conversation))
+    most = sum(_PER_MEDIA if piece is None else len(piece) + 1 for piece in pieces)
+    return most + len(conversation.messages) * _PER_MESSAGE > tokens
+
+
 def _texts(conversation: Conversation) -> Iterator[bytes | None]:
     """The texts of a conversation, as they stand between their quotes; None for a picture, a sound or a file."""
     for message in conversation.messages:
