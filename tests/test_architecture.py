@@ -25,6 +25,7 @@ LAYERS = {
     "wire": 2,
     "dialects": 3,
     "profiles": 3,
+    "transcripts": 3,
     "rules": 4,
     "engine": 5,
     "config": 6,
@@ -35,7 +36,7 @@ LAYERS = {
     "integrations": 9,
     "cli": 10,
 }
-PURE = ("conversation", "wire", "dialects", "profiles", "rules", "engine")
+PURE = ("conversation", "wire", "dialects", "profiles", "transcripts", "rules", "engine")
 PROBE_EDGES = ("live", "template")
 """Packages of the probe that reach for sockets, processes and clocks. What it asks and decides is pure."""
 EDGES = {"asyncio", "http", "httpx", "os", "random", "requests", "secrets", "socket", "ssl", "time", "urllib3", "uuid"}
@@ -75,6 +76,8 @@ MAY_NAME_A_DIALECT = {
     "config/importers/ollama_server.py": "maps another program's addresses of a server to its two profiles",
     "config/schema.py": "a profile's name, as an example in the reference",
     "rules/schema/forms.py": "forms of schemas, which a fact chooses by these names",
+    "transcripts/gemini_cli.py": "the type of the model's messages in another program's files",
+    "transcripts/catalogue.py": "formats of files, each with the dialect of its requests",
     "gateway/emulator_fallback.py": "profiles' names, each with the models that it shows",
     "cli/emulate.py": "emulators' names, in the order in which they are listed",
     "cli/emulator_verdict.py": "emulators' names, for profiles that have no emulator of their own",
