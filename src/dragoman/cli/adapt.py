@@ -3,44 +3,96 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
+from dragoman.cli.change_report import ChangeReport
 from dragoman.cli.compile_context import (
     CompileContext,
     compile_context,
     config_option,
+    details_option,
     doubt_option,
+    format_option,
+    jobs_option,
     lines_option,
     parse_choices,
     profile_options,
-    source_option,
 )
-from dragoman.cli.console import is_terminal, print_error, print_json, print_note, print_table, printable
+from dragoman.cli.console import is_terminal, print_json
+from dragoman.cli.file_jobs import run_task
+from dragoman.cli.lint import print_format
 from dragoman.cli.progress import with_progress
-from dragoman.cli.request_diff import print_diff
-from dragoman.cli.request_files import RequestItem, open_requests
+from dragoman.cli.request_diff import print_diff, request_diff
+from dragoman.cli.request_files import RequestItem, RequestSource, open_requests
+from dragoman.cli.unread_requests import UnreadRequests
 from dragoman.engine.adapt import Adapted
-from dragoman.engine.summary import fold, harmless_line
+from dragoman.engine.summary import FoldedChange, fold
 from dragoman.errors import OptionError, RequestError, near_match
 from dragoman.rules import BY_NAME
 
 
-class OutputFormat(msgspec.Struct, frozen=True):
-    """How to print a result: as JSON, as a diff, with or without the report. `source` is the request's dialect."""
+class AdaptOutcome(msgspec.Struct, frozen=True):
+    """What to print for a request, and its changes; or why it cannot be compiled."""
+
+    output: bytes = b""
+    changes: tuple[FoldedChange, ...] = ()
+    error: str = ""
+
+
+class AdaptTask(msgspec.Struct, frozen=True):
+    """How every request is compiled and printed, in plain values."""
 
     source: str
+    name: str
+    stream: bool | None
+    max_loss: str | None
+    doubt: str | None
+    stop_after: str
+    rules: tuple[str, ...]
+    profiles: Path | None
+    config: Path | None
     as_json: bool
     diff: bool
-    quiet: bool
+
+    def run(self, item: RequestItem) -> AdaptOutcome:
+        context = resolved_context(self, quiet=True)
+        try:
+            body = item.valid_body()
+            adapted = context.compile(body, item.source(self.source), self.stream)
+            return AdaptOutcome(self._output(item, body, adapted, context.name), fold(adapted.changes))
+        except RequestError as error:
+            return AdaptOutcome(error=str(error))
+
+    def _output(self, item: RequestItem, body: bytes, adapted: Adapted, target: str) -> bytes:
+        if self.diff:
+            return "\n".join(request_diff(body, adapted, item.source(self.source))).encode()
+        if self.as_json:
+            return msgspec.json.encode(_json_result(item, adapted, target))
+        return adapted.body
+
+
+@lru_cache(maxsize=2)
+def resolved_context(task: AdaptTask, quiet: bool) -> CompileContext:
+    """The target and options of a task; resolved once in each process."""
+    choices = parse_choices(task.profiles, task.rules, task.config, quiet)
+    return compile_context(
+        task.name,
+        choices,
+        max_loss=task.max_loss,
+        stream=task.stream,
+        stop_after=task.stop_after,
+        doubt=task.doubt,
+    )
 
 
 @click.command()
 @click.argument("file", default="-")
-@source_option
+@format_option
 @click.option("--to", "name", metavar="TARGET", required=True, help="PROFILE/MODEL, or a model in --config.")
 @click.option("--json", "as_json", is_flag=True, help="Print one object: target, path, body and changes.")
 @click.option("--diff", is_flag=True, help="Print a diff of before and after.")
@@ -51,6 +103,8 @@ class OutputFormat(msgspec.Struct, frozen=True):
 @doubt_option
 @click.option("--stop-after", metavar="RULE", default="", help="Run the rules up to this one only.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no report.")
+@details_option
+@jobs_option
 @lines_option
 @profile_options
 @config_option
@@ -62,89 +116,70 @@ def adapt(
     max_loss: str | None,
     doubt: str | None,
     stop_after: str,
+    quiet: bool,
+    details: bool,
+    jobs: int,
     lines: bool,
+    as_json: bool,
+    diff: bool,
     rules: tuple[str, ...],
     profiles: Path | None,
     config: Path | None,
-    **flags: bool,
 ) -> int:
     """Compile a request for a target.
 
-    FILE holds one request as JSON, or one request per line. Without FILE, the command reads standard input. It prints
-    the upstream body to standard output and the report to standard error.
+    FILE holds one request as JSON, one request per line, or the transcript of an agent. Without FILE, the command reads
+    standard input. It prints the upstream body to standard output and the report to standard error; for a file with a
+    request per line, the report is a table.
+
+    The exit code is 0 if every request could be compiled, 1 if not, 2 if the command itself is wrong.
     """
-    output = OutputFormat(source, **flags)
-    if output.as_json and output.diff:
+    if as_json and diff:
         raise click.UsageError("--json and --diff exclude each other; give one of them")
     if stop_after and stop_after not in BY_NAME:
         raise OptionError(f'no rule is called "{stop_after}"; {near_match(stop_after, BY_NAME)}', at="--stop-after")
-    choices = parse_choices(profiles, rules, config)
-    context = compile_context(name, choices, max_loss=max_loss, stream=stream, stop_after=stop_after, doubt=doubt)
-    return _adapt_all(file, lines, stream, context, output)
+    task = AdaptTask(
+        source, name, stream, max_loss, doubt, stop_after, rules, profiles, config, as_json=as_json, diff=diff
+    )
+    resolved_context.cache_clear()  # its files may have changed since the last call in this process
+    target = resolved_context(task, quiet=False).name
+    with open_requests(file, lines, source) as opened:
+        if not quiet:
+            print_format(opened, source)
+        return _adapt_all(opened, jobs if opened.lines else 1, task, ChangeReport(target, quiet, details))
 
 
-def _adapt_all(file: str, lines: bool, stream: bool | None, context: CompileContext, output: OutputFormat) -> int:
-    bad = changed = count = 0
-    with open_requests(file, lines) as source, with_progress(source) as items:
-        for item in items:
-            count += 1
-            try:
-                adapted = context.compile(item.valid_body(), output.source, stream)
-            except RequestError as error:
-                print_error(f"{item.where}: {error}")
-                bad += 1
+def _adapt_all(source: RequestSource, jobs: int, task: AdaptTask, report: ChangeReport) -> int:
+    unread = UnreadRequests(report.details)
+    with with_progress(source) as items:
+        for item, outcome in run_task(task, items, jobs):
+            if outcome.error:
+                unread.add(item, outcome.error)
                 continue
-            changed += bool(adapted.changes)
-            _print_result(item, adapted, context, output)
-    if source.lines and not output.quiet:
-        print_note(f"{count} requests: {changed} changed, {bad} refused")
-    return 1 if bad else 0
+            _print_output(item, outcome.output, task)
+            report.add(item, outcome.changes, printed=not task.as_json)
+    unread.end()
+    if source.lines:
+        report.end(unread.count)
+    return 1 if unread.count else 0
 
 
-def _print_result(item: RequestItem, adapted: Adapted, context: CompileContext, output: OutputFormat) -> None:
-    if output.diff:
-        print_diff(item.body, adapted, output.source)
-    elif output.as_json:
-        click.echo(msgspec.json.encode(_json_result(item, adapted, context)))
-    elif is_terminal(sys.stdout) and not item.line:
-        print_json(adapted.body)
+def _print_output(item: RequestItem, output: bytes, task: AdaptTask) -> None:
+    if task.diff:
+        print_diff(output.decode().split("\n"))
+    elif not task.as_json and is_terminal(sys.stdout) and not item.line:
+        print_json(output)
     else:
-        click.echo(_one_line(adapted.body))
-    if not output.quiet and not output.as_json:
-        _print_report(item, adapted, context)
+        click.echo(output if task.as_json else _one_line(output))
 
 
-def _json_result(item: RequestItem, adapted: Adapted, context: CompileContext) -> dict[str, Any]:
+def _json_result(item: RequestItem, adapted: Adapted, target: str) -> dict[str, Any]:
     line = {"line": item.line} if item.line else {}
     body = msgspec.Raw(adapted.body)
     report = {"changes": adapted.changes, "summary": fold(adapted.changes)}
-    return {**line, "target": context.name, "path": adapted.path, "body": body, **report}
+    return {**line, "target": target, "path": adapted.path, "body": body, **report}
 
 
 def _one_line(body: bytes) -> bytes:
     """The body on one line. A body that is sent unchanged may have several."""
     return msgspec.json.format(body, indent=-1) if b"\n" in body else body
-
-
-def _print_report(item: RequestItem, adapted: Adapted, context: CompileContext) -> None:
-    if item.line:
-        if adapted.changes:
-            print_note(f"{printable(item.where)}: {_count_by_rule(adapted)}")
-        return
-    if not adapted.changes:
-        print_note(f"{printable(context.name)}: nothing changed")
-        return
-    folded = fold(adapted.changes)
-    rows = [(one.rule, one.where.removeprefix("at "), one.did, one.loses) for one in folded if not one.harmless]
-    if rows:
-        print_table(("rule", "where", "change", "loses"), rows, err=True)
-    if harmless := harmless_line(folded):
-        print_note(harmless.replace("`", ""))
-
-
-def _count_by_rule(adapted: Adapted) -> str:
-    """The rules in the order of their weight, with counts."""
-    counts: dict[str, int] = {}
-    for one in fold(adapted.changes):
-        counts[one.rule] = counts.get(one.rule, 0) + one.count
-    return ", ".join(rule if count == 1 else f"{rule} ×{count}" for rule, count in counts.items())

@@ -9,17 +9,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 
 class AtomicWriter:
     """Collects the new content of a file. It replaces the old one if no error occurred and something changed.
 
-    `count` is the number of changed pieces. Symbolic links are followed, so they stay links.
+    `count` is the number of changed pieces. Symbolic links are followed, so they stay links. `backup`: keep a copy of
+    the old file; it is `copy` then.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, backup: bool) -> None:
         self.count = 0
+        self.copy: Path | None = None
+        self._backup = backup
         self._path = Path(path).resolve()
 
     def __enter__(self) -> Self:
@@ -43,17 +44,16 @@ class AtomicWriter:
             file.flush()
             os.fsync(file.fileno())
         if keep:
+            self.copy = back_up(str(self._path)) if self._backup else None
             shutil.copymode(self._path, self._temporary)
             os.replace(self._temporary, self._path)
 
 
-def keep_layout(old: bytes, new: bytes) -> bytes:
-    """The new JSON with the layout of the old: the same indentation and the same whitespace at the end."""
-    content = old.strip()
-    if new == old or new.strip() == content:
-        return old
-    if b"\n" in content:
-        second = content.split(b"\n", 2)[1]
-        indent = len(second) - len(second.lstrip(b" "))
-        new = msgspec.json.format(new, indent=indent or 2)
-    return new + old[len(old.rstrip()) :]
+def back_up(path: str) -> Path:
+    """Copy a file to `FILE.bak`, or `FILE.bak.2` if that exists, and so on. Returns the copy."""
+    file = Path(path).resolve()
+    number = 1
+    while (copy := file.with_name(f"{file.name}.bak" + (f".{number}" if number > 1 else ""))).exists():
+        number += 1
+    shutil.copy2(file, copy)
+    return copy

@@ -32,6 +32,18 @@ source_option = click.option(
     show_default=True,
     help="The dialect of the request: openai-chat, openai-responses, anthropic, gemini, or auto.",
 )
+format_option = click.option(
+    "--from",
+    "source",
+    metavar="FORMAT",
+    default="auto",
+    show_default=True,
+    help="The dialect of the requests, such as openai-chat; or a format of transcripts, such as claude-code; or auto.",
+)
+details_option = click.option("--details", is_flag=True, help="Print what is found in each line, not only the table.")
+jobs_option = click.option(
+    "--jobs", "-j", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes for JSON Lines."
+)
 doubt_option = click.option(
     "--doubt",
     type=click.Choice([doubt.value for doubt in Doubt]),
@@ -65,11 +77,15 @@ class UserChoices(msgspec.Struct, frozen=True):
     profiles: Profiles
     rules: Mapping[str, Any]
     config: Path | None = None
+    quiet: bool = False
+    """Print no warnings about the configuration."""
 
 
-def parse_choices(profiles: Path | None, rules: tuple[str, ...], config: Path | None = None) -> UserChoices:
+def parse_choices(
+    profiles: Path | None, rules: tuple[str, ...], config: Path | None = None, quiet: bool = False
+) -> UserChoices:
     user_profiles = read_profiles_file(profiles) if profiles is not None else {}
-    return UserChoices(Profiles(user_profiles), dict(_parse_rule(text) for text in rules), config)
+    return UserChoices(Profiles(user_profiles), dict(_parse_rule(text) for text in rules), config, quiet)
 
 
 def _parse_rule(text: str) -> tuple[str, str]:
@@ -133,7 +149,7 @@ def _configured_destination(name: str, choices: UserChoices, config: Path) -> De
     from dragoman.upstream.destinations import Routes
 
     loaded = load(config, known=known_names(choices.profiles))
-    for warning in loaded.warnings:
+    for warning in () if choices.quiet else loaded.warnings:
         print_error(f"warning: {warning}")
     profiles = own_profiles(profile_files(loaded.config, config.parent), choices.profiles)
     route = Routes(loaded.config, profiles).find(name)

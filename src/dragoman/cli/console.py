@@ -44,13 +44,15 @@ def is_terminal(stream: IO[Any]) -> bool:
     return stream.isatty()
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False) -> None:
-    """Print a table: with lines on a terminal, as aligned columns elsewhere."""
+def print_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False, always_head: bool = False
+) -> None:
+    """Print a table: with lines on a terminal, as aligned columns elsewhere. Those have a head only if asked for."""
     shown = [tuple(printable(cell) for cell in row) for row in rows[:ROWS]]
     if is_terminal(sys.stderr if err else sys.stdout):
         _draw(head, shown, err)
     else:
-        _align(shown, err)
+        _align([tuple(head), *shown] if always_head else shown, err)
     if len(rows) > ROWS:
         click.echo(f"… and {len(rows) - ROWS:,} more (--json prints all)", err=err)
 

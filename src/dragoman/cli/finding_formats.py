@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman import __version__
 from dragoman.cli.console import printable
+from dragoman.cli.finding_table import FindingTable
 from dragoman.cli.request_files import RequestItem
 from dragoman.engine.lint import Finding, Severity, headline
 from dragoman.engine.summary import FoldedChange, fold
@@ -36,11 +37,14 @@ class Report(Protocol):
 
 
 class TextReport:
-    """For each target the defect, the provider's message, and what `adapt` does about it."""
+    """For each target the defect, the provider's message, and what `adapt` does about it. For files with a request per
+    line a table, and the same for each line only if `details` are wanted."""
 
-    def __init__(self, targets: Sequence[str]) -> None:
+    def __init__(self, targets: Sequence[str], details: bool) -> None:
         self.count = self.errors = self.requests = 0
         self._targets = targets
+        self._details = details
+        self._table = FindingTable(targets)
 
     def begin(self) -> None: ...
 
@@ -48,6 +52,12 @@ class TextReport:
         self.requests += 1
         self.count += len(findings)
         self.errors += sum(placed.finding.severity is Severity.ERROR for placed in findings)
+        if item.line:
+            self._table.add([placed.finding for placed in findings], item.where)
+        if self._details or not item.line:
+            self._print(item, findings)
+
+    def _print(self, item: RequestItem, findings: Sequence[PlacedFinding]) -> None:
         for target, group in groupby(findings, key=lambda placed: placed.finding.target):
             click.echo(click.style(f"{printable(item.where)} → {printable(target or 'every target')}", bold=True))
             _print_findings([placed.finding for placed in group])
@@ -56,6 +66,8 @@ class TextReport:
             click.echo(f"{printable(item.where)}: accepted unchanged by {', '.join(fine)}")
 
     def end(self) -> None:
+        if self._table.requests and self.count:
+            self._table.print()
         if not self.count:
             click.echo(f"nothing found in {_count(self.requests, 'request')}", err=True)
             return
@@ -82,13 +94,13 @@ def _print_finding(folded: FoldedChange, first: Finding) -> None:
 
 
 def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 class JsonReport:
     """One list of objects."""
 
-    def __init__(self, targets: Sequence[str]) -> None:
+    def __init__(self, targets: Sequence[str], details: bool) -> None:
         self.count = 0
 
     def begin(self) -> None:
@@ -108,7 +120,7 @@ class JsonReport:
 class SarifReport:
     """SARIF 2.1.0, one run."""
 
-    def __init__(self, targets: Sequence[str]) -> None:
+    def __init__(self, targets: Sequence[str], details: bool) -> None:
         self.count = 0
 
     def begin(self) -> None:
@@ -142,4 +154,8 @@ def _sarif_result(placed: PlacedFinding) -> dict[str, Any]:
     }
 
 
-FORMATS: dict[str, Callable[[Sequence[str]], Report]] = {"text": TextReport, "json": JsonReport, "sarif": SarifReport}
+REPORTS: dict[str, Callable[[Sequence[str], bool], Report]] = {
+    "text": TextReport,
+    "json": JsonReport,
+    "sarif": SarifReport,
+}

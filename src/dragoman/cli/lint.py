@@ -2,71 +2,108 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import click
 import msgspec
 
-from dragoman.cli.atomic_write import AtomicWriter, keep_layout
+from dragoman.cli.atomic_write import AtomicWriter
 from dragoman.cli.compile_context import (
     UserChoices,
+    details_option,
     doubt_option,
+    format_option,
+    jobs_option,
     lines_option,
     parse_choices,
     profile_options,
-    source_option,
 )
 from dragoman.cli.console import print_error, print_note, printable
-from dragoman.cli.finding_formats import FORMATS, PlacedFinding, Report
+from dragoman.cli.file_jobs import run_task
+from dragoman.cli.finding_formats import REPORTS, PlacedFinding, Report
+from dragoman.cli.json_splice import splice
 from dragoman.cli.progress import with_progress
-from dragoman.cli.request_files import RequestItem, open_requests
+from dragoman.cli.request_files import RequestItem, RequestSource, open_requests
+from dragoman.cli.unread_requests import UnreadRequests
 from dragoman.engine import lint as linter
 from dragoman.engine.adapt import choose
+from dragoman.engine.summary import FoldedChange, fold
 from dragoman.errors import MalformedRequest, RequestError
 from dragoman.profiles.facts import Doubt
+from dragoman.profiles.profile import Profiles, Target
 
 ALL = "all"
 
 
-class LintContext(msgspec.Struct, frozen=True):
-    """The targets and choices that every request is checked against."""
+class LintOutcome(msgspec.Struct, frozen=True):
+    """What was found in a request, or why it cannot be used. `fixed`: the new text; `changes`: what became of it."""
+
+    findings: tuple[PlacedFinding, ...] = ()
+    error: str = ""
+    fixed: bytes = b""
+    changes: tuple[FoldedChange, ...] = ()
+
+
+class LintTask(msgspec.Struct, frozen=True):
+    """What every request is checked against, in plain values. `fix`: it is repaired first."""
 
     source: str
     targets: tuple[str, ...]
-    choices: UserChoices
     doubt: str
+    profiles: Path | None
+    rules: tuple[str, ...]
+    fix: bool
 
-    def findings(self, item: RequestItem, body: bytes) -> list[PlacedFinding]:
-        choices = self.choices
-        found = linter.lint(
-            body,
-            source=self.source,
-            targets=self.targets,
-            profiles=choices.profiles,
-            rules=choices.rules,
-            doubt=self.doubt,
-        )
-        return [PlacedFinding(item.file, item.line, finding) for finding in found]
+    def run(self, item: RequestItem) -> LintOutcome:
+        try:
+            body = item.valid_body()
+            return self._fixed(item, body) if self.fix else LintOutcome(self._findings(item, body))
+        except RequestError as error:
+            return LintOutcome(error=str(error))
 
-    def fix(self, body: bytes) -> bytes:
-        choices, target = self.choices, self.targets[0]
-        done = linter.fix(
-            body,
-            source=self.source,
-            target=target,
-            profiles=choices.profiles,
-            rules=choices.rules,
-            doubt=self.doubt,
-        )
-        return keep_layout(body, done.body)
+    def _findings(self, item: RequestItem, body: bytes) -> tuple[PlacedFinding, ...]:
+        profiles, targets = _resolved(self)
+        source = item.source(self.source)
+        found = linter.lint_targets(body, source=source, targets=targets, profiles=profiles, doubt=Doubt(self.doubt))
+        return tuple(PlacedFinding(item.file, item.line, finding) for finding in found)
+
+    def _fixed(self, item: RequestItem, body: bytes) -> LintOutcome:
+        _, (target,) = _resolved(self)
+        done = linter.fix_for(body, source=self.source, target=target, doubt=Doubt(self.doubt))
+        text = splice(body, done.body)
+        return LintOutcome(self._findings(item, text), "", text, fold(done.changes))
+
+
+@lru_cache(maxsize=1)
+def _resolved(task: LintTask) -> tuple[Profiles, tuple[Target, ...]]:
+    """The targets of a task; resolved once in each process."""
+    choices = parse_choices(task.profiles, task.rules)
+    return choices.profiles, tuple(choose(name, choices.profiles, choices.rules) for name in task.targets)
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One call of the command: the work, where its results go, and how it is done."""
+
+    task: LintTask
+    report: Report
+    lines: bool
+    jobs: int
+    details: bool
+    backup: bool
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-@source_option
+@format_option
 @click.option("--to", "names", metavar="TARGET,…|all", required=True, multiple=True, help="PROFILE/MODEL, or all.")
-@click.option("--format", "output_format", type=click.Choice(sorted(FORMATS)), default="text", show_default=True)
+@click.option("--format", "output_format", type=click.Choice(sorted(REPORTS)), default="text", show_default=True)
+@details_option
+@jobs_option
 @click.option("--fix", "fixing", is_flag=True, help="Repair the files in place, in their own dialect, for one target.")
+@click.option(
+    "--backup/--no-backup", default=True, show_default=True, help="With --fix, keep the old file as FILE.bak."
+)
 @doubt_option
 @lines_option
 @profile_options
@@ -75,7 +112,10 @@ def lint(
     source: str,
     names: tuple[str, ...],
     output_format: str,
+    details: bool,
+    jobs: int,
     fixing: bool,
+    backup: bool,
     doubt: str | None,
     lines: bool,
     rules: tuple[str, ...],
@@ -83,16 +123,21 @@ def lint(
 ) -> int:
     """Show what each target would refuse in FILES, and why.
 
-    A file holds one request as JSON, or one request per line; `-` is standard input. The exit code is 1 if there are
-    findings.
+    A file holds one request as JSON, one request per line, or the transcript of an agent; `-` is standard input. A
+    file with a request per line ends in a table. A line that cannot be used is named, and the rest goes on.
+
+    The exit code is 0 if nothing was found, 1 if there are findings or requests that cannot be used, 2 if the command
+    itself is wrong.
     """
-    choices = parse_choices(profiles, rules)
-    context = LintContext(source, _targets(names, choices), choices, doubt or Doubt.FAITHFUL)
-    report = FORMATS[output_format](context.targets)
+    targets = _targets(names, parse_choices(profiles, rules))
     if fixing:
-        _check_fixable(files, names, context.targets)
+        _check_fixable(files, names, targets)
+    report = REPORTS[output_format](targets, details)
+    task = LintTask(source, targets, doubt or Doubt.FAITHFUL, profiles, rules, fixing)
+    _resolved.cache_clear()  # its files may have changed since the last call in this process
+    run = Run(task, report, lines, jobs, details, backup)
     report.begin()
-    bad = sum([_check_file(file, lines, fixing, context, report) for file in files])
+    bad = sum([_check_file(file, run) for file in files])
     report.end()
     return 1 if bad or report.count else 0
 
@@ -112,10 +157,12 @@ def _check_fixable(files: tuple[str, ...], names: tuple[str, ...], targets: tupl
         raise click.UsageError("--fix rewrites files and cannot rewrite standard input (use `dragoman adapt`)")
 
 
-def _check_file(file: str, lines: bool, fixing: bool, context: LintContext, report: Report) -> int:
+def _check_file(file: str, run: Run) -> int:
     """How many requests of the file failed. A file that cannot be used is reported and counts as one."""
     try:
-        return (_fix_file if fixing else _lint_file)(file, lines, context, report)
+        with open_requests(file, run.lines, run.task.source) as source:
+            print_format(source, run.task.source)
+            return (_fix_file if run.task.fix else _lint_file)(file, source, run)
     except MalformedRequest as error:
         print_error(str(error))
     except OSError as error:
@@ -125,39 +172,63 @@ def _check_file(file: str, lines: bool, fixing: bool, context: LintContext, repo
     return 1
 
 
-def _lint_file(file: str, lines: bool, context: LintContext, report: Report) -> int:
-    bad = 0
-    with open_requests(file, lines) as source, with_progress(source) as items:
-        for item in items:
-            try:
-                report.add(item, context.findings(item, item.valid_body()))
-            except RequestError as error:
-                print_error(f"{item.where}: {error}")
-                bad += 1
-    return bad
+def print_format(source: RequestSource, given: str) -> None:
+    """Say what a file was taken for, unless the user said it."""
+    if source.form is not None and source.form.name != given:
+        print_note(f"{printable(source.name)}: read as {source.form.title} (--from {source.form.name})")
 
 
-def _fix_file(file: str, lines: bool, context: LintContext, report: Report) -> int:
+def _lint_file(file: str, source: RequestSource, run: Run) -> int:
+    unread = UnreadRequests(run.details)
+    with with_progress(source) as items:
+        for item, outcome in run_task(run.task, items, run.jobs if source.lines else 1):
+            if outcome.error:
+                unread.add(item, outcome.error)
+            else:
+                run.report.add(item, outcome.findings)
+    unread.end()
+    return unread.count
+
+
+def _fix_file(file: str, source: RequestSource, run: Run) -> int:
     """Repair all requests of a file. A new file replaces it at the end, so it changes as a whole or not at all."""
-    bad = 0
-    with open_requests(file, lines) as source, AtomicWriter(file) as out, with_progress(source) as items:
-        for item in items:
+    if source.form is not None:
+        raise MalformedRequest(
+            f"--fix cannot write {source.form.title}", at=file, hint="--from DIALECT takes it for requests"
+        )
+    unread = UnreadRequests(run.details)
+    changes: list[FoldedChange] = []
+    with AtomicWriter(file, run.backup) as out, with_progress(source) as items:
+        for item, outcome in run_task(run.task, items, run.jobs if source.lines else 1):
             if item.too_long:
                 raise MalformedRequest("a request is too long; the file is unchanged", at=item.where)
-            fixed = _fix_item(item, context, report)
-            bad += fixed is None
-            out.write(item.body, item.body if fixed is None else fixed)
+            if outcome.error:
+                unread.add(item, outcome.error)
+                out.write(item.body, item.body)
+                continue
+            run.report.add(item, outcome.findings)
+            out.write(item.body, outcome.fixed)
+            if item.body != outcome.fixed:
+                changes += outcome.changes
+                _print_changes(item, outcome.changes, run.details)
+    unread.end()
     if out.count:
-        print_note(f"{printable(file)}: {out.count} request{'s' if out.count > 1 else ''} repaired")
-    return bad
+        _print_fixes(file, out, changes)
+    return unread.count
 
 
-def _fix_item(item: RequestItem, context: LintContext, report: Report) -> bytes | None:
-    """The repaired request, with its remaining findings reported; None if it cannot be parsed or repaired."""
-    try:
-        body = context.fix(item.valid_body())
-        report.add(item, context.findings(item, body))
-    except RequestError as error:
-        print_error(f"{item.where}: {error}")
-        return None
-    return body
+def _print_changes(item: RequestItem, changes: tuple[FoldedChange, ...], details: bool) -> None:
+    """What was changed in one request. Of a file with many, only if details are wanted."""
+    if details or not item.line:
+        for one in changes:
+            print_note(f"{printable(item.where)}: {printable(str(one))}".replace("`", ""))
+
+
+def _print_fixes(file: str, out: AtomicWriter, changes: list[FoldedChange]) -> None:
+    counts: dict[str, int] = {}
+    for one in changes:
+        counts[one.rule] = counts.get(one.rule, 0) + one.count
+    named = ", ".join(rule if count == 1 else f"{rule} ×{count:,}" for rule, count in counts.items())
+    kept = f"; the old file is {printable(str(out.copy))}" if out.copy is not None else ""
+    plural = "s" if out.count > 1 else ""
+    print_note(f"{printable(file)}: {out.count:,} request{plural} repaired: {named}{kept}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 import msgspec
@@ -20,11 +20,15 @@ MAX_LINES = 20_000
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def print_diff(request: bytes, adapted: Adapted, source: str) -> None:
-    """Print the diff, coloured on a terminal."""
-    before, after = _sides(request, adapted, source)
+def request_diff(request: bytes, adapted: Adapted, source: str) -> Iterator[str]:
+    """The lines of the diff between a request and what became of it."""
+    return unified_diff(*_sides(request, adapted, source))
+
+
+def print_diff(lines: Iterable[str]) -> None:
+    """Print a diff, coloured on a terminal."""
     coloured = is_terminal(sys.stdout)
-    for line in unified_diff(before, after):
+    for line in lines:
         text = printable(line)
         click.echo(click.style(text, fg=_COLOURS.get(text[:1])) if coloured else text)
 
