@@ -92,7 +92,7 @@ def counted(houses: dict[str, RunningEmulator]) -> Iterator[Counter[int]]:
             heard.update(int(number) for number in NUMBER.findall(json.dumps(record.body)))
 
     for house in houses.values():
-        house._desk._on_record = note
+        house._core._on_record = note
     yield heard
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialects.dialect import MODEL, PLACEHOLDER, Framing, Job
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import MODEL, PLACEHOLDER, AnswerContext, Dialect, Framing, Job
 from dragoman.dialects.registry import ServedPath, all_dialects, served_paths
 from dragoman.dialects.request_schema import TEXT
 from dragoman.gateway.callers import Known
@@ -23,6 +24,9 @@ from dragoman.store.ledger_views import GROUPS, STATES
 
 _ANY: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _ARRAY: dict[str, Any] = {"type": "array", "items": _ANY}
+_JSON = "application/json"
+_SSE = "text/event-stream"
+"""Checkers hold its schema against each event. The form of an event is its dialect's."""
 _ERROR = {"description": "An error in the words of the client's dialect."}
 _HEADERS = {
     "x-dragoman-request-id": {"description": "The request's id, for its report.", "schema": {"type": "string"}},
@@ -33,7 +37,7 @@ _HEADERS = {
 
 def _request(required: dict[str, Any]) -> dict[str, Any]:
     schema = {"type": "object", "properties": required, "required": list(required), "additionalProperties": True}
-    return {"required": True, "content": {"application/json": {"schema": schema}}}
+    return {"required": True, "content": {_JSON: {"schema": schema}}}
 
 
 _MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]+$"}}
@@ -54,21 +58,21 @@ def _operation(
     says: str,
     *,
     body: dict[str, Any] | None = None,
-    sorts: tuple[str, ...] = ("application/json",),
+    sorts: tuple[str, ...] = (_JSON,),
     shape: dict[str, Any] = _ANY,
     **more: Any,
 ) -> dict[str, Any]:
     answer = {
         "description": "The answer.",
         "headers": _HEADERS,
-        "content": {sort: {"schema": shape if sort == "application/json" else {"type": "string"}} for sort in sorts},
+        "content": {sort: {"schema": {_JSON: shape, _SSE: _ANY}.get(sort, TEXT)} for sort in sorts},
     }
-    error = {**_ERROR, "content": {"application/json": {"schema": shape}}}
+    error = {**_ERROR, "content": {_JSON: {"schema": shape}}}
     operation: dict[str, Any] = {"summary": says, "responses": {"200": answer, "4XX": error, "5XX": error}, **more}
     return operation | ({"requestBody": body} if body is not None else {})
 
 
-_BOTH = ("application/json", "text/event-stream")
+_BOTH = (_JSON, _SSE)
 _OPEN: dict[str, Any] = {"security": []}
 
 
@@ -103,9 +107,15 @@ def _unserved() -> dict[str, Any]:
         for unserved in one.unserved:
             path, ids = _numbered(one.prefixes[0] + unserved.path)
             more = {"parameters": ids} if ids else {}
-            operation = {"summary": f"Not served: {unserved.instead}", "responses": {"501": _ERROR}, **more}
+            operation = {"summary": f"Not served: {unserved.instead}", "responses": {_refused(one): _ERROR}, **more}
             paths.setdefault(path, {method.lower(): operation for method in unserved.methods})
     return paths
+
+
+def _refused(one: Dialect) -> str:
+    """The status by which a vendor says that it does not serve a path."""
+    failure = Failure(FailureKind.NOT_SERVED, "", 501)
+    return str(one.answers.render_error(failure, AnswerContext())[0])
 
 
 def _numbered(path: str) -> tuple[str, list[dict[str, Any]]]:
@@ -125,7 +135,7 @@ def _served(served: ServedPath) -> dict[str, Any]:
     if endpoint.required:
         more["body"] = _request(dict(endpoint.required))
     if endpoint.job in (Job.GENERATE, Job.PROMPT) and endpoint.stream is not False:
-        more["sorts"] = ("application/json", served.dialect.framing.content_type.partition(";")[0])
+        more["sorts"] = (_JSON, served.dialect.framing.content_type.partition(";")[0])
     if endpoint.stream and served.dialect.client_framing({}) is Framing.JSON_ARRAY:
         more["shape"] = _ARRAY
     return {endpoint.method.lower(): _operation(endpoint.summary, **more)}
