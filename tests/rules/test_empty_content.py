@@ -129,3 +129,14 @@ def test_from_another_dialect_a_doubt_is_taken_as_a_refusal() -> None:
     done = sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-opus-4-8", source=CHAT)
     assert [turn["role"] for turn in done.json["messages"]] == ["user", "user"]
     assert done.changes == [("empty-content", "/messages/1", "nothing", False)]
+
+
+def test_a_last_turn_of_nothing_is_taken_out_for_bedrock() -> None:
+    messages = [
+        {"role": "user", "content": [{"text": "Hi"}]},
+        {"role": "assistant", "content": [{"text": "It rains"}]},
+        {"role": "assistant", "content": [{"text": ""}]},
+    ]
+    done = sent({"messages": messages}, "bedrock/us.amazon.nova-lite-v1:0")
+    assert done.json["messages"] == messages[:2]
+    assert done.changes == [("empty-content", "/messages/2", "nothing", False)]

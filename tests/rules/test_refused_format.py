@@ -145,6 +145,24 @@ def test_beside_tools_that_will_be_declared() -> None:
     assert through(body, format_with_tools="refuses", undeclared_tools="accepts").untouched
 
 
+DOCUMENTED = {
+    "messages": [{"role": "user", "content": "Hi"}],
+    "documents": [{"id": "d1", "data": {"text": "Dock Seven is painted amber."}}],
+    "response_format": {"type": "json_object", "json_schema": SCHEMA},
+}
+
+
+def test_beside_documents_of_the_request() -> None:
+    """The documents stay. The answer comes as a call, which Cohere takes beside them."""
+    done = sent(DOCUMENTED, "cohere/command-a-03-2025")
+    assert done.undo.answer == "answer"
+    assert "response_format" not in done.json
+    assert done.json["documents"] == DOCUMENTED["documents"]
+    assert done.changes == [("refused-format", "/response_format", "metadata", False)]
+    alone = {key: value for key, value in DOCUMENTED.items() if key != "documents"}
+    assert sent(alone, "cohere/command-a-03-2025").changes == []
+
+
 @pytest.mark.parametrize("form", [{"type": "text"}, {"type": "json_object"}])
 def test_what_the_target_takes_stays(form: dict[str, Any]) -> None:
     assert through(asked(form), **NO_SCHEMA).untouched

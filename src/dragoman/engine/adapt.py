@@ -17,6 +17,7 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Opaque, Text
+from dragoman.conversation.settings import Settings
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
@@ -300,7 +301,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         _require_known_content(ask, target)
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
     refused = _USAGE if same and facts.stream_usage is Stance.REFUSES and "stream_options" in ask.members else ()
-    if stream and conversation.tools and facts.tools_streamed is Stance.REFUSES:
+    if stream and conversation.tools and not _takes_streamed_tools(conversation.settings, facts):
         stream, undo = False, undo.then(Undo(whole=True))
     writing = RenderOptions(target.model, stream, asks_usage, refused, translated=not same)
     if refused and all(change.at != "/stream_options" for change in changes):
@@ -331,6 +332,13 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
         cut,
         profile.envelope,
     )
+
+
+def _takes_streamed_tools(settings: Settings, facts: Facts) -> bool:
+    """Whether the target streams an answer beside tools. One that does not is asked for a whole answer."""
+    if settings.logprobs and facts.logprobs_streamed is Stance.REFUSES:
+        return False
+    return facts.tools_streamed is not Stance.REFUSES
 
 
 def _fulfil(
@@ -402,7 +410,7 @@ def _is_held_elsewhere(ask: Ask) -> bool:
     return extras is not None and not STATEFUL.keys().isdisjoint(extras.fields)
 
 
-READ_BY_THE_COMPILER = frozenset({"stream_usage", "tools_streamed"})
+READ_BY_THE_COMPILER = frozenset({"stream_usage", "tools_streamed", "logprobs_streamed"})
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = ("stream_options",)
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)

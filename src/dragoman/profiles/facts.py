@@ -352,7 +352,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
     format_with_tools: Annotated[Stance, Meta(description="JSON or a schema for the answer beside tools")] = ACCEPTS
+    format_with_documents: Annotated[
+        Stance, Meta(description="JSON or a schema for the answer beside documents of the request")
+    ] = ACCEPTS
     tools_streamed: Annotated[Stance, Meta(description="tools in a request for a stream")] = ACCEPTS
+    logprobs_streamed: Annotated[Stance, Meta(description="log probabilities beside tools in a stream")] = ACCEPTS
     format_streamed: Annotated[Stance, Meta(description="a schema for the answer of a stream")] = ACCEPTS
     format_without_schema: Annotated[Stance, Meta(description="JSON by a schema that is not given")] = ACCEPTS
     json_word: Annotated[Stance, Meta(description="JSON asked for while no message says the word")] = ACCEPTS

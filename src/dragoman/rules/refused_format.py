@@ -1,7 +1,7 @@
 """A form of the answer that the model does not take.
 
-Some models answer by a JSON schema, some know only that the answer is JSON, some neither, some not beside tools, and
-some not in a stream. The first of these ways that the target takes is used:
+Some models answer by a JSON schema, some know only that the answer is JSON, some neither, some not beside tools or
+documents of the request, and some not in a stream. The first of these ways that the target takes is used:
 
 1. `tool`: a tool that the model must call. Its arguments are the answer: they come back as the answer's text.
 2. `json`: JSON as the answer's format, and the schema as a system message.
@@ -32,7 +32,7 @@ import msgspec
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.conversation.parts import Call, Json, Text
 from dragoman.conversation.settings import FormatKind, ResponseFormat
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
@@ -51,7 +51,8 @@ _ALL = ("json", "schema")
     "refused-format",
     when=lambda facts: (
         not set(_ALL) <= set(facts.response_formats)
-        or Stance.REFUSES in (facts.format_with_tools, facts.format_streamed, facts.format_without_schema)
+        or Stance.REFUSES in (facts.format_with_tools, facts.format_with_documents)
+        or Stance.REFUSES in (facts.format_streamed, facts.format_without_schema)
     ),
     looks_for=Trait.SETTINGS,
     loses=Loss.METADATA,
@@ -78,7 +79,14 @@ def _takes(kind: FormatKind, conversation: Conversation, context: Context) -> bo
         return False
     if kind is FormatKind.SCHEMA and context.streams and facts.format_streamed is Stance.REFUSES:
         return False
+    if facts.format_with_documents is Stance.REFUSES and _has_documents(conversation):
+        return False
     return facts.format_with_tools is not Stance.REFUSES or not _will_have_tools(conversation, facts)
+
+
+def _has_documents(conversation: Conversation) -> bool:
+    """Are there documents of the whole request, which stand in a field of their own?"""
+    return any(message.at == FIELD and message.role is Role.USER for message in conversation.messages)
 
 
 def _lacks_schema(form: ResponseFormat, facts: Facts) -> bool:
