@@ -368,3 +368,19 @@ def test_a_deployment_that_says_nothing_of_its_model_is_given_the_doubt(model: s
     facts = facts_of(f"azure-openai/{model}")
     assert facts.reasoning_default is known
     assert facts.setting("temperature").thinking == ("refuses" if known else "unknown")
+
+
+SAMPLED = [
+    ("moonshot/kimi-k2.5", "refuses", 1),
+    ("moonshot/kimi-k2.6", "refuses", 1),
+    ("moonshot/kimi-k3", "refuses", 1),
+    ("moonshot/kimi-k2-thinking", "accepts", 1),
+    ("moonshot/kimi-k2-0905-preview", "accepts", 1),
+    ("moonshot/moonshot-v1-8k", "accepts", 1),
+]
+
+
+@pytest.mark.parametrize(("target", "support", "default"), SAMPLED)
+def test_which_kimi_takes_a_temperature(target: str, support: str, default: int) -> None:
+    temperature = facts_of(target).setting("temperature")
+    assert (temperature.support, temperature.default) == (support, default)

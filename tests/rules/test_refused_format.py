@@ -158,7 +158,8 @@ def test_beside_documents_of_the_request() -> None:
     assert done.undo.answer == "answer"
     assert "response_format" not in done.json
     assert done.json["documents"] == DOCUMENTED["documents"]
-    assert done.changes == [("refused-format", "/response_format", "metadata", False)]
+    assert done.json["tool_choice"] == "REQUIRED"
+    assert done.changes[0] == ("refused-format", "/response_format", "metadata", False)
     alone = {key: value for key, value in DOCUMENTED.items() if key != "documents"}
     assert sent(alone, "cohere/command-a-03-2025").changes == []
 
