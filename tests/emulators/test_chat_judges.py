@@ -76,6 +76,10 @@ OPENAI = [
     (talk(part(type="text", text="x", cache_control={})), "Unknown parameter: 'messages[0].content[0].cache_control'."),
     (talk(part(type="file", file={"data": "x"})), "Unknown parameter: 'messages[0].content[0].file.data'."),
     (talk(part(type="file", file={"file_data": "x"})), "Missing required parameter: 'messages[0].content[0].file.f"),
+    (
+        talk(USER, CALLS, {**RESULT, "content": [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}]}),
+        "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but this message with role",
+    ),
     (talk(part(type="image_url", image_url={"url": "data:image/png;base64,SGVsbG8gd29ybGQsIGhlbGxv"})), "You uploaded"),
     (talk({**USER, "name": "a b"}), "Invalid 'messages[0].name': string does not match pattern."),
     (talk(USER, CALLS), "An assistant message with 'tool_calls' must be followed by tool messages responding to each"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,10 @@ def test_C3_C22_a_refusal_is_understood_and_put_right(
         assert answered.headers["x-dragoman-changes"]
 
 
+FAKED = b64encode(b"\x0a\x14drgm\x01\x1bfaked" + bytes(9)).decode()
+"""It has the form of a signature that the emulator makes, and is none."""
+
+
 def test_C2_a_signature_that_is_refused_is_left_out(tmp_path: Path) -> None:
     with emulator("gemini") as google:
         settings = {
@@ -218,7 +223,7 @@ def test_C2_a_signature_that_is_refused_is_left_out(tmp_path: Path) -> None:
             "models": {"m": {"target": "google/gemini-2.5-flash"}},
         }
         with gateway(settings, tmp_path) as running:
-            call = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "CmRyZ20BG2Zha2VkAAAAAAAAAAAA"}
+            call = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": FAKED}
             contents = [
                 {"role": "user", "parts": [{"text": "Hi"}]},
                 {"role": "model", "parts": [call]},

@@ -33,7 +33,7 @@ _NAME = re.compile(r"^[^\s<|\\/>]+$")
 _PARTS = {
     "system": ("text",),
     "developer": ("text",),
-    "tool": ("text", "image_url", "file"),
+    "tool": ("text",),
     "user": ("text", "image_url", "input_audio", "file"),
     "assistant": ("text", "refusal"),
     "function": ("text",),
@@ -45,8 +45,8 @@ _PART_KEYS = {
     "input_audio": {"type", "input_audio", "prompt_cache_breakpoint"},
     "file": {"type", "file", "prompt_cache_breakpoint"},
 }
-# the published type of a tool result is text only; no refusal of the others is known
 RESULT_PARTS = {kind: shape for kind, shape in chat_types.USER_PARTS.items() if kind in _PARTS["tool"]}
+_PICTURE = "Image URLs are only allowed for messages with role 'user'"
 
 
 def check_shape(request: ReceivedRequest) -> ChatRefusal | None:
@@ -97,6 +97,10 @@ def _check_part(part: Any, role: str, path: str) -> ChatRefusal | None:
     kind = part.get("type")
     if kind is None:
         return missing(f"{path}.type")
+    if kind == "image_url" and kind not in _PARTS[role]:
+        at = path.partition(".")[0]
+        sentence = f"Invalid '{at}'. {_PICTURE}, but this message with role '{role}' contains an image URL."
+        return ChatRefusal(400, sentence, param=at, code="invalid_value")
     if kind not in _PARTS[role]:
         return not_among(f"{path}.type", kind, ("text", "image_url", "input_audio", "refusal", "audio", "file"))
     stray = next((key for key in part if key not in _PART_KEYS[kind]), None)

@@ -2,7 +2,8 @@
 
 Only the maker of a real signature can read it. An emulated one names its emulator, so that another emulator can refuse
 it, as well as one that is altered or empty, just as the real services do. It is valid base64, because official SDKs
-decode and re-encode such values (with the URL-safe alphabet, or without padding).
+decode and re-encode such values (with the URL-safe alphabet, or without padding). Like theirs it begins with a tag and
+the length of what follows.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import binascii
 import re
 from hashlib import blake2b
 
-_MAGIC = b"\x0adrgm\x01"
+_TAG = b"\x0a"
+_MAGIC = b"drgm\x01"
 _TAIL = b"\x01mgrd"
 _DIGEST = 16
 _PLACEHOLDERS = ("undefined", "null", "skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -22,8 +24,8 @@ def mint(emulator: str, content: str) -> str:
     """A signature of `emulator` for `content` (the reasoning text, a call's name and arguments, ...)."""
     name = emulator.encode()
     digest = _digest(content)
-    blob = _MAGIC + bytes([len(name)]) + name + digest + _seal(name, digest) + _TAIL
-    return base64.b64encode(blob).decode("ascii")
+    inner = _MAGIC + bytes([len(name)]) + name + digest + _seal(name, digest) + _TAIL
+    return base64.b64encode(_TAG + _length(len(inner)) + inner).decode("ascii")
 
 
 def check_signature(emulator: str, value: object, strict: bool = False, content: str | None = None) -> str:
@@ -38,7 +40,7 @@ def check_signature(emulator: str, value: object, strict: bool = False, content:
     blob = decode_base64(value)
     if value in _PLACEHOLDERS or (blob is None and not is_masked(value)):
         return "altered"
-    if blob is None or not (blob.startswith(_MAGIC) or blob.endswith(_TAIL)):
+    if blob is None or not (_MAGIC in blob[:8] or blob.endswith(_TAIL)):
         return "unknown" if strict else "ok"
     parts = _parse_blob(blob)
     if parts is None:
@@ -64,12 +66,18 @@ def is_masked(identifier: object) -> bool:
 
 
 def _parse_blob(blob: bytes) -> tuple[bytes, bytes] | None:
-    if not (blob.startswith(_MAGIC) and blob.endswith(_TAIL)):
+    start = blob.find(_MAGIC, 0, 8)
+    if start < 0 or not blob.endswith(_TAIL) or blob[:start] != _TAG + _length(len(blob) - start):
         return None
-    inner = blob[len(_MAGIC) : -len(_TAIL)]
+    inner = blob[start + len(_MAGIC) : -len(_TAIL)]
     size = inner[0] if inner else 0
     name, digest, seal = inner[1 : 1 + size], inner[1 + size : 1 + size + _DIGEST], inner[1 + size + _DIGEST :]
     return (name, digest) if seal == _seal(name, digest) else None
+
+
+def _length(number: int) -> bytes:
+    """A length in groups of seven bits, the lowest first."""
+    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80, number >> 7])
 
 
 def _digest(content: str) -> bytes:

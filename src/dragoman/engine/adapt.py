@@ -21,6 +21,7 @@ from dragoman.conversation.settings import Settings
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.engine.beta_names import with_betas
 from dragoman.engine.body_form import formed_body, path_template
 from dragoman.engine.envelopes import with_header_members
 from dragoman.engine.history.client_choice import (
@@ -312,6 +313,8 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     body = dialect.requests.render(conversation, writing, ask if same else None)
     profile = target.profile
     headers = _headers(ask, target, dialect.passed_headers if same else ())
+    if profile.beta is not None and same:
+        headers = with_betas(headers, conversation, profile.beta)
     if profile.body is not None:
         body = formed_body(body, profile.body)
     if profile.envelope is not NO_ENVELOPE:

@@ -88,6 +88,17 @@ class BodyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     add: dict[str, Any] = {}
 
 
+class BetaUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a provider takes only from those who name a beta in a header: top-level fields, and kinds of its own tools.
+
+    A beta's name ends with its date. Of two dates of one beta the tool's is meant.
+    """
+
+    header: str = ""
+    fields: dict[str, str] = {}
+    tools: dict[str, str] = {}
+
+
 class Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The names that fill `{method}` in the path, for whole answers and for streams."""
 
@@ -144,12 +155,12 @@ AS_DIALECT = CountForm()
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in), `methods` and `body` tell
-    how it is asked otherwise than its dialect says. A header without a value is not sent. `like`: another profile
-    whose facts come first. `hosts`: globs of further hosts that the vendor serves the same API from. `families`:
-    those of `families.toml` whose bare names it serves. `lists_models`: it has a list of what can be asked for.
-    `completions`: globs of models that it serves at the legacy `/completions` too.
-    `count`: how it counts tokens. `catalogue`: what it takes from the catalogue of models. `cloud`: how a cloud
-    authorizes requests."""
+    how it is asked otherwise than its dialect says, `beta` what it takes under a beta alone. A header without a value
+    is not sent. `like`: another profile whose facts come first. `hosts`: globs of further hosts that the vendor serves
+    the same API from. `families`: those of `families.toml` whose bare names it serves. `lists_models`: it has a list of
+    what can be asked for. `completions`: globs of models that it serves at the legacy `/completions` too. `count`: how
+    it counts tokens. `catalogue`: what it takes from the catalogue of models. `cloud`: how a cloud authorizes
+    requests."""
 
     dialect: str = ""
     title: str = ""
@@ -160,6 +171,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str = ""
     methods: Methods = Methods()
     body: BodyForm | None = None
+    beta: BetaUse | None = None
     envelope: Envelope = NO_ENVELOPE
     count: CountForm = AS_DIALECT
     like: str = ""

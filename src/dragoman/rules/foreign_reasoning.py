@@ -1,9 +1,9 @@
 """Thinking or a signature that another provider or model made.
 
 A signature is only valid where it was issued (fact `reasoning_scope`); elsewhere providers refuse it. They also refuse
-what cannot be a signature: a placeholder, a text, a few bytes. It is taken off calls and texts. Thinking stays as plain
-text where the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps it as tagged words of
-the assistant.
+what cannot be a signature: a placeholder, a text, a few bytes, or one that was cut. It is taken off calls and texts.
+Thinking stays as plain text where the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps
+it as tagged words of the assistant.
 
 Loses metadata.
 

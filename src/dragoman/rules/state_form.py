@@ -1,0 +1,137 @@
+"""The looks of opaque reasoning state: can its issuer have handed it out?
+
+Clients send placeholders (`undefined`, a text), and histories hold signatures that were cut on the way. No provider
+accepts them. Only what is certain from the form counts. Whether a signature of the right form is valid, its issuer
+knows.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import a2b_base64
+
+import msgspec
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Opaque
+
+_SIGNATURES = frozenset({reasoning_states.SIGNATURE, reasoning_states.REDACTED, reasoning_states.THOUGHT})
+_SKIPS = frozenset(
+    {
+        b'"skip_thought_signature_validator"',
+        b'"c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="',
+        b'"context_engineering_is_the_way_to_go"',
+        b'"Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv"',
+    }
+)
+"""Google's values for a call that another model made, plain and as base64. Nobody else knows them."""
+_LEAST = 22
+"""Characters of base64 for 16 bytes: no real signature is shorter."""
+_MASK = b"REDACTED"
+"""In recordings it stands in for what was there."""
+_KEPT = 600
+"""Recordings keep so many characters of a long run of base64. What was sent had the form that it must have."""
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
+_HEAD = 12
+"""Characters of base64 for a tag and a length."""
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_TAGS = frozenset({0x0A, 0x12})
+"""How the signatures of Google and Anthropic begin: with a field and its length. More than 400 recorded ones fit it."""
+_FERNET = b'"gAAAA'
+"""How the encrypted state of OpenAI begins: a Fernet token. More than 100 recorded ones have the length of one."""
+_FERNET_FRAME = 57
+"""Bytes of a Fernet token around its blocks of 16: version, time, vector and proof."""
+
+
+class _Detail(msgspec.Struct):
+    """What an entry of `reasoning_details` holds of somebody's state."""
+
+    signature: str | None = None
+    data: str | None = None
+    format: str | None = None
+
+
+_DETAILS = msgspec.json.Decoder(_Detail)
+_LENGTH_FIRST = frozenset({"google-gemini-v1", "anthropic-claude-v1"})
+"""Formats of details whose data begins with its length. The bytes of others may begin with anything."""
+
+
+def can_be_real(state: Opaque, knows_skips: bool) -> bool:
+    """Can the target have issued it, by its looks? `knows_skips`: it documents values for calls of other models."""
+    if state.kind in _SIGNATURES:
+        return knows_skips if state.json in _SKIPS else _is_signature(_plain(state.json))
+    if state.kind == reasoning_states.ENCRYPTED:
+        return not _is_damaged_token(_plain(state.json))
+    return state.kind != reasoning_states.DETAIL or _is_detail(state.json)
+
+
+def _plain(literal: bytes) -> bytes:
+    """A JSON string without the backslash that some writers put before a slash."""
+    return literal.replace(b"\\/", b"/") if b"\\" in literal else literal
+
+
+def _is_detail(entry: bytes) -> bool:
+    """One entry of `reasoning_details`: its format says whose state it is."""
+    try:
+        detail = _DETAILS.decode(entry)
+    except msgspec.MsgspecError:
+        return True  # another form: its provider knows
+    if detail.signature:
+        return _is_signature(quote(detail.signature))
+    if not detail.data:
+        return True
+    state = quote(detail.data)
+    if detail.format in _LENGTH_FIRST and _is_cut(state) and not _is_masked(state):
+        return False
+    return not _is_damaged_token(state)
+
+
+def _is_signature(value: bytes) -> bool:
+    """The ends are looked at, not the whole: a signature may be long."""
+    head, tail = value[1:65], value[-17:-1]
+    if _is_masked(value):
+        return True
+    text = value[1:-1] if len(value) < 64 else head + tail
+    if _BASE64.fullmatch(text) is None or len(value) - 2 < _LEAST:
+        return False
+    return _characters(value) % 4 != 1 and not _is_cut(value)
+
+
+def _is_masked(value: bytes) -> bool:
+    """Is it what a recording left of it?"""
+    return _MASK in value[:64] or len(value) == _KEPT + 2
+
+
+def _characters(value: bytes) -> int:
+    """Characters of base64 in a JSON string, without quotes and padding."""
+    return len(value.rstrip(b'="')) - 1
+
+
+def _is_cut(value: bytes) -> bool:
+    """Does it begin with the length of a field that does not fit into it?"""
+    head = value[1 : 1 + _HEAD].translate(_URL_SAFE)
+    if len(head) < _HEAD or _BASE64.fullmatch(head) is None or b"=" in head:
+        return False
+    first = a2b_base64(head)
+    if first[0] not in _TAGS:
+        return False
+    length, size = _varint(first[1:])
+    return 1 + size + length > _characters(value) * 3 // 4
+
+
+def _varint(encoded: bytes) -> tuple[int, int]:
+    """A number in groups of seven bits, the lowest first, and how many bytes it takes."""
+    number = 0
+    for at, byte in enumerate(encoded):
+        number |= (byte & 0x7F) << 7 * at
+        if byte < 0x80:
+            return number, at + 1
+    return number, len(encoded)
+
+
+def _is_damaged_token(value: bytes) -> bool:
+    """Is it a Fernet token with a part of a block?"""
+    if not value.startswith(_FERNET) or _is_masked(value):
+        return False
+    return (_characters(value) * 3 // 4 - _FERNET_FRAME) % 16 != 0

@@ -1,0 +1,122 @@
+"""Can opaque reasoning state be what its issuer handed out, by its looks?"""
+
+from __future__ import annotations
+
+from base64 import b64encode, urlsafe_b64encode
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.rules.runs import sent
+
+from dragoman.conversation.parts import Opaque, Origin
+from dragoman.rules.state_form import can_be_real
+
+CLAUDE = b"\x12\xa4\x01" + bytes(range(164))
+GOOGLE = b"\x0a\x18" + bytes(24) + b"\x0a\x04abcd"
+TOKEN = b"\x80" + bytes(8) + bytes(16) + bytes(32) + bytes(32)
+
+
+def text(blob: bytes, cut: int = 0) -> str:
+    return b64encode(blob[: len(blob) - cut]).decode()
+
+
+def real(kind: str, value: str, knows_skips: bool = False) -> bool:
+    return can_be_real(Opaque(kind=kind, json=orjson.dumps(value), origin=Origin("d")), knows_skips)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        text(CLAUDE),
+        text(CLAUDE).rstrip("="),
+        urlsafe_b64encode(CLAUDE).decode(),
+        text(GOOGLE),
+        text(b"\x08\x02" + CLAUDE),  # it begins with another field: nothing is known of its length
+        text(b"\x01\x8f=k_" + bytes(40)),
+        "EqQBREDACTED",
+        text(CLAUDE + bytes(900))[:600],  # as recordings keep it
+        text(b"\x12\xff\xff\xff\x7f" + bytes(900))[:600],
+    ],
+)
+@pytest.mark.parametrize("kind", ["signature", "redacted_thinking", "thought_signature"])
+def test_a_signature(kind: str, value: str) -> None:
+    assert real(kind, value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "undefined",
+        "c2lnbmVk",
+        "not a signature at all, but words",
+        text(CLAUDE, 60),
+        text(GOOGLE, 20),
+        text(CLAUDE)[:53],
+    ],
+)
+@pytest.mark.parametrize("kind", ["signature", "redacted_thinking", "thought_signature"])
+def test_no_signature(kind: str, value: str) -> None:
+    assert not real(kind, value)
+
+
+def test_a_slash_may_be_written_with_a_backslash() -> None:
+    value = b'"' + text(b"\x12\x30" + b"\xff" * 48).replace("/", "\\/").encode() + b'"'
+    assert can_be_real(Opaque(kind="signature", json=value, origin=Origin("d")), False)
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_documented_value_where_it_is_documented(knows: bool) -> None:
+    assert real("thought_signature", "skip_thought_signature_validator", knows) is knows
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (text(TOKEN), True),
+        (urlsafe_b64encode(TOKEN).decode(), True),
+        (text(TOKEN, 5), False),
+        (text(TOKEN, 5) + "==", False),
+        ("xAI says it otherwise", True),
+    ],
+)
+def test_encrypted_state(value: str, expected: bool) -> None:
+    assert real("encrypted_content", value) is expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"type": "reasoning.text", "text": "Hm", "signature": text(CLAUDE), "format": "anthropic-claude-v1"}, True),
+        ({"type": "reasoning.text", "text": "Hm", "signature": text(CLAUDE, 60)}, False),
+        ({"type": "reasoning.text", "text": "Hm"}, True),
+        ({"type": "reasoning.text", "text": "Hm", "signature": None}, True),
+        ({"type": "reasoning.encrypted", "data": text(GOOGLE), "format": "google-gemini-v1"}, True),
+        ({"type": "reasoning.encrypted", "data": text(GOOGLE, 20), "format": "google-gemini-v1"}, False),
+        ({"type": "reasoning.encrypted", "data": text(TOKEN), "format": "openai-responses-v1"}, True),
+        ({"type": "reasoning.encrypted", "data": text(TOKEN, 3), "format": "openai-responses-v1"}, False),
+        ({"type": "reasoning.encrypted", "data": 7}, True),
+    ],
+)
+def test_an_entry_of_the_details(entry: dict[str, object], expected: bool) -> None:
+    state = Opaque(kind="reasoning_details", json=orjson.dumps(entry), origin=Origin("openai-chat"))
+    assert can_be_real(state, False) is expected
+
+
+@given(st.binary(max_size=80), st.sampled_from(["signature", "encrypted_content", "reasoning_details"]))
+@settings(deadline=None)
+def test_any_bytes_get_an_answer(value: bytes, kind: str) -> None:
+    quoted = orjson.dumps(b64encode(value).decode())
+    for json in (quoted, b'"' + value.replace(b'"', b"") + b'"', b'{"data":' + quoted + b"}"):
+        assert can_be_real(Opaque(kind=kind, json=json, origin=Origin("d")), False) in (True, False)
+
+
+def test_what_was_cut_is_left_out_for_its_own_provider() -> None:
+    call = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": text(GOOGLE, 20)}
+    result = {"functionResponse": {"name": "f", "response": {"output": "ok"}}}
+    contents = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [call]}]
+    body = {"contents": [*contents, {"role": "user", "parts": [result]}], "tools": [{"functionDeclarations": []}]}
+    done = sent(body, "gemini/gemini-2.5-flash")
+    assert "thoughtSignature" not in done.json["contents"][1]["parts"][0]
+    assert done.changes[0] == ("foreign-reasoning", "/contents/1/parts/0", "metadata", False)
