@@ -11,6 +11,7 @@
     ├── OptionError             unknown option or value (rules, facts, arguments)
     ├── ProfileError            a profile file is invalid
     ├── ConfigError             a configuration file is invalid
+    ├── ProbeError              a server cannot be asked what it accepts
     ├── StoreError              the file of the store cannot be used (`dragoman.store`)
     │   └── StoreUnavailable    the store cannot be read right now
     └── UpstreamError           the provider refused, failed or could not be reached
@@ -35,6 +36,7 @@ __all__ = [
     "MalformedRequest",
     "NoHealthyModel",
     "OptionError",
+    "ProbeError",
     "ProfileError",
     "RepairRefused",
     "RequestError",
@@ -116,6 +118,10 @@ class ProfileError(DragomanError):
 
 class ConfigError(DragomanError):
     """A configuration file is invalid."""
+
+
+class ProbeError(DragomanError):
+    """A server cannot be asked what it accepts."""
 
 
 class UpstreamError(DragomanError):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
 from tests.judges import judge
@@ -79,7 +82,7 @@ def test_the_evidence_of_a_fact_begins_with_a_refusal() -> None:
 def test_questions_fit_together_unless_they_need_the_same_place() -> None:
     assert fit_together(BY_ID["setting-seed"], BY_ID["setting-top-p"])
     assert not fit_together(BY_ID["five-stops"], BY_ID["four-stops"])
-    assert not fit_together(BY_ID["first-assistant"], BY_ID["setting-seed"])
+    assert not fit_together(BY_ID["calls"], BY_ID["setting-seed"])
     assert not fit_together(BY_ID["stream-usage"], BY_ID["setting-seed"])
 
 
@@ -102,3 +105,15 @@ def test_a_condition_without_a_verdict_leaves_the_question_open() -> None:
     assert Condition("system", Verdict.REFUSED).then is None
     question = Question(id="x", asks="x", topic=Topic.TURNS, turns=(user(),), settles="empty_user")
     assert question.names == {"empty_user"}
+
+
+def test_every_fact_is_asked_for_or_listed_with_a_reason() -> None:
+    """The guide says which facts cannot be seen from outside, and why. It names no others."""
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "probing.md").read_text("utf-8")
+    table = page.partition("## What cannot be seen from outside")[2]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    asked = {name.partition(".")[0] for question in QUESTIONS for name in question.names}
+    assert {*Facts.__struct_fields__} - asked - listed == set()
+    assert listed - {*Facts.__struct_fields__} == set()
+    assert listed & asked == set()

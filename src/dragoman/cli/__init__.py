@@ -23,6 +23,7 @@ COMMANDS = {
     "route": "Explain which model a route chooses for a request.",
     "rules": "List the rules, or show the page of one.",
     "profiles": "List the profiles, or show each fact of one with its evidence.",
+    "probe": "Find out what a server accepts, and write a profile.",
     "models": "List the models that providers run, with sizes and prices.",
     "demo": "Show refusal, repair and answer on emulated providers.",
     "serve": "Run the gateway.",

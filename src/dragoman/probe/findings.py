@@ -22,13 +22,15 @@ class FoundBy(StrEnum):
 
 
 class ProbeFinding(msgspec.Struct, frozen=True):
-    """A verdict on one question. `says`: the refusal in the server's own words. `status`: that of its answer, or 0."""
+    """A verdict on one question. `says`: the refusal in the server's own words. `status`: that of its answer, or 0.
+    `teaches`: facts that the words themselves state."""
 
     question: str
     verdict: Verdict
     by: FoundBy = FoundBy.ASKED
     says: str = ""
     status: int = 0
+    teaches: Mapping[str, Any] = {}
 
 
 class ProbeLoss(msgspec.Struct, frozen=True):
@@ -40,11 +42,12 @@ class ProbeLoss(msgspec.Struct, frozen=True):
 
 def facts_found(findings: Iterable[ProbeFinding], questions: Sequence[Question]) -> dict[str, Any]:
     """The facts that the findings settle, as a profile states them. A later question refines an earlier one."""
-    verdicts = {finding.question: finding.verdict for finding in findings}
+    known = {finding.question: finding for finding in findings}
     facts: dict[str, Any] = {}
     for question in questions:
-        if question.id in verdicts:
-            facts = _with_outcome(facts, question.outcome(verdicts[question.id]))
+        finding = known.get(question.id)
+        if finding is not None:
+            facts = merge(_with_outcome(facts, question.outcome(finding.verdict)), finding.teaches)
     return facts
 
 
@@ -64,5 +67,5 @@ _DEFAULTS = Facts()
 def evidence_of(fact: str, findings: Iterable[ProbeFinding], questions: Sequence[Question]) -> list[ProbeFinding]:
     """The findings from which a fact comes, refusals first."""
     about = {question.id for question in questions if fact in question.names}
-    found = [finding for finding in findings if finding.question in about]
+    found = [finding for finding in findings if finding.question in about or fact in finding.teaches]
     return sorted(found, key=lambda finding: finding.verdict is not Verdict.REFUSED)

@@ -6,7 +6,7 @@ a stretch of turns, to the end, to the tools or to the top level. So one request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -19,11 +19,13 @@ class Verdict(StrEnum):
     """What became of a question.
 
     `accepted`: the server takes it. `refused`: it does not. `dropped`: it takes it and leaves it out of the prompt.
+    `otherwise`: it was refused for another reason, which is a fact of its own; the thing itself may be accepted.
     """
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
     DROPPED = "dropped"
+    OTHERWISE = "otherwise"
 
 
 class Topic(StrEnum):
@@ -32,10 +34,12 @@ class Topic(StrEnum):
     LIMITS = "limits"
     OPENING = "opening"
     TURNS = "turns"
+    ENDINGS = "endings"
     CALLS = "calls"
     TOOLS = "tools"
     SETTINGS = "settings"
     FORMS = "forms"
+    EFFORTS = "efforts"
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -73,8 +77,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     `opening`: messages before the first turn. `turns`: turns that begin with the user's and end with the assistant's.
     `closing`: the last messages, in place of the user's. `tools`: further tools. `members`: members of the body.
     `words`: words that a refusal uses for what is asked. `carries`: texts that must reach the model.
-    `unless`: earlier verdicts that settle it. `after`: questions that must have been accepted before it is asked;
-    while one of them is refused, the question means nothing. `alone`: it cannot be asked together with others.
+    `unless`: earlier verdicts that settle it. `after`: questions that must be accepted first; if one is refused,
+    the question means nothing. `stands_for`: a question that counts as accepted for others if this one is accepted.
+    `alone`: it is not asked together with others. `streamed`: the answer comes as a stream. `declares`:
+    the tools that are called in its turns are declared.
     """
 
     id: str
@@ -92,8 +98,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     carries: tuple[str, ...] = ()
     unless: tuple[Condition, ...] = ()
     after: tuple[str, ...] = ()
+    stands_for: str = ""
     alone: bool = False
     streamed: bool = False
+    declares: bool = True
 
     def outcome(self, verdict: Verdict) -> Outcome:
         """What a verdict settles. Who drops something accepts it, as far as the request goes."""
@@ -108,28 +116,50 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def uses_calls(self) -> bool:
-        return any("tool_calls" in message or message.get("role") == "tool" for message in (*self.turns, *self.closing))
+        return any(
+            message.get("tool_calls") or message.get("role") == "tool" for message in (*self.turns, *self.closing)
+        )
 
 
-def request_body(questions: Iterable[Question], declare: bool = True) -> dict[str, Any]:
+def request_body(questions: Iterable[Question], on_calls: JsonObject | None = None) -> dict[str, Any]:
     """The members of a Chat request that asks these questions at once, without its model and its token limit.
 
-    `declare`: tools are declared where the turns have calls, as most servers want it.
+    Tools are declared where the turns have calls, as most servers want it. `on_calls`: members of every message with
+    calls, for a server that does not take calls without them.
     """
     asked = tuple(questions)
-    messages = [message for question in asked for message in question.opening]
-    messages += [message for question in asked for message in question.turns]
-    closing = [message for question in asked for message in question.closing]
-    messages += closing or [user()]
-    body: dict[str, Any] = {"messages": messages}
-    tools = [tool for question in asked for tool in question.tools]
-    if declare and any(question.uses_calls for question in asked):
-        tools.insert(0, LOOKUP)
+    body: dict[str, Any] = {"messages": [_completed(message, on_calls) for _, message in placed_messages(asked)]}
+    tools = [tool for _, tool in placed_tools(asked)]
     if tools:
         body["tools"] = tools
     for question in asked:
         body |= question.members
     return body
+
+
+def placed_messages(questions: Sequence[Question]) -> list[tuple[Question | None, JsonObject]]:
+    """The messages of a request, each with the question that it belongs to. The last one may belong to none."""
+    placed: list[tuple[Question | None, JsonObject]] = []
+    for field in ("opening", "turns", "closing"):
+        placed += [(question, message) for question in questions for message in getattr(question, field)]
+    if not any(question.closing for question in questions):
+        placed.append((None, user()))
+    return placed
+
+
+def placed_tools(questions: Sequence[Question]) -> list[tuple[Question | None, JsonObject]]:
+    """The tools of a request, each with the question that it belongs to. One of a name is enough."""
+    placed: list[tuple[Question | None, JsonObject]] = []
+    if any(question.uses_calls and question.declares for question in questions):
+        placed.append((None, LOOKUP))
+    for question in questions:
+        new = question.tools if question.tools != (LOOKUP,) or not any(tool == LOOKUP for _, tool in placed) else ()
+        placed += [(question, tool) for tool in new]
+    return placed
+
+
+def _completed(message: JsonObject, on_calls: JsonObject | None) -> JsonObject:
+    return {**message, **on_calls} if on_calls and message.get("tool_calls") else message
 
 
 def fit_together(one: Question, other: Question) -> bool:

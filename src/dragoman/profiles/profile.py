@@ -419,7 +419,7 @@ def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
 
 
 def read_profiles_file(path: Path) -> dict[str, Profile]:
-    """The user's profiles: one TOML file whose tables are named after them.
+    """The user's profiles: one TOML file whose tables are named after them, or one profile named after its file.
 
     A table whose name is a built-in profile's corrects that one (it is `like` it).
     """
@@ -429,6 +429,8 @@ def read_profiles_file(path: Path) -> dict[str, Profile]:
         raise ProfileError(f"cannot be read: {fault.strerror}", at=str(path)) from None
     except tomllib.TOMLDecodeError as fault:
         raise ProfileError(str(fault), at=str(path)) from None
+    if isinstance(table.get("dialect") or table.get("like"), str):
+        return {path.stem: make_profile(path.stem, table, str(path))}
     found: dict[str, Profile] = {}
     for name, content in table.items():
         if not isinstance(content, dict):

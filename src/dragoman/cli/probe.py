@@ -1,0 +1,263 @@
+"""`dragoman probe`: find out what a server accepts, and write it down as a profile."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from dragoman import __version__
+from dragoman.cli.console import print_note, print_table, printable
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.failures import Failure
+from dragoman.errors import OptionError, ProbeError
+from dragoman.probe.chat_questions import QUESTIONS
+from dragoman.probe.check import Agreement, ComparedFact, compare_facts
+from dragoman.probe.findings import ProbeFinding, facts_found
+from dragoman.probe.inquiry import Inquiry, ProbeRequest
+from dragoman.probe.live.address import FoundServer, Headers, find_server
+from dragoman.probe.live.asking import Asker, ProbeTally
+from dragoman.probe.live.budget import ProbeBudget
+from dragoman.probe.live.estimate import highest_cost
+from dragoman.probe.profile_file import FoundProfile, render_profile
+from dragoman.probe.questions import Verdict
+from dragoman.probe.report import ProbeReport, render_report
+from dragoman.probe.state_file import ProbeState, parse_state, render_state
+from dragoman.profiles.profile import Profiles, Target
+from dragoman.store.redaction import Redactor
+from dragoman.upstream.transport import Transport
+
+_OUT = click.Path(path_type=Path, dir_okay=False)
+_FIND_SECONDS = 10.0
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """What the user asks for. `target`: the profile whose server is asked, if the user names one."""
+
+    url: str
+    model: str
+    key: str
+    key_env: str
+    headers: Headers
+    target: Target | None
+
+
+class _Probed(msgspec.Struct, frozen=True):
+    """What came of it."""
+
+    found: FoundServer
+    findings: tuple[ProbeFinding, ...]
+    tally: ProbeTally
+    skipped: dict[str, str]
+
+
+@click.command()
+@click.argument("where", metavar="URL|TARGET")
+@click.option("--model", default="", help="The model to ask; by default the first that the server lists.")
+@click.option("--key-env", default="", metavar="NAME", help="The environment variable that holds the key.")
+@click.option("--requests", default=60, show_default=True, type=click.IntRange(1, 1000), help="Requests at most.")
+@click.option("--seconds", default=120.0, show_default=True, type=click.FloatRange(1), help="Seconds at most.")
+@click.option("--rate", default=5.0, show_default=True, type=click.FloatRange(0.1, 1000), help="Requests in a second.")
+@click.option("--out", type=_OUT, metavar="NAME.toml", help="Write the profile; it is called after the file.")
+@click.option("--check", is_flag=True, help="Compare the profile of TARGET with what its server does.")
+@click.option(
+    "--report", "report_file", type=_OUT, metavar="FILE", help="Write a report to send in: no keys, no content."
+)
+@click.option("--with-host", is_flag=True, help="Name the server's host in the report.")
+@click.option("--resume", is_flag=True, help="Go on where an earlier run of the same --out ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report instead of a table.")
+def probe(
+    where: str,
+    model: str,
+    key_env: str,
+    requests: int,
+    seconds: float,
+    rate: float,
+    out: Path | None,
+    check: bool,
+    report_file: Path | None,
+    with_host: bool,
+    resume: bool,
+    as_json: bool,
+) -> int:
+    """Find out what a server accepts, by some dozens of tiny requests, and write it down as a profile.
+
+    URL is the address of an OpenAI-compatible server, TARGET is PROFILE/MODEL. The requests have one token of output
+    each. It stops at a refused key or a spent quota, waits as long as the server wants, and ends within its budget with
+    what it knows. With --check the exit code is 1 if the profile is wrong.
+    """
+    wanted = _wanted(where, model, key_env)
+    if check and wanted.target is None:
+        raise OptionError("there is no profile to compare with", at="--check", hint="give PROFILE/MODEL, not a URL")
+    if resume and out is None:
+        raise OptionError("it goes on from the file beside --out", at="--resume", hint="give --out too")
+    state_path = _state_path(out)
+    probed = asyncio.run(_ask(wanted, ProbeBudget(requests, seconds, rate), state_path, resume))
+    _finish(probed.tally, state_path)
+    compared = _compared(wanted, probed)
+    report = _report(wanted, probed, compared if check else (), with_host)
+    if out is not None:
+        out.write_text(render_profile(_profile(out.stem, wanted, probed)), "utf-8")
+        print_note(f"wrote {out}")
+    if report_file is not None:
+        report_file.write_bytes(render_report(report))
+        print_note(f"wrote {report_file}: read it before you send it")
+    if as_json:
+        click.echo(render_report(report).decode(), nl=False)
+    elif check:
+        _show_check(compared)
+    else:
+        _show(probed)
+    wrong = any(one.agreement is Agreement.OTHER for one in compared)
+    return 1 if not probed.findings or (check and wrong) else 0
+
+
+def _wanted(where: str, model: str, key_env: str) -> _Wanted:
+    if "://" in where:
+        key = _key((key_env,)) if key_env else ""
+        headers: Headers = (("authorization", f"Bearer {key}"),) if key else ()
+        return _Wanted(where, model, key, key_env, headers, None)
+    target = Profiles().target(where if "/" in where else f"{where}/{model or '-'}")
+    profile = target.profile
+    if target.dialect != DEFAULT_DIALECT:
+        raise ProbeError(f"{profile.name} speaks {target.dialect}, and questions are asked in Chat only", at=where)
+    url = os.environ.get(profile.url_env, "") if profile.url_env else ""
+    if not (url or profile.url):
+        raise ProbeError("the profile has no address", at=where, hint="give the URL of the server")
+    key = _key((key_env,) if key_env else profile.key.names, required=bool(key_env))
+    scheme = f"{profile.key.scheme} " if profile.key.scheme else ""
+    headers = ((profile.key.header, scheme + key),) if key else ()
+    asked = model or ("" if target.model == "-" else target.model)
+    return _Wanted(url or profile.url, asked, key, key_env, (*profile.headers.items(), *headers), target)
+
+
+def _key(names: tuple[str, ...], required: bool = True) -> str:
+    found = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    if not found and required:
+        raise OptionError(f"the environment has no {' or '.join(names)}", at="--key-env", hint="export it first")
+    return found
+
+
+async def _ask(wanted: _Wanted, budget: ProbeBudget, state_path: Path | None, resume: bool) -> _Probed:
+    redactor = Redactor([wanted.key] if wanted.key else [])
+    async with Transport() as transport:
+        found = await find_server(
+            wanted.url, wanted.model, wanted.headers, transport, min(_FIND_SECONDS, budget.seconds)
+        )
+        inquiry = Inquiry(QUESTIONS, _known(found, state_path) if resume else ())
+        _announce(found, budget)
+
+        def note(request: ProbeRequest, failure: Failure | None) -> None:
+            _keep(found, inquiry, state_path)
+
+        tally = await Asker(found.server, transport, budget, note, redactor.text).run(inquiry)
+    _keep(found, inquiry, state_path)
+    return _Probed(found, inquiry.findings, tally, inquiry.skipped)
+
+
+def _finish(tally: ProbeTally, state_path: Path | None) -> None:
+    """Nothing is left to go on with after a complete run."""
+    if tally.ended:
+        print_note(f"ended early: {printable(tally.ended)}")
+    elif state_path is not None:
+        state_path.unlink(missing_ok=True)
+
+
+def _announce(found: FoundServer, budget: ProbeBudget) -> None:
+    cost = highest_cost(QUESTIONS, budget.requests)
+    print_note(
+        f"asking {printable(found.server.model)} at {printable(found.server.url)}: at most {cost.requests} requests in"
+        f" {budget.seconds:g} s, {cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
+    )
+
+
+def _state_path(out: Path | None) -> Path | None:
+    return None if out is None else out.with_suffix(".probe.json")
+
+
+def _known(found: FoundServer, state_path: Path | None) -> tuple[ProbeFinding, ...]:
+    if state_path is None or not state_path.is_file():
+        return ()
+    return parse_state(state_path.read_bytes(), str(state_path), found.server.url, found.server.model).findings
+
+
+def _keep(found: FoundServer, inquiry: Inquiry, state_path: Path | None) -> None:
+    if state_path is not None:
+        state_path.write_bytes(render_state(ProbeState(found.server.url, found.server.model, inquiry.findings)))
+
+
+def _profile(name: str, wanted: _Wanted, probed: _Probed) -> FoundProfile:
+    remarks: tuple[str, ...] = (f"{probed.tally.requests} requests in {probed.tally.seconds:.0f} s.",)
+    if probed.tally.ended:
+        remarks = (*remarks, f"It ended early: {probed.tally.ended}")
+    window = {"context_window": probed.found.window} if probed.found.window else {}
+    return FoundProfile(
+        name=name,
+        facts=facts_found(probed.findings, QUESTIONS) | window,
+        findings=probed.findings,
+        questions=QUESTIONS,
+        seen=_today(),
+        source="dragoman probe",
+        url=probed.found.server.url.removesuffix("/chat/completions"),
+        model=probed.found.server.model,
+        key_env=wanted.key_env,
+        remarks=remarks,
+    )
+
+
+def _compared(wanted: _Wanted, probed: _Probed) -> tuple[ComparedFact, ...]:
+    if wanted.target is None:
+        return ()
+    return compare_facts(wanted.target.facts, facts_found(probed.findings, QUESTIONS))
+
+
+def _report(wanted: _Wanted, probed: _Probed, compared: tuple[ComparedFact, ...], with_host: bool) -> ProbeReport:
+    return ProbeReport(
+        dragoman=__version__,
+        seen=_today(),
+        model=probed.found.server.model,
+        requests=probed.tally.requests,
+        seconds=round(probed.tally.seconds, 1),
+        ended=probed.tally.ended,
+        facts=facts_found(probed.findings, QUESTIONS),
+        findings=probed.findings,
+        profile="" if wanted.target is None else wanted.target.profile.name,
+        host=urlsplit(probed.found.server.url).netloc if with_host else "",
+        compared=compared,
+    )
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def _show(probed: _Probed) -> None:
+    asked = {question.id: question for question in QUESTIONS}
+    refused = [finding for finding in probed.findings if finding.verdict is Verdict.REFUSED]
+    rows = [(asked[one.question].asks, "refuses", one.says) for one in refused]
+    rows += [(asked[name].asks, "unknown", why) for name, why in probed.skipped.items()]
+    if rows:
+        print_table(("question", "answer", "in its words"), rows)
+    accepted = len(probed.findings) - len(refused)
+    click.echo(
+        f"{accepted} questions accepted, {len(refused)} refused, {len(QUESTIONS) - len(probed.findings)} left out or"
+        f" open; {probed.tally.requests} requests in {probed.tally.seconds:.1f} s"
+    )
+
+
+def _show_check(compared: tuple[ComparedFact, ...]) -> None:
+    rows = [
+        (one.fact, str(one.stated or "unknown"), str(one.found), one.agreement.value)
+        for one in compared
+        if one.agreement is not Agreement.SAME
+    ]
+    if rows:
+        print_table(("fact", "the profile says", "the server says", ""), rows)
+    same = len(compared) - len(rows)
+    wrong = sum(one.agreement is Agreement.OTHER for one in compared)
+    click.echo(f"{same} facts hold, {wrong} do not, {len(rows) - wrong} are new")

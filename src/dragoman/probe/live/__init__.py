@@ -1,0 +1,1 @@
+"""Ask a live server: `address` finds the place to ask, `asking` sends the questions within a budget."""

@@ -1,0 +1,29 @@
+"""What an inquiry costs at most, to be told before it begins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+from dragoman.probe.questions import Question, Topic, request_body
+
+_BYTES_PER_TOKEN = 4
+_OUTPUT_TOKENS = 16
+"""Tokens of output at most: one where the model takes such a limit, else sixteen."""
+
+
+class ProbeCost(msgspec.Struct, frozen=True):
+    requests: int
+    input_tokens: int
+    output_tokens: int
+
+
+def highest_cost(questions: Sequence[Question], requests: int) -> ProbeCost:
+    """The cost if every request were as large as the largest. It is an estimate by bytes."""
+    topics: dict[Topic, list[Question]] = defaultdict(list)
+    for question in questions:
+        topics[question.topic].append(question)
+    largest = max(len(msgspec.json.encode(request_body(group))) for group in topics.values())
+    return ProbeCost(requests, requests * (largest // _BYTES_PER_TOKEN), requests * _OUTPUT_TOKENS)

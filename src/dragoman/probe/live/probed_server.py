@@ -1,0 +1,84 @@
+"""The server that is asked: its address, its headers, one request and the answer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.upstream.refusals import transport_failure
+from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TooLarge, Transport, TransportFailure
+from dragoman.wire.error_bodies import parse_failure
+
+ANSWER_LIMIT = 256 * 1024
+"""Bytes of an answer that are read. One token of output needs a few hundred."""
+_DATA = b"data:"
+
+
+class ProbedServer(msgspec.Struct, frozen=True):
+    """Where to send Chat requests. `headers` hold the key."""
+
+    url: str
+    model: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def outgoing(self, body: Mapping[str, Any]) -> Outgoing:
+        content = msgspec.json.encode({"model": self.model, **body})
+        return Outgoing("POST", self.url, (*self.headers, ("content-type", "application/json")), content)
+
+
+class Redirected(Exception):
+    """The server sends us elsewhere. Keys do not follow."""
+
+
+async def send_question(
+    server: ProbedServer, transport: Transport, body: Mapping[str, Any], streamed: bool, seconds: float
+) -> Failure | None:
+    """Send one request. None if the server answers it as Chat answers are; else what is wrong."""
+    timeouts = Timeouts(connect=min(10.0, seconds), first_byte=seconds, idle=seconds, total=seconds, queue=seconds)
+    try:
+        incoming = await transport.send(server.outgoing(body), timeouts)
+        async with incoming:
+            return await _judged(incoming, streamed)
+    except TooLarge as fault:
+        return Failure(FailureKind.BROKEN_STREAM, str(fault), 200)
+    except TransportFailure as fault:
+        return transport_failure(fault)
+
+
+async def _judged(incoming: Incoming, streamed: bool) -> Failure | None:
+    if 300 <= incoming.status < 400:
+        raise Redirected(incoming.header("location") or "an address that it does not name")
+    content = await incoming.read(ANSWER_LIMIT)
+    if incoming.status >= 400:
+        return parse_failure(incoming.status, dict(incoming.headers), content)
+    return _stream_failure(content) if streamed else _answer_failure(content)
+
+
+def _answer_failure(content: bytes) -> Failure | None:
+    """What is wrong with the body of a 200. Some servers put their errors there."""
+    try:
+        answer = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        return _no_answer(content)
+    if not isinstance(answer, dict):
+        return _no_answer(content)
+    if answer.get("error"):
+        return parse_failure(200, {}, content)
+    return None if isinstance(answer.get("choices"), list) else _no_answer(content)
+
+
+def _stream_failure(content: bytes) -> Failure | None:
+    """What is wrong with a stream: an error in it, or no event at all."""
+    events = [line[len(_DATA) :].strip() for line in content.splitlines() if line.startswith(_DATA)]
+    if not events:
+        return _no_answer(content)
+    failed = next((event for event in events if event.startswith(b'{"error"')), None)
+    return None if failed is None else parse_failure(200, {}, failed)
+
+
+def _no_answer(content: bytes) -> Failure:
+    shown = content[:80].decode("utf-8", "replace")
+    return Failure(FailureKind.BROKEN_STREAM, f"not a Chat answer: {shown!r}", 200)

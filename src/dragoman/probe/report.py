@@ -1,0 +1,31 @@
+"""A report that can be sent in: what was found, without keys, without contents, and without the host unless wanted."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import msgspec
+
+from dragoman.probe.check import ComparedFact
+from dragoman.probe.findings import ProbeFinding
+
+
+class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`profile`: the profile that was checked, if any. `host`: only if the user wants it in."""
+
+    dragoman: str
+    seen: datetime.date
+    model: str
+    requests: int
+    seconds: float
+    ended: str
+    facts: dict[str, Any]
+    findings: tuple[ProbeFinding, ...]
+    profile: str = ""
+    host: str = ""
+    compared: tuple[ComparedFact, ...] = ()
+
+
+def render_report(report: ProbeReport) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"

@@ -1,0 +1,119 @@
+"""`dragoman probe` against emulators on loopback: the file that it writes, what it compares, what it sends in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dragoman.cli import cli
+from dragoman.emulators.background_server import RunningEmulator
+from dragoman.profiles.profile import Profiles, read_profiles_file
+from dragoman.testing import emulator
+
+FAST = ("--rate", "1000")
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(cli, ["probe", *args, *FAST], prog_name="dragoman", standalone_mode=True)
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[RunningEmulator]:
+    with emulator("template") as running:
+        yield running
+
+
+def root(running: RunningEmulator) -> str:
+    return running.base_url.removesuffix("/v1")
+
+
+def test_it_writes_a_profile_with_evidence(template: RunningEmulator, tmp_path: Path) -> None:
+    out = tmp_path / "house.toml"
+    ran = run(root(template), "--out", str(out))
+    assert ran.exit_code == 0, ran.output
+    assert "at most 60 requests in 120 s" in ran.stderr
+    assert "System message must be at the beginning." in ran.stdout
+    found = Profiles(read_profiles_file(out)).target("house/local-model")
+    assert (found.facts.system_place, found.facts.system_count) == ("opening", "one")
+    evidence = {one.fact: one for one in found.profile.evidence}
+    assert evidence["system_place"].says == "System message must be at the beginning."
+    assert "dragoman probe: " in evidence["system_place"].source
+    assert not out.with_suffix(".probe.json").exists()
+
+
+def test_it_goes_on_where_it_ended(template: RunningEmulator, tmp_path: Path) -> None:
+    out = tmp_path / "house.toml"
+    first = run(root(template), "--out", str(out), "--requests", "10")
+    assert "the budget of 10 requests is spent" in first.stderr
+    state = json.loads(out.with_suffix(".probe.json").read_text())
+    second = run(root(template), "--out", str(out), "--resume", "--json")
+    report = json.loads(second.stdout)
+    assert report["ended"] == ""
+    assert {one["question"] for one in state["findings"]} <= {one["question"] for one in report["findings"]}
+    whole = json.loads(run(root(template), "--json").stdout)
+    assert report["facts"] == whole["facts"]
+    assert report["requests"] < whole["requests"]
+
+
+def test_the_state_of_another_server_is_not_taken(template: RunningEmulator, tmp_path: Path) -> None:
+    out = tmp_path / "house.toml"
+    out.with_suffix(".probe.json").write_text('{"url":"http://other","model":"m","findings":[]}')
+    ran = run(root(template), "--out", str(out), "--resume")
+    assert ran.exit_code == 1
+    assert "it is about m at http://other" in ran.stderr
+
+
+def test_a_profile_is_compared_with_its_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with emulator("compatible", roles=["system", "user", "assistant", "tool", "developer"]) as running:
+        monkeypatch.setenv("LLM_GATEWAY_URL", running.base_url)
+        report = tmp_path / "report.json"
+        ran = run("openai-compatible/some-model", "--check", "--report", str(report))
+    assert ran.exit_code == 1
+    rows = {line.split()[0]: line.split()[1:] for line in ran.stdout.splitlines() if line}
+    assert rows["developer_role"] == ["refuses", "accepts", "other"]
+    assert "unknown_settings" not in rows
+    sent = json.loads(report.read_text())
+    assert sent["profile"] == "openai-compatible"
+    assert "127.0.0.1" not in report.read_text()
+    assert {one["agreement"] for one in sent["compared"] if one["fact"] == "developer_role"} == {"other"}
+
+
+def test_neither_key_nor_host_is_in_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-very-secret-key-123456")
+    with emulator("compatible-lenient") as running:
+        report, out = tmp_path / "report.json", tmp_path / "mine.toml"
+        url = running.base_url
+        ran = run(url, "--key-env", "MY_KEY", "--report", str(report), "--out", str(out), "--with-host")
+        keys = {dict(request.headers)["authorization"] for request in running.requests if request.body}
+    assert ran.exit_code == 0, ran.output
+    assert keys == {"***"}  # as the emulator shows a key that it was sent
+    assert "secret" not in report.read_text() + out.read_text() + ran.output
+    assert 'key = { env = "MY_KEY" }' in out.read_text()
+    assert json.loads(report.read_text())["host"].startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("anthropic/claude-sonnet-4-5",), "questions are asked in Chat only"),
+        (("http://127.0.0.1:9", "--check"), "there is no profile to compare with"),
+        (("http://127.0.0.1:9", "--resume"), "give --out too"),
+        (("http://127.0.0.1:9", "--key-env", "NO_SUCH_KEY"), "the environment has no NO_SUCH_KEY"),
+        (("http://127.0.0.1:9",), "is the server running?"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(args: tuple[str, ...], message: str) -> None:
+    ran = run(*args)
+    assert ran.exit_code in (1, 2)
+    assert message in ran.stderr
+
+
+def test_a_server_of_another_dialect_is_recognised() -> None:
+    with emulator("anthropic") as running:
+        ran = run(running.base_url.removesuffix("/v1"), "--model", "claude-sonnet-4-5")
+    assert ran.exit_code == 1
+    assert "speaks Anthropic Messages" in ran.stderr
