@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
-from dragoman.config.schema import StoreConfig
+import msgspec
+from tests.store.redis_server import RedisServer, running_redis
+
+from dragoman.config.schema import RedisOptions, StoreConfig
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.engine.lesson_book import LessonRecord
 from dragoman.store import (
@@ -19,6 +23,9 @@ from dragoman.store import (
     StateOwner,
     Store,
 )
+from dragoman.store.composed_store import ComposedStore
+from dragoman.store.redis_store import RedisStore, parse_address
+from dragoman.store.redis_store.scripts import ScriptClock
 
 ADMIN = Caller("boss", admin=True)
 ANNA, BERT = Caller("anna"), Caller("bert")
@@ -47,6 +54,7 @@ class Backend:
 
     shared = False
     lasting = False
+    has_ledger = True
     slack = 0
 
     def __init__(self, folder: Path) -> None:
@@ -91,7 +99,48 @@ class SqliteAlone(Sqlite):
     alone = True
 
 
-BACKENDS: dict[str, type[Backend]] = {"memory": Memory, "sqlite": Sqlite, "sqlite-alone": SqliteAlone}
+class ServerTime(Time):
+    """The same clocks, which Redis reads too: each is a key that the scripts look at in place of Redis' own clock."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self._client = server.client()
+        self._name = f"time-{uuid.uuid4().hex}"
+        super().__init__()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name in ("wall", "steady"):
+            self._client.set(f"{self._name}-{name}", repr(value))
+
+    @property
+    def script_clock(self) -> ScriptClock:
+        read = "tonumber(redis.call('GET', '%s-%s'))"
+        return ScriptClock(wall=read % (self._name, "wall"), steady=read % (self._name, "steady"))
+
+
+class Redis(Backend):
+    """One of several replicas on a real server; the ledger is in a file."""
+
+    shared = lasting = True
+    has_ledger = False
+    slack = 10  # what has left Redis may still be in the map of this process, which has the same bounds
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.server = running_redis()
+        self.time: ServerTime = ServerTime(self.server)
+        self.prefix = uuid.uuid4().hex
+
+    def make(self, config: StoreConfig, redactor: Redactor) -> Store:
+        # A busy machine may take its time: what a deadline does is tested elsewhere.
+        options = RedisOptions(prefix=self.prefix, deadline_ms=5_000)
+        config = msgspec.structs.replace(config, redis=options)
+        address = parse_address(self.server.url)
+        hot = RedisStore(address, config, self.time.clocks, self.time.script_clock, beat_seconds=0.05)
+        return ComposedStore(hot, SqliteStore(self.folder / "s.sqlite3", config, self.time.clocks, redactor))
+
+
+BACKENDS: dict[str, type[Backend]] = {"memory": Memory, "sqlite": Sqlite, "sqlite-alone": SqliteAlone, "redis": Redis}
 SHARED = [name for name, one in BACKENDS.items() if one.shared]
 LASTING = [name for name, one in BACKENDS.items() if one.lasting]
 

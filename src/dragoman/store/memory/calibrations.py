@@ -29,6 +29,10 @@ class MemoryCalibrations:
         if len(self._known) > MOST_CALIBRATIONS:
             self._known.popitem(last=False)
 
+    def all(self) -> list[tuple[str, Calibration, float]]:
+        """What is known, with when it was put; the first are those that were put first."""
+        return [(key, calibration, put) for key, (calibration, put) in self._known.items()]
+
     def replace(self, rows: Iterable[tuple[str, Calibration, float]]) -> None:
         """Take these in place of all others; the first are those that were put first."""
         self._known = OrderedDict((key, (calibration, put)) for key, calibration, put in rows)

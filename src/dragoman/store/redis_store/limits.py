@@ -1,0 +1,124 @@
+"""Requests and tokens per minute, counted in Redis for all replicas.
+
+Each replica also keeps its own counts. While Redis is away they decide, against this replica's share of the limit, and
+what Redis has missed is told to it when it is back.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dragoman.store.clock import Clock
+from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.rate_windows import SLICE, RateWindows, bounded
+from dragoman.store.redis_store.connection import RedisAway, RedisRefused, pack
+from dragoman.store.redis_store.keys import RedisKeys, digest
+from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.replicas import Replicas
+from dragoman.store.redis_store.scripts import Scripts
+
+
+class CountTicket:
+    """A reservation: what this replica decided alone, and whether Redis counted it. Either may be known first."""
+
+    __slots__ = ("counted", "granted", "tokens")
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+        self.granted: bool | None = None
+        self.counted: bool | None = None
+
+
+class RedisLimits:
+    """`RateLimits` in Redis."""
+
+    def __init__(self, link: RedisLink, scripts: Scripts, keys: RedisKeys, replicas: Replicas, steady: Clock) -> None:
+        self._link = link
+        self._scripts = scripts
+        self._keys = keys
+        self._replicas = replicas
+        self._steady = steady
+        self._own = RateWindows(steady)
+        self._unsent = RateWindows(steady)
+        link.back.append(self._push)
+
+    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
+        tokens, is_sent = bounded(tokens), self._link.ready
+        ticket = CountTicket(tokens)
+        command = self._command(key, limits, 1, tokens, 0.0, asks=True)
+        try:
+            reply = await self._link.ask(command, partial(self._late, key, ticket))
+        except RedisAway:
+            ticket.counted = ticket.counted if is_sent else False
+            return self._alone(key, limits, ticket)
+        except RedisRefused:
+            ticket.counted = False
+            return self._alone(key, limits, ticket)
+        if reply[0] == 0:
+            what = reply[1].decode()
+            limit = limits.requests_per_minute if what == "requests" else limits.tokens_per_minute
+            return Limited(float(reply[2]), what, limit or 0)
+        self._own.add(key, 1, tokens)
+        return _allowed(limits, reply[1], reply[2], tokens)
+
+    def settle(self, key: str, tokens: int) -> None:
+        tokens = bounded(tokens)
+        self._own.add(key, 0, tokens)
+        self._tell(key, 0, tokens)
+
+    def forget(self, key: str) -> int:
+        """Drop the counts of a key, here and in Redis."""
+        self._unsent.forget(key)
+        self._link.post(pack(("DEL", *self._names(key))))
+        return self._own.forget(key)
+
+    def _alone(self, key: str, limits: KeyLimits, ticket: CountTicket) -> Allowed | Limited:
+        """Decide by this replica's own counts, against its share."""
+        verdict = self._own.reserve(key, self._replicas.share(limits), ticket.tokens)
+        ticket.granted = isinstance(verdict, Allowed)
+        self._correct(key, ticket)
+        return verdict
+
+    def _late(self, key: str, ticket: CountTicket, reply: Any) -> None:
+        """Redis has answered after all. Where the connection was lost it has most likely never counted."""
+        ticket.counted = reply is not None and reply[0] == 1
+        self._correct(key, ticket)
+
+    def _correct(self, key: str, ticket: CountTicket) -> None:
+        """Tell Redis what it does not know, or take back what it counted and nobody was granted."""
+        if ticket.granted is not None and ticket.counted is not None and ticket.granted is not ticket.counted:
+            sign = 1 if ticket.granted else -1
+            self._tell(key, sign, sign * ticket.tokens)
+
+    def _tell(self, key: str, requests: int, tokens: int, age: float = 0.0) -> None:
+        if not self._link.post(self._command(key, KeyLimits(), requests, tokens, age)):
+            self._unsent.add(key, requests, tokens)
+
+    def _push(self, lost_since: float | None) -> None:
+        """Tell Redis what it has missed: what was counted while it was away, and what it has lost."""
+        now, unsent, self._unsent = self._steady(), self._unsent, RateWindows(self._steady)
+        counts = list(unsent.counts())
+        if lost_since is not None:
+            counts = [(key, bucket) for key, bucket in self._own.counts() if (bucket[0] + 1) * SLICE > lost_since]
+        for key, (number, requests, tokens) in counts:
+            self._tell(key, requests, tokens, max(now - (number + 1) * SLICE, 0.0))
+
+    def _command(
+        self, key: str, limits: KeyLimits, requests: int, tokens: int, age: float, asks: bool = False
+    ) -> bytes:
+        rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
+        most = ("" if rpm is None else rpm, "" if tpm is None else tpm)
+        return evalsha(self._scripts.count, self._names(key), *most, requests, tokens, age, int(asks))
+
+    def _names(self, key: str) -> tuple[str, str]:
+        name = self._keys.named("counts", digest(key, 16))
+        return name, name + ":order"
+
+
+def _allowed(limits: KeyLimits, requests: int, used: int, tokens: int) -> Allowed:
+    rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
+    return Allowed(
+        None if rpm is None else rpm - requests - 1,
+        None if tpm is None else max(0, tpm - used - tokens),
+    )

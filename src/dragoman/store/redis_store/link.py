@@ -1,0 +1,315 @@
+"""The link to Redis: connected again and again, asked within a deadline, left alone while it is away or slow.
+
+A request asks where the link is `ready`, and waits until the deadline at most. Three answers in a row that came too
+late open the breaker: nobody asks until a small question is answered in time. So an absent Redis costs a request
+nothing, and a slow one costs three requests their deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import hiredis
+
+from dragoman.store.clock import Clock
+from dragoman.store.redis_store.connection import (
+    MOST_WAITING,
+    Pending,
+    RedisAway,
+    RedisConnection,
+    RedisDialer,
+    RedisRefused,
+    pack,
+)
+
+SLOW_ANSWERS = 3
+STUCK_SECONDS = 2.0
+"""Without any answer for so long, a connection is taken as dead."""
+PROBE_SECONDS = 0.1
+BYTES_PER_SECOND = 50e6
+"""A large value gets so much more time."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+OUTBOX, OUTBOX_BYTES = 10_000, 32 << 20
+_PING = pack(("PING",))
+_RECONNECT = ("READONLY", "LOADING", "NOSCRIPT", "NOAUTH", "MASTERDOWN")
+"""Errors that say that this is not, or not yet, the server we want."""
+
+Back = Callable[[float | None], None]
+"""Called when the link is ready again, with the steady time since when data may be lost, or None where none is."""
+
+
+class RedisLink:
+    """One connection that is kept up. `prepare` makes a new connection ready, and tells since when data may be lost."""
+
+    def __init__(self, dialer: RedisDialer, deadline: float, steady: Clock) -> None:
+        self._dialer = dialer
+        self._deadline = deadline
+        self._steady = steady
+        self._connection: RedisConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._gone: asyncio.Event | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._slow = False
+        self._late_answers = 0
+        self._outbox: deque[bytes] = deque()
+        self._outbox_bytes = 0
+        self._closed = False
+        self._first: asyncio.Event | None = None
+        self.ready = False
+        self.prepare: Callable[[RedisConnection], Any] | None = None
+        self.back: list[Back] = []
+        self.why = "not connected yet"
+        self.connects = self.local = self.failed = self.dropped = 0
+        self.last_error: str | None = None
+
+    # The life of the link.
+
+    def begin(self) -> None:
+        """Begin to connect, where a loop runs and it was not done before."""
+        if self._task is not None or self._closed:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._gone, self._first = asyncio.Event(), asyncio.Event()
+        self._task = loop.create_task(self._keep_up())
+
+    async def start(self, seconds: float) -> None:
+        """Wait for the first connection, not longer than this."""
+        self.begin()
+        if self._first is None:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._first.wait()
+        except TimeoutError:
+            return
+
+    async def aclose(self, seconds: float = 1.0) -> None:
+        if self._closed:
+            return
+        await self.flush(seconds)
+        self._closed = True
+        self.ready, self.why = False, "closed"
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._connection is not None:
+            self._connection.abort()
+
+    async def flush(self, seconds: float) -> bool:
+        """Wait until everything that was sent is answered."""
+        if self._closed:
+            return True
+        try:
+            async with asyncio.timeout(seconds):
+                # Rare, and nobody else would set an event.
+                while self._outbox or (self._connection is not None and self._connection.waiting):  # noqa: ASYNC110
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            return False
+        return True
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection at all, though it may be slow."""
+        return self._connection is not None
+
+    @property
+    def waiting(self) -> int:
+        return len(self._outbox)
+
+    # Commands.
+
+    async def ask(self, packed: bytes, late: Callable[[Any], None] | None = None, *, again: bool = False) -> Any:
+        """Send a command and wait for its answer. Raises RedisAway or RedisRefused.
+
+        `late` is told an answer that nobody waited for any more, or None where there is none. `again`: the command may
+        be sent twice, and is kept while Redis is away.
+        """
+        if not self.ready:
+            self.local += 1
+            if again:
+                self._keep(packed)
+            raise RedisAway(self.why)
+        connection = self._connection
+        assert connection is not None
+        future = asyncio.get_running_loop().create_future()
+        connection.send(packed, future, late, again=again)
+        self._watch(packed)
+        try:
+            return await future
+        except RedisAway:
+            self.local += 1
+            raise
+        except RedisRefused as error:
+            self.failed += 1
+            self.last_error = str(error)
+            raise
+
+    def post(self, packed: bytes, late: Callable[[Any], None] | None = None, *, again: bool = False) -> bool:
+        """Send a command that nobody waits for. False where it was not sent; with `again` it is kept for later."""
+        if self.ready:
+            assert self._connection is not None
+            self._connection.send(packed, None, late, again=again)
+            return True
+        if again:
+            self._keep(packed)
+        return False
+
+    def _keep(self, packed: bytes) -> None:
+        if self._closed:
+            return
+        self._outbox.append(packed)
+        self._outbox_bytes += len(packed)
+        while len(self._outbox) > OUTBOX or self._outbox_bytes > OUTBOX_BYTES:
+            self._outbox_bytes -= len(self._outbox.popleft())
+            self.dropped += 1
+
+    # Deadlines.
+
+    def _watch(self, packed: bytes) -> None:
+        """One timer for all: the oldest command is due first."""
+        if self._timer is None:
+            seconds = self._deadline + len(packed) / BYTES_PER_SECOND
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._due)
+
+    def _due(self) -> None:
+        """Time is up. What has arrived meanwhile is read first: the loop itself may have been busy."""
+        self._timer = asyncio.get_running_loop().call_later(0, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        connection = self._connection
+        if connection is None:
+            return
+        now = asyncio.get_running_loop().time()
+        for pending in connection.waiting:
+            future = pending.future
+            size = len(pending.packed) if pending.packed is not None else 0
+            due = pending.sent + self._deadline + size / BYTES_PER_SECOND
+            if due > now:
+                if future is not None and not future.done():
+                    self._timer = asyncio.get_running_loop().call_at(due, self._due)
+                    return
+                continue
+            if future is not None and not future.done():
+                future.set_exception(RedisAway("no answer in time"))
+                self._note_late()
+
+    def _note_late(self) -> None:
+        self._late_answers += 1
+        if self._late_answers >= SLOW_ANSWERS and not self._slow:
+            self._slow = True
+            self.ready, self.why = False, "it answers too slowly"
+
+    def _answered(self, pending: Pending, reply: Any) -> None:
+        if isinstance(reply, hiredis.ReplyError):
+            text = str(reply)
+            if pending.future is None:
+                self.failed += 1
+                self.last_error = text
+            if text.startswith(_RECONNECT) and self._connection is not None:
+                self._connection.abort()
+        elif not self._slow and (pending.future is None or not pending.future.cancelled()):
+            in_time = asyncio.get_running_loop().time() - pending.sent <= self._deadline
+            if in_time:
+                self._late_answers = 0
+
+    # Keeping the connection up.
+
+    async def _keep_up(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._serve()
+                pause = FIRST_PAUSE
+            except (OSError, RedisAway, RedisRefused, TimeoutError, hiredis.HiredisError) as error:
+                self.why = str(error) or type(error).__name__
+                self.last_error = self.why
+            await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - no secret
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _serve(self) -> None:
+        """Connect, and stay until the connection is lost."""
+        assert self._gone is not None
+        assert self._first is not None
+        self._gone.clear()
+        connection = await self._dialer.connect(lambda: RedisConnection(self._answered, self._lost))
+        try:
+            async with asyncio.timeout(STUCK_SECONDS):
+                lost_since = await self.prepare(connection) if self.prepare is not None else None
+        except BaseException:
+            connection.abort()
+            raise
+        self._connection = connection
+        self.connects += 1
+        self._open(lost_since)
+        self._first.set()
+        await self._look_after(connection)
+
+    def _open(self, lost_since: float | None) -> None:
+        """From here on requests ask. What waited goes first, so that nothing overtakes it."""
+        connection = self._connection
+        assert connection is not None
+        self._slow, self._late_answers = False, 0
+        self.ready = True
+        outbox, self._outbox, self._outbox_bytes = self._outbox, deque(), 0
+        for packed in outbox:
+            connection.send(packed, again=True)
+        for back in self.back:
+            back(lost_since)
+
+    async def _look_after(self, connection: RedisConnection) -> None:
+        """Probe a slow connection, and end one that no longer answers."""
+        assert self._gone is not None
+        loop = asyncio.get_running_loop()
+        while not self._gone.is_set():
+            try:
+                async with asyncio.timeout(PROBE_SECONDS):
+                    await self._gone.wait()
+            except TimeoutError:
+                oldest = connection.waiting[0].sent if connection.waiting else loop.time()
+                if loop.time() - oldest > STUCK_SECONDS or connection.full or len(connection.waiting) > MOST_WAITING:
+                    self.why = "it does not answer"
+                    connection.abort()
+                elif self._slow and not connection.waiting:
+                    connection.send(_PING, late=self._probed(loop.time()))
+
+    def _probed(self, sent: float) -> Callable[[Any], None]:
+        def answered(reply: Any) -> None:
+            if reply is not None and asyncio.get_running_loop().time() - sent <= self._deadline and self._slow:
+                self._open(None)
+
+        return answered
+
+    def _lost(self, connection: RedisConnection, error: Exception | None) -> None:
+        """Whoever waits goes on alone; what may be sent twice is kept."""
+        if connection is self._connection:
+            self._connection = None
+            self.ready = False
+            if not self._slow or error is not None:
+                self.why = f"the connection was lost{f': {error}' if error else ''}"
+        waiting, connection.waiting = connection.waiting, deque()
+        kept = [pending.packed for pending in waiting if pending.packed is not None]
+        for pending in waiting:
+            if pending.future is not None and not pending.future.done():
+                pending.future.set_exception(RedisAway(self.why))
+            if pending.late is not None:
+                pending.late(None)
+        for packed in kept:
+            self._keep(packed)
+        if self._gone is not None:
+            self._gone.set()
+
+
+def evalsha(sha: bytes, keys: Sequence[str], *arguments: str | bytes | int | float) -> bytes:
+    """The command that runs a script."""
+    return pack(("EVALSHA", sha, str(len(keys)), *keys, *arguments))

@@ -1,0 +1,161 @@
+"""The hot part of a store in Redis, shared by replicas on any number of machines."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+
+from dragoman.config.schema import RedisOptions, StoreConfig
+from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.errors import StoreUnavailable
+from dragoman.store.expiring_table import Bounds
+from dragoman.store.health import StoreHealth
+from dragoman.store.memory.calibrations import MemoryCalibrations
+from dragoman.store.memory.cooldowns import MemoryCooldowns
+from dragoman.store.memory.expiring_map import ExpiringMap
+from dragoman.store.memory.lessons import LessonMemory
+from dragoman.store.redis_store.address import RedisAddress
+from dragoman.store.redis_store.books import RedisCalibrations, RedisLessons, calibration_book, lesson_book
+from dragoman.store.redis_store.budgets import RedisBudgets
+from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisDialer, RedisRefused, pack
+from dragoman.store.redis_store.cooldowns import RedisCooldowns
+from dragoman.store.redis_store.keys import RedisKeys
+from dragoman.store.redis_store.limits import RedisLimits
+from dragoman.store.redis_store.link import RedisLink
+from dragoman.store.redis_store.replicas import BEAT_SECONDS, BeatNews, Replicas
+from dragoman.store.redis_store.scripts import ScriptClock, Scripts
+from dragoman.store.redis_store.table import RedisTable
+from dragoman.store.settings import StoreSettings
+from dragoman.store.table_backed import (
+    PIN_BOUNDS,
+    PINS,
+    REASONING,
+    RESPONSES,
+    SUMMARIES,
+    SUMMARY_BOUNDS,
+    TableKind,
+    TablePins,
+    TableResponses,
+    TableSummaries,
+    TableVault,
+    response_bounds,
+    vault_bounds,
+)
+
+Value = TypeVar("Value")
+START_SECONDS = 1.0
+
+
+class RedisStore:
+    """`HotPart` in Redis.
+
+    Two connections: counts and the heartbeat have one of their own, so that no large value stands before them.
+    """
+
+    def __init__(
+        self,
+        address: RedisAddress,
+        config: StoreConfig,
+        clocks: Clocks = REAL_CLOCKS,
+        script_clock: ScriptClock = ScriptClock(),  # noqa: B008 - frozen
+        beat_seconds: float = BEAT_SECONDS,
+    ) -> None:
+        options: RedisOptions = config.redis
+        self.place = address.place
+        self._settings = settings = StoreSettings(config)
+        self._clocks = clocks
+        self._scripts = scripts = Scripts(script_clock)
+        self._keys = keys = RedisKeys(options.prefix)
+        dialer = RedisDialer(address, options.ca_file)
+        deadline = options.deadline_ms / 1000
+        self._counts = counts = RedisLink(dialer, deadline, clocks.steady)
+        self._values = RedisLink(dialer, deadline, clocks.steady)
+        self._values.prepare = self._prepare_values
+        self.replicas = replicas = Replicas(counts, scripts, keys, clocks.steady, options.replicas, beat_seconds)
+        replicas.listeners.append(self._drop_forgotten)
+        self._is_lost = False
+        counts.back.append(self._note_loss)
+        self._values.back.append(self._give_back)
+        self.limits = RedisLimits(counts, scripts, keys, replicas, clocks.steady)
+        self.budgets = RedisBudgets(counts, scripts, keys, replicas, clocks.wall)
+        self.cooldowns = RedisCooldowns(counts, scripts, keys, replicas, MemoryCooldowns(clocks.steady))
+        self.lessons = RedisLessons(lesson_book(counts, scripts, keys, replicas), LessonMemory(clocks.wall))
+        calibrations = calibration_book(counts, scripts, keys, replicas)
+        self.calibrations = RedisCalibrations(calibrations, MemoryCalibrations(clocks.wall), clocks.wall)
+        states, pins = self._table(REASONING, vault_bounds(config.vault)), self._table(PINS, PIN_BOUNDS)
+        summaries = self._table(SUMMARIES, SUMMARY_BOUNDS)
+        answers = self._table(RESPONSES, response_bounds(config.responses))
+        self.tables: dict[str, RedisTable[Any]] = {
+            "reasoning": states,
+            "pins": pins,
+            "summaries": summaries,
+            "responses": answers,
+        }
+        self.vault = TableVault(states, settings)
+        self.pins = TablePins(pins)
+        self.summaries = TableSummaries(summaries)
+        self.responses = TableResponses(answers, settings)
+
+    def _table(self, kind: TableKind[Value], bounds: Bounds) -> RedisTable[Value]:
+        near = ExpiringMap(bounds, kind.weigh, self._clocks.wall)
+        return RedisTable(self._values, self._scripts, self._keys, kind, near, self._clocks.wall)
+
+    async def start(self) -> None:
+        await asyncio.gather(self._counts.start(START_SECONDS), self._values.start(START_SECONDS))
+        await asyncio.gather(self.lessons.load(), self.calibrations.load())
+
+    def reconfigure(self, config: StoreConfig) -> None:
+        self._settings.config = config
+
+    def health(self) -> StoreHealth:
+        links = (self._counts, self._values)
+        away = next((link.why for link in links if not link.ready), None)
+        return StoreHealth(
+            waiting=sum(link.waiting for link in links) + self.budgets.waiting,
+            dropped=sum(link.dropped for link in links),
+            failed=sum(link.failed for link in links),
+            unread=sum(table.unread for table in self.tables.values()),
+            last_error=next((link.last_error for link in links if link.last_error), None),
+            local=sum(link.local for link in links),
+            reconnects=sum(max(link.connects - 1, 0) for link in links),
+            replicas=self.replicas.sharers,
+            away=None if away is None else f"{self.place}: {away}",
+        )
+
+    async def forget(self, caller: str) -> int:
+        try:
+            count = sum([await table.forget_caller(caller) for table in self.tables.values()])
+            count += await self.budgets.forget(caller)
+            name = caller.encode("utf-8", "surrogatepass")
+            await self._counts.ask(pack(("ZADD", self._keys.forgotten, repr(self._clocks.wall()), name)))
+        except (RedisAway, RedisRefused) as error:
+            raise StoreUnavailable(f"{self.place}: {error}") from error
+        return count + await self.lessons.forget_caller(caller) + self.limits.forget(caller)
+
+    async def flush(self, seconds: float = 5.0) -> bool:
+        return all(await asyncio.gather(self._counts.flush(seconds), self._values.flush(seconds)))
+
+    async def aclose(self) -> None:
+        self.replicas.stop()
+        await asyncio.gather(self._counts.aclose(), self._values.aclose())
+
+    async def _prepare_values(self, connection: RedisConnection) -> float | None:
+        for script in self._scripts.all:
+            await connection.ask(pack(("SCRIPT", "LOAD", script.text)))
+        return None
+
+    def _note_loss(self, lost_since: float | None) -> None:
+        """The heartbeat finds out that data is lost, before or after the other connection is there."""
+        self._is_lost = self._is_lost or lost_since is not None
+        self._give_back()
+
+    def _give_back(self, _: float | None = None) -> None:
+        if self._is_lost and self._values.ready:
+            self._is_lost = False
+            for table in self.tables.values():
+                table.push_again()
+
+    def _drop_forgotten(self, news: BeatNews) -> None:
+        for caller in news.forgotten:
+            for table in self.tables.values():
+                table.drop_caller(caller)

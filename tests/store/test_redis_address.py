@@ -1,0 +1,173 @@
+"""Addresses of Redis, and the servers that they lead to: with a password, over TLS, by a socket, past sentinels."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trustme
+from tests.store.redis_server import RedisServer, free_port, server_program
+
+from dragoman.config.schema import Config, RedisOptions, StoreConfig
+from dragoman.config.secret import Secret
+from dragoman.store import KeyLimits, StoreError, open_store, shared_refusal
+from dragoman.store.rate_limits import Allowed
+from dragoman.store.redis_store import RedisStore, parse_address
+from dragoman.store.redis_store.address import RedisAddress
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("redis://h", RedisAddress((("h", 6379),))),
+        ("redis://h:7000/3", RedisAddress((("h", 7000),), database=3)),
+        ("REDISS://u:p%40ss@h/0", RedisAddress((("h", 6379),), user="u", password="p@ss", tls=True)),
+        ("redis://:pw@[::1]:7000", RedisAddress((("::1", 7000),), password="pw")),
+        ("redis+unix:///run/r.sock?db=2", RedisAddress(unix="/run/r.sock", database=2)),
+        (
+            "redis+sentinel://u:p@a:1,b/main/4",
+            RedisAddress((("a", 1), ("b", 26379)), master="main", database=4, user="u", password="p"),
+        ),
+    ],
+)
+def test_an_address_is_read(url: str, address: RedisAddress) -> None:
+    assert parse_address(url) == address
+
+
+@pytest.mark.parametrize("url", ["redis://", "redis://h:port", "redis://h/zero", "redis+sentinel://h", "redis://h/1/2"])
+def test_what_is_no_address_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(StoreError, match="no address of Redis"):
+        parse_address(url)
+    config = Config(store=StoreConfig(hot=Secret(url.replace("h", "u:secret-word@h"))))
+    assert "secret-word" not in (shared_refusal(config, None) or "")
+
+
+def test_the_place_has_no_password() -> None:
+    assert parse_address("rediss://u:secret-word@h/2").place == "rediss://h:6379/2"
+    assert parse_address("redis+sentinel://:secret-word@a,b/main").place == "redis+sentinel://a:26379,b:26379/main/0"
+
+
+async def reached(url: str, **options: object) -> RedisStore:
+    config = Config(store=StoreConfig(hot=Secret(url), redis=RedisOptions(deadline_ms=500, **options)))  # type: ignore[arg-type]
+    assert shared_refusal(config, None) is None
+    assert open_store(config, None).warning is None
+    store = RedisStore(parse_address(url), config.store)
+    await store.start()
+    return store
+
+
+async def test_a_user_with_few_rights_is_enough(tmp_path: Path) -> None:
+    """The commands that the guide names, on the keys of the prefix."""
+    server = RedisServer()
+    rules = "on >pass-word ~dragoman:* -@all +@read +@write +@scripting +@connection +info +time"
+    server.client().execute_command("ACL", "SETUSER", "gate", *rules.split())
+    try:
+        store = await reached(f"redis://gate:pass-word@127.0.0.1:{server.port}")
+        assert store.health().away is None
+        assert await store.limits.reserve("k", KeyLimits(requests_per_minute=5)) == Allowed(4)
+        await store.aclose()
+        refused = await reached(f"redis://gate:wrong-word@127.0.0.1:{server.port}")
+        assert "WRONGPASS" in (refused.health().away or "")
+        assert await refused.limits.reserve("k", KeyLimits(requests_per_minute=5)) == Allowed(4)
+        await refused.aclose()
+    finally:
+        server.close()
+
+
+async def test_tls_with_an_own_authority_and_none_without(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("localhost")
+    files = {name: tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")}
+    authority.cert_pem.write_to_path(files["ca.pem"])
+    certificate.cert_chain_pems[0].write_to_path(files["cert.pem"])
+    certificate.private_key_pem.write_to_path(files["key.pem"])
+    port = free_port()
+    names = {"tls-port": port, "tls-cert-file": files["cert.pem"], "tls-key-file": files["key.pem"]}
+    names |= {"tls-ca-cert-file": files["ca.pem"], "tls-auth-clients": "no"}
+    try:
+        server = RedisServer(*(str(word) for name, value in names.items() for word in (f"--{name}", value)))
+    except AssertionError:
+        pytest.skip("this redis-server was built without TLS")
+    try:
+        store = await reached(f"rediss://localhost:{port}", ca_file=str(files["ca.pem"]))
+        assert store.health().away is None
+        await store.aclose()
+        stranger = await reached(f"rediss://localhost:{port}")
+        assert "certificate" in (stranger.health().away or "")
+        await stranger.aclose()
+    finally:
+        server.close()
+
+
+async def test_a_socket_of_this_machine() -> None:
+    server = RedisServer("--unixsocket", "./r.sock")
+    try:
+        store = await reached(f"redis+unix://{server.folder}/r.sock")
+        assert store.health().away is None
+        await store.aclose()
+    finally:
+        server.close()
+
+
+async def test_a_failover_is_followed(tmp_path: Path) -> None:
+    """Sentinels promote a replica when the master dies; limits go on, exact as far as the new master knows."""
+    master, replica = RedisServer(), RedisServer()
+    replica.client().replicaof("127.0.0.1", str(master.port))
+    port, program = free_port(), server_program()
+    assert program is not None
+    settings = tmp_path / "sentinel.conf"
+    settings.write_text(
+        f"port {port}\nbind 127.0.0.1\ndir {tmp_path}\nsentinel monitor main 127.0.0.1 {master.port} 1\n"
+        "sentinel down-after-milliseconds main 200\nsentinel failover-timeout main 1000\n"
+    )
+    sentinel = _started([program, str(settings), "--sentinel"])
+    limits = KeyLimits(requests_per_minute=100)
+    try:
+        await _until(lambda: replica.client().info("replication")["master_link_status"] == "up")
+        await _until(lambda: _sentinel_knows(port))
+        store = await reached(f"redis+sentinel://127.0.0.1:{port}/main")
+        assert store.health().away is None
+        for _ in range(5):
+            await store.limits.reserve("k", limits)
+        await store.replicas.beat()
+        await _until(lambda: replica.client().exists("dragoman:replicas") == 1)
+        master.kill()
+        await _until(lambda: store.health().away is not None)
+        await _until(lambda: store.health().away is None)
+        await store.flush()
+        assert replica.client().info("replication")["role"] == "master"
+        assert await store.limits.reserve("k", limits) == Allowed(94)
+        await store.aclose()
+    finally:
+        sentinel.kill()
+        sentinel.wait()
+        master.close()
+        replica.close()
+
+
+def _started(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def _sentinel_knows(port: int) -> bool:
+    import redis
+
+    try:
+        masters = redis.Redis(port=port).execute_command("SENTINEL", "MASTERS")
+    except redis.ConnectionError:
+        return False
+    found = masters[0] if isinstance(masters, list) else next(iter(masters.values()))
+    flat = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
+    count = flat.get("num-slaves", flat.get(b"num-slaves", 0))
+    return int(count) >= 1
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if true():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not happen within twenty seconds")

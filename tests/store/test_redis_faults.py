@@ -1,0 +1,323 @@
+"""Redis that is killed, stands still, loses its data or comes back: requests go on, and nothing is counted twice.
+
+Every test has a server of its own, a real one, and does to it what an operator fears.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+from tests.store.contract.backends import OWNER, lesson, parts
+from tests.store.contract.backends import Time as FakeTime
+from tests.store.redis_server import RedisServer, commands_of
+
+from dragoman.config.schema import Budget, RedisOptions, StoreConfig
+from dragoman.store import Allowed, KeyLimits, Limited, Pin, PinOwner, StoreUnavailable
+from dragoman.store.budgets import Exhausted, periods_at
+from dragoman.store.redis_store import RedisStore, parse_address
+
+PERIODS = periods_at(Budget(total=10), datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp())
+TEN = KeyLimits(requests_per_minute=10)
+KEEP = ("--appendonly", "yes", "--appendfsync", "always")
+"""A server that loses nothing when it is killed."""
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    one = RedisServer()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def lasting_server() -> Iterator[RedisServer]:
+    one = RedisServer(*KEEP)
+    yield one
+    one.close()
+
+
+class Fleet:
+    """Replicas on one server. All are closed at the end."""
+
+    def __init__(self) -> None:
+        self.stores: list[RedisStore] = []
+
+    async def add(self, server: RedisServer, count: int = 1, **options: object) -> list[RedisStore]:
+        config = StoreConfig(redis=RedisOptions(**{"deadline_ms": 100, **options}))  # type: ignore[arg-type]
+        new = [RedisStore(parse_address(server.url), config, beat_seconds=0.05) for _ in range(count)]
+        for store in new:
+            await store.start()
+        self.stores += new
+        for store in new:
+            await until(lambda store=store: store.replicas.count == len(self.stores))  # type: ignore[misc]
+        return new
+
+
+@pytest.fixture
+async def fleet() -> AsyncIterator[Fleet]:
+    one = Fleet()
+    yield one
+    for store in one.stores:
+        await store.aclose()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not happen within ten seconds")
+
+
+def is_away(store: RedisStore) -> bool:
+    return store.health().away is not None
+
+
+def is_back(store: RedisStore) -> bool:
+    return store.health().away is None
+
+
+async def test_without_redis_at_the_start_a_replica_works_alone_and_joins_later(fleet: Fleet) -> None:
+    server = RedisServer()
+    server.kill()
+    config = StoreConfig(redis=RedisOptions(deadline_ms=100))
+    store = RedisStore(parse_address(server.url), config, beat_seconds=0.05)
+    fleet.stores.append(store)
+    await store.start()
+    assert "127.0.0.1" in (store.health().away or "")
+    await store.vault.put(OWNER, {"call_1": parts()})
+    assert await store.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
+    assert await store.limits.reserve("k", TEN) == Allowed(9)
+    with pytest.raises(StoreUnavailable):
+        await store.forget("anna")
+    server.start()
+    await until(lambda: is_back(store))
+    (other,) = await fleet.add(server)
+    assert await other.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
+    assert await other.limits.reserve("k", TEN) == Allowed(8)
+    server.close()
+
+
+async def test_while_redis_is_away_each_replica_allows_its_share(server: RedisServer, fleet: Fleet) -> None:
+    stores = await fleet.add(server, 4)
+    limits = KeyLimits(requests_per_minute=20)
+    for number in range(4):
+        assert isinstance(await stores[number].limits.reserve("k", limits), Allowed)
+    server.kill()
+    for store in stores:
+        await until(lambda store=store: is_away(store))  # type: ignore[misc]
+    verdicts = [await store.limits.reserve("k", limits) for store in stores for _ in range(20)]
+    assert sum(isinstance(verdict, Allowed) for verdict in verdicts) == 16  # 20 in all, of which 4 were used
+
+
+async def test_the_share_can_be_configured(server: RedisServer, fleet: Fleet) -> None:
+    (store,) = await fleet.add(server, replicas=5)
+    server.kill()
+    await until(lambda: is_away(store))
+    verdicts = [await store.limits.reserve("k", TEN) for _ in range(5)]
+    assert [isinstance(one, Allowed) for one in verdicts] == [True, True, False, False, False]
+    assert verdicts[-1] == Limited(pytest.approx(60, abs=0.5), "requests", 2)
+    assert store.health().replicas == 5
+
+
+@pytest.mark.parametrize("keeps", [False, True], ids=["empty", "kept"])
+async def test_after_a_restart_every_request_is_counted_once(keeps: bool, fleet: Fleet) -> None:
+    server = RedisServer(*KEEP if keeps else ())
+    one, two = await fleet.add(server, 2)
+    limits = KeyLimits(requests_per_minute=100, tokens_per_minute=10_000)
+    for store in (one, two):
+        for _ in range(5):
+            await store.limits.reserve("k", limits, tokens=10)
+            store.limits.settle("k", 5)
+    await asyncio.gather(one.flush(), two.flush())
+    await asyncio.gather(one.replicas.beat(), two.replicas.beat())
+    server.kill()
+    for store in (one, two):
+        await until(lambda store=store: is_away(store))  # type: ignore[misc]
+        for _ in range(3):
+            assert isinstance(await store.limits.reserve("k", limits, tokens=10), Allowed)
+        store.limits.settle("k", 4)
+    server.start()
+    for store in (one, two):
+        await until(lambda store=store: is_back(store))  # type: ignore[misc]
+        await store.flush()
+    verdict = await one.limits.reserve("k", limits)
+    tokens = 2 * (5 * 15 + 3 * 10 + 4)
+    assert verdict == Allowed(100 - 17, 10_000 - tokens)
+    server.close()
+
+
+@pytest.mark.parametrize("keeps", [False, True], ids=["empty", "kept"])
+async def test_after_a_restart_every_amount_is_booked_once(keeps: bool, fleet: Fleet) -> None:
+    server = RedisServer(*KEEP if keeps else ())
+    one, two = await fleet.add(server, 2)
+    await one.budgets.reserve("anna", PERIODS, 1.0)
+    await two.budgets.reserve("anna", PERIODS, 1.0)
+    one.budgets.settle("anna", PERIODS, 0.5)
+    await one.flush()
+    server.kill()
+    for store in (one, two):
+        await until(lambda store=store: is_away(store))  # type: ignore[misc]
+        assert not isinstance(await store.budgets.reserve("anna", PERIODS, 0.25), Exhausted)
+        store.budgets.settle("anna", PERIODS, 0.125)
+    server.start()
+    for store in (one, two):
+        await until(lambda store=store: is_back(store))  # type: ignore[misc]
+        await store.flush()
+    assert await one.budgets.reserve("anna", PERIODS, 0.0) == (3.25, 3.25, 3.25)
+    assert (one.health().waiting, two.health().waiting) == (0, 0)
+    server.close()
+
+
+async def test_while_redis_is_away_a_budget_is_not_overdrawn(server: RedisServer, fleet: Fleet) -> None:
+    stores = await fleet.add(server, 2)
+    for store in stores:
+        await store.budgets.reserve("anna", PERIODS, 1.0)
+    await stores[0].budgets.reserve("anna", PERIODS, 0.0)  # knows of both
+    server.kill()
+    granted = 0.0
+    for store in stores:
+        await until(lambda store=store: is_away(store))  # type: ignore[misc]
+        for _ in range(20):
+            verdict = await store.budgets.reserve("anna", PERIODS, 0.5)
+            granted += 0.0 if isinstance(verdict, Exhausted) else 0.5
+    assert granted == 8.0
+
+
+async def test_what_stands_still_costs_three_requests_their_deadline_and_then_nothing(
+    server: RedisServer, fleet: Fleet
+) -> None:
+    (store,) = await fleet.add(server, deadline_ms=20)
+    limits = KeyLimits(requests_per_minute=1000)
+    await store.limits.reserve("k", limits)
+    server.stop()
+    for _ in range(4):  # the heartbeat may be one of the three
+        await store.limits.reserve("k", limits)
+    assert "too slowly" in (store.health().away or "")
+    waiting = [store.limits.reserve("k", limits) for _ in range(100)]
+    for one in waiting:
+        with pytest.raises(StopIteration):  # not one of them waits for anything
+            one.send(None)
+    server.go_on()
+    await until(lambda: is_back(store))
+    await store.flush()
+    assert await store.limits.reserve("k", limits) == Allowed(1000 - 106)
+
+
+async def test_what_was_decided_twice_is_corrected_when_the_late_answer_comes(
+    server: RedisServer, fleet: Fleet
+) -> None:
+    """Redis admits what this replica, with a third of the room, has refused; and the other way round."""
+    (store,) = await fleet.add(server, deadline_ms=20, replicas=3)
+    (other,) = await fleet.add(server, deadline_ms=20, replicas=3)
+    await store.budgets.reserve("anna", PERIODS, 1.0)
+    server.stop()
+    refused = await store.budgets.reserve("anna", PERIODS, 6.0)
+    assert isinstance(refused, Exhausted)
+    admitted = await store.budgets.reserve("anna", PERIODS, 2.0)
+    assert not isinstance(admitted, Exhausted)
+    assert isinstance(await store.limits.reserve("k", KeyLimits(requests_per_minute=3)), Allowed)
+    assert isinstance(await store.limits.reserve("k", KeyLimits(requests_per_minute=3)), Limited)
+    server.go_on()
+    await until(lambda: is_back(store) and is_back(other))
+    await store.flush()
+    await other.budgets.reserve("anna", PERIODS, 0.0)
+    assert await other.budgets.reserve("anna", PERIODS, 0.0) == (3.0, 3.0, 3.0)
+    assert await other.limits.reserve("k", KeyLimits(requests_per_minute=3)) == Allowed(1)
+
+
+async def test_a_connection_that_is_lost_before_the_answer_books_nothing_twice(
+    lasting_server: RedisServer, fleet: Fleet
+) -> None:
+    """Redis has got the commands, and dies with the connection; nobody knows what it has done with them."""
+    server = lasting_server
+    (store,) = await fleet.add(server, deadline_ms=20)
+    await store.budgets.reserve("anna", PERIODS, 1.0)
+    server.stop()
+    for _ in range(4):
+        await store.budgets.reserve("anna", PERIODS, 0.5)
+    store.budgets.settle("anna", PERIODS, 0.25)
+    server.kill()  # wakes it up first: it may or may not work through what it was sent
+    server.start()
+    await until(lambda: is_back(store))
+    await store.flush()
+    assert await store.budgets.reserve("anna", PERIODS, 0.0) == (3.25, 3.25, 3.25)
+
+
+async def test_state_and_lessons_come_back_to_a_server_that_lost_them(server: RedisServer, fleet: Fleet) -> None:
+    one, two = await fleet.add(server, 2)
+    await one.vault.put(OWNER, {"call_1": parts("kept")})
+    await one.pins.put(PinOwner("anna"), {"call_1": Pin("t", 1.0)})
+    await one.lessons.put(lesson("a", FakeTime()))
+    await one.replicas.beat()
+    server.kill()
+    await until(lambda: is_away(one) and is_away(two))
+    await one.vault.put(OWNER, {"call_2": parts("meanwhile")})
+    assert await one.vault.find(OWNER, ["call_1"]) == {"call_1": parts("kept")}
+    server.start()
+    await until(lambda: is_back(one) and is_back(two))
+    await one.flush()
+    assert await two.vault.find(OWNER, ["call_1", "call_2"]) == {"call_1": parts("kept"), "call_2": parts("meanwhile")}
+    assert await two.pins.find(PinOwner("anna"), ["call_1"]) == {"call_1": Pin("t", 1.0)}
+    assert [record.name for record in await two.lessons.all()] == ["a"]
+    assert one.health().reconnects >= 1
+
+
+async def test_an_absent_redis_is_not_asked(server: RedisServer, fleet: Fleet) -> None:
+    """And one that is there is asked once for each decision, and not at all for what is known."""
+    (store,) = await fleet.add(server)
+    await store.vault.put(OWNER, {"call_1": parts()})
+    before = commands_of(server).get("evalsha", 0)
+    for _ in range(50):
+        await store.vault.find(OWNER, ["call_1"])
+    beats = commands_of(server).get("evalsha", 0) - before
+    assert beats < 25  # heartbeats only
+    local = store.health().local
+    server.kill()
+    await until(lambda: is_away(store))
+    waiting = store.limits.reserve("k", TEN)
+    with pytest.raises(StopIteration):
+        waiting.send(None)
+    assert store.health().local > local
+
+
+async def test_a_caller_that_one_replica_forgets_is_gone_from_all(server: RedisServer, fleet: Fleet) -> None:
+    one, two = await fleet.add(server, 2)
+    await one.vault.put(OWNER, {"call_1": parts()})
+    assert await two.vault.find(OWNER, ["call_1"])
+    assert await one.forget("anna") == 1
+    await until(lambda: len(two.tables["reasoning"]._near) == 0)
+    assert await two.vault.find(OWNER, ["call_1"]) == {}
+
+
+def test_the_loop_of_the_gateway_serves_too(server: RedisServer) -> None:
+    """uvloop has transports of its own kind."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def work() -> tuple[str | None, object]:
+        store = RedisStore(parse_address(server.url), StoreConfig(redis=RedisOptions(deadline_ms=1000)))
+        await store.start()
+        verdict = await store.limits.reserve("k", TEN)
+        await store.aclose()
+        return store.health().last_error, verdict
+
+    assert uvloop.run(work()) == (None, Allowed(9))
+
+
+async def test_everything_but_a_total_budget_expires(server: RedisServer, fleet: Fleet) -> None:
+    (store,) = await fleet.add(server)
+    await store.vault.put(OWNER, {"call_1": parts()})
+    await store.lessons.put(lesson("a", FakeTime()))
+    await store.limits.reserve("k", TEN, tokens=5)
+    await store.budgets.reserve("anna", PERIODS, 1.0)
+    store.cooldowns.rest("groq/x", 5.0)
+    await store.replicas.beat()
+    await store.flush()
+    client = server.client()
+    names = [name.decode() for name in client.keys("*")]
+    assert all(name.startswith("dragoman:") for name in names)
+    assert [name for name in names if client.ttl(name) < 0 and not name.endswith(":total")] == []
+    assert len(names) > 10
