@@ -49,6 +49,14 @@ def spoken_in(dialect: str) -> Iterator[dict[str, Any]]:
             yield {**exchange, "dialect": dialect}
 
 
+_NAMES = {recorded.rpartition(".")[2]: name for name, recorded in RECORDED_AS.items()}
+
+
+def under_our_name(exchange: dict[str, Any]) -> dict[str, Any]:
+    """The exchange under our name of its dialect."""
+    return {**exchange, "dialect": _NAMES.get(exchange["dialect"], exchange["dialect"])}
+
+
 def sampled(identity: str, one_in: int) -> bool:
     """Whether an exchange is in the sample of the default run."""
     return FULL or int(identity[:8], 16) % one_in == 0

@@ -73,6 +73,9 @@ class Loopback:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{self._server.server_address[1]}/now"
         self.anthropic = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
+        self.anthropic_bedrock = anthropic.AnthropicBedrock(
+            base_url=url, api_key="none", aws_region="us-east-1", max_retries=0
+        )
         self.openai = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
         self.cohere = cohere.ClientV2(api_key="none", base_url=url)
         options = gemini_types.HttpOptions(base_url=url, retry_options=gemini_types.HttpRetryOptions(attempts=1))
@@ -129,12 +132,22 @@ def _arguments(text: str | None) -> str:
 
 
 def _read_anthropic(server: Loopback, stream: bool) -> Seen:
+    return _read_messages(server.anthropic, stream)
+
+
+def read_invoked(server: Loopback, body: bytes, stream: bool) -> Seen:
+    """An answer of InvokeModel as Anthropic's SDK for Bedrock reads it."""
+    server.serve(body, stream)
+    return _read_messages(server.anthropic_bedrock, stream)
+
+
+def _read_messages(client: anthropic.Anthropic | anthropic.AnthropicBedrock, stream: bool) -> Seen:
     asked: dict[str, Any] = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
     if stream:
-        with server.anthropic.messages.stream(**asked) as told:
+        with client.messages.stream(**asked) as told:
             message = told.get_final_message()
     else:
-        message = server.anthropic.messages.create(**asked)
+        message = client.messages.create(**asked)
     calls = [block for block in message.content if block.type == "tool_use"]
     usage = message.usage
     cached = usage.cache_read_input_tokens or 0

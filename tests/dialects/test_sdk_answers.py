@@ -76,6 +76,9 @@ UNREADABLE = {
     "dd34985d4a6ee1a8": "binary frames that were recorded as text, and are damaged",
     "0a5565e6fa29f4d1": "binary frames that were recorded as text, and are damaged",
     "4b0b2cc8a151f3f8": "binary frames that were recorded as text, and are damaged",
+    "4ae04e9e81aaa7bd": "written by hand: blocks with a type, which Bedrock does not have",
+    "bc03d34d1c4f9186": "written by hand: blocks with a type, which Bedrock does not have",
+    "cefcee010981ec32": "written by hand: blocks with a type, which Bedrock does not have",
 }
 # Google's SDK does not read these at all: it is shown the recording in words, and not our answer in its own dialect,
 # which keeps such fields as they came.

@@ -117,7 +117,7 @@ def test_bad_credentials_are_told_in_the_clients_dialect(
     body: dict[str, Any] = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "Hi"}]}
     answer = served.post(path.replace("{model}", model), {"messages": ASKED} if "{model}" in path else body)
     assert answer.status_code == STATUSES[path]
-    assert "The security token included in the request is expired" in answer.text
+    assert "The security token included in the request is invalid." in answer.text
     assert len(bedrock.requests) == sends
 
 

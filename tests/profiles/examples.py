@@ -14,6 +14,7 @@ LOCAL += ("Mistral-Small-3.2-24B-Instruct-2506-Q4_K_M", "gemma-2-9b-it", "gemma2
 
 CLAUDE: tuple[str, ...] = (
     "claude-2.1",
+    "claude-v2",
     "claude-instant-1.2",
     "claude-3-5-haiku-20241022",
     "claude-4",

@@ -41,7 +41,7 @@ _OPERATIONS = {
     "count-tokens": Operation.COUNT,
 }
 _FAULTS: dict[FaultKind, tuple[int, str, str]] = {
-    FaultKind.AUTH: (403, "ExpiredTokenException", "The security token included in the request is expired"),
+    FaultKind.AUTH: (403, "UnrecognizedClientException", "The security token included in the request is invalid."),
     FaultKind.MODEL: (400, "ValidationException", "The provided model identifier is invalid."),
     FaultKind.RATE: (429, "ThrottlingException", "Too many requests, please wait before trying again."),
     FaultKind.SERVER: (
@@ -66,6 +66,7 @@ _IN_STREAM = {
     FaultKind.TIMEOUT: "modelTimeoutException",
     FaultKind.SERVER: "internalServerException",
 }
+_SERVER_TOOLS = ("web_search_", "web_fetch_", "code_execution_")
 _VERSIONS = ("bedrock-2023-05-31", "2026-10-21")
 _KNOWN_MODELS = (
     "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -145,6 +146,7 @@ class Bedrock:
                     f"Malformed input request: extraneous key [{name}] is not permitted, please reformat your input "
                     "and try again."
                 )
+        _check_tools(request.body.get("tools"))
         try:
             claude_judge.check(request, self.options)
         except AnthropicRefusal as refusal:
@@ -208,6 +210,17 @@ def _invoked(body: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BedrockRefusal("Malformed input request, please reformat your input and try again.")
     return found
+
+
+def _check_tools(tools: Any) -> None:
+    """Bedrock runs no tools of its own for Claude. The words are recorded."""
+    for index, tool in enumerate(tools if isinstance(tools, list) else []):
+        kind = tool.get("type") if isinstance(tool, dict) else None
+        if isinstance(kind, str) and kind.startswith(_SERVER_TOOLS):
+            raise BedrockRefusal(
+                f"tools.{index}: Input tag '{kind}' found using 'type' does not match any of the expected tags: "
+                "'bash_20250124', 'custom', 'text_editor_20250124', 'text_editor_20250429', 'text_editor_20250728'"
+            )
 
 
 def _bare(model: str) -> str:

@@ -158,26 +158,30 @@ def _check_apart(messages: list[Block]) -> None:
 
 
 def _check_media(messages: list[Block], family: BedrockFamily) -> None:
-    blocks = [(message["role"], block) for message in messages for block in message["content"]]
-    for role, block in blocks:
+    blocks = [
+        (message["role"], f"messages.{turn}.content.{index}", block)
+        for turn, message in enumerate(messages)
+        for index, block in enumerate(message["content"])
+    ]
+    for role, place, block in blocks:
         kind = next(iter(block))
         if kind in _USER_ONLY and role != "user":
             raise BedrockRefusal(f"The {kind} content block is not supported in {role} messages.")
         inner = block["toolResult"]["content"] if kind == "toolResult" else [block]
         for one in inner:
-            _check_medium(one, family, inside=kind == "toolResult")
+            _check_medium(one, family, place, inside=kind == "toolResult")
         if kind == "toolResult" and any(next(iter(one)) not in family.results for one in inner):
             raise BedrockRefusal(
-                f"{WRAPPED}Malformed input request: #/messages/2/content/0: extraneous key [toolResult] is not "
+                f"{WRAPPED}Malformed input request: #/{place.replace('.', '/')}: extraneous key [toolResult] is not "
                 "permitted, please reformat your input and try again."
             )
-    if sum("document" in block for _, block in blocks) > _MOST_DOCUMENTS:
+    if sum("document" in block for _, _, block in blocks) > _MOST_DOCUMENTS:
         raise BedrockRefusal("You provided too many documents. The maximum number of documents is 5.")
-    if sum("image" in block for _, block in blocks) > _MOST_IMAGES and family.name != "claude":
+    if sum("image" in block for _, _, block in blocks) > _MOST_IMAGES and family.name != "claude":
         raise BedrockRefusal("You provided too many images. The maximum number of images is 20.")
 
 
-def _check_medium(block: Block, family: BedrockFamily, inside: bool) -> None:
+def _check_medium(block: Block, family: BedrockFamily, place: str, inside: bool) -> None:
     """A document of S3 inside a result is taken by Claude, and not read (recorded)."""
     kind, content = next(iter(block.items()))
     if kind in ("video", "audio") and not family.video:
@@ -188,7 +192,7 @@ def _check_medium(block: Block, family: BedrockFamily, inside: bool) -> None:
     if kind not in _USER_ONLY or "s3Location" not in content["source"] or family.stored:
         return
     if kind == "document" and not inside:
-        raise BedrockRefusal(f"{WRAPPED}messages.0.content.0.document.source.type: Field required")
+        raise BedrockRefusal(f"{WRAPPED}{place}.document.source.type: Field required")
     if kind != "document":
         raise BedrockRefusal("This model doesn't support the s3Uri field. Remove s3Uri and try again.")
 
