@@ -18,6 +18,8 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "openai-responses": ("openai-responses", {}),
     "azure-openai": ("azure-openai", {}),
     "azure-openai-responses": ("azure-openai-responses", {}),
+    "azure-anthropic": ("azure-anthropic", {}),
+    "azure-foundry": ("azure-foundry", {}),
     "vertex-anthropic": ("vertex-anthropic", {}),
     "anthropic": ("anthropic", {}),
     "anthropic-compatible": ("anthropic", {}),

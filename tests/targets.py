@@ -25,6 +25,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "openai": ("gpt-4o", "gpt-5", "o3", "gpt-5.1", "gpt-4.1-mini", "gpt-5.6"),
     "azure-openai": ("gpt-4o", "gpt-5", "o3"),
     "azure-openai-responses": ("gpt-4o", "gpt-5", "prod"),
+    "azure-anthropic": ("claude-sonnet-4-5", "claude-opus-4-8"),
+    "azure-foundry": ("grok-3-mini", "some-model"),
     "vertex-anthropic": ("claude-sonnet-4-5@20250929", "claude-sonnet-4-6"),
     "openai-responses": ("gpt-4o", "gpt-5", "o3", "gpt-5.1"),
     "openrouter": (
@@ -74,6 +76,7 @@ _SIGNERS = {
     "anthropic": "anthropic/{model}",
     "anthropic-compatible": "anthropic/{model}",
     "vertex-anthropic": "anthropic/{model}",
+    "azure-anthropic": "anthropic/{model}",
     "azure-openai-responses": "openai-responses",
     "bedrock": "anthropic/{model}",
     "bedrock-anthropic": "anthropic/{model}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -40,10 +41,11 @@ def with_words(body: Any, words: str) -> Any:
 
 def judged(emulated: EmulatedProvider, words: str) -> ErrorResponse | None:
     path, example = emulated.example
-    path = path.partition("?")[0]
+    path, _, query = path.partition("?")
     body = with_words(example, words)
     assert words in json.dumps(body), f"{emulated.name}: the example has no question: {example}"
-    request = emulated.parse_request("POST", path, {}, {"content-type": "application/json"}, json.dumps(body).encode())
+    headers, raw = {"content-type": "application/json"}, json.dumps(body).encode()
+    request = emulated.parse_request("POST", path, dict(parse_qsl(query)), headers, raw)
     assert not isinstance(request, ErrorResponse)
     return emulated.judge(request)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from typing import Any
+from urllib.parse import parse_qsl
 
 import orjson
 from tests.offenders import offenders
@@ -28,8 +29,9 @@ TURNS = [
 
 
 def ask(core: EmulatorCore, stream: bool, **headers: str) -> PlannedResponse:
-    path, body = core.provider.example
-    query: dict[str, str] = {}
+    asked, body = core.provider.example
+    path, _, versioned = asked.partition("?")
+    query: dict[str, str] = dict(parse_qsl(versioned))
     if stream and ":generateContent" in path:
         path, query = path.replace(":generateContent", ":streamGenerateContent"), {"alt": "sse"}
     elif stream and path.endswith("/converse"):
@@ -87,9 +89,10 @@ def test_lost_and_unreadable_requests() -> None:
 
 def check_lost(name: str) -> None:
     core = EmulatorCore(provider(name))
+    path, _, query = core.provider.example[0].partition("?")
     assert core.respond("POST", "/no/such/path", {}, {}, b"{}").status == 404
-    assert 400 <= core.respond("POST", core.provider.example[0], {}, {}, b"{").status < 500
-    assert 400 <= core.respond("DELETE", core.provider.example[0], {}, {}, b"").status < 500
+    assert 400 <= core.respond("POST", path, dict(parse_qsl(query)), {}, b"{").status < 500
+    assert 400 <= core.respond("DELETE", path, dict(parse_qsl(query)), {}, b"").status < 500
     assert [record.verdict for record in core.records][:2] == ["unknown-path", "refused"]
     assert core.records[-1].verdict in (
         "unknown-path",

@@ -28,7 +28,7 @@ SUCCESSES = {
     "vertex.anthropic.jsonl": ("vertex-anthropic", 5),
     "azure-openai.openai-chat.jsonl": ("azure-openai", 26),
     "azure-openai.openai-responses.jsonl": ("azure-openai-responses", 15),
-    "azure-foundry.openai-chat.jsonl": ("azure-openai", 21),
+    "azure-foundry.openai-chat.jsonl": ("azure-foundry", 21),
     "azure-foundry.openai-responses.jsonl": ("azure-openai-responses", 1),
 }
 """Whose recorded requests are put before which emulator, and how many there are at least."""

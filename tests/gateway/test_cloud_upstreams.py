@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import pytest
@@ -24,6 +25,8 @@ PLACES: dict[str, tuple[str, dict[str, Any], str]] = {
     "azure-deployment": ("azure-openai", {"api_version": "2024-10-21"}, "gpt-4o"),
     "azure-responses": ("azure-openai-responses", {}, "gpt-5"),
     "azure-responses-versioned": ("azure-openai-responses", {"api_version": "2025-03-01-preview"}, "gpt-5"),
+    "foundry-claude": ("azure-anthropic", {}, "claude-sonnet-4-5"),
+    "foundry-models": ("azure-foundry", {}, "grok-3-mini"),
 }
 PATHS = {
     "vertex-claude": "/v1/projects/p/locations/europe-west1/publishers/anthropic/models/claude-sonnet-4-5@20250929:"
@@ -33,6 +36,8 @@ PATHS = {
     "azure-deployment": "/openai/deployments/gpt-4o/chat/completions",
     "azure-responses": "/openai/v1/responses",
     "azure-responses-versioned": "/openai/responses",
+    "foundry-claude": "/anthropic/v1/messages",
+    "foundry-models": "/models/chat/completions",
 }
 STREAMED = {"rawPredict": "streamRawPredict", ":generateContent": ":streamGenerateContent"}
 CALL = {"calls": [{"name": "weather", "arguments": {"city": "Köln"}}]}
@@ -111,6 +116,16 @@ def test_requests_of_azures_own_client_are_accepted_there(clouds: Clouds, deploy
     )
     answer = client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "Hello"}])
     assert answer.choices[0].message.content == "Bonjour."
+
+
+def test_requests_of_anthropics_client_for_foundry_are_accepted_there(clouds: Clouds) -> None:
+    upstream = clouds.emulators["foundry-claude"]
+    upstream.script("Bonjour.", "Encore.")
+    for url, model in ((upstream.url, "claude-sonnet-4-5"), (clouds.url, "foundry-claude")):
+        client = anthropic.AnthropicFoundry(base_url=f"{url}/anthropic/", api_key="any", max_retries=0)
+        answer = client.messages.create(model=model, max_tokens=50, messages=[{"role": "user", "content": "Hello"}])
+        assert answer.content[0].text in ("Bonjour.", "Encore.")
+    assert {"x-api-key", "anthropic-version"} <= upstream.requests[-1].headers.keys()
 
 
 def test_an_address_without_a_version_is_not_found_as_on_azure(clouds: Clouds) -> None:

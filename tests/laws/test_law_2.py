@@ -27,7 +27,7 @@ OWN = {
     ("openai", "openai-responses"): "openai-responses",
     ("azure-openai", "openai-chat"): "azure-openai",
     ("azure-openai", "openai-responses"): "azure-openai-responses",
-    ("azure-foundry", "openai-chat"): "azure-openai",
+    ("azure-foundry", "openai-chat"): "azure-foundry",
     ("azure-foundry", "openai-responses"): "azure-openai-responses",
     ("anthropic", "anthropic"): "anthropic",
     ("gemini", "gemini"): "gemini",

@@ -84,6 +84,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "openai": GPT,
     "openai-responses": GPT,
     "azure-openai-responses": ("gpt-4o", "gpt-5-mini", "my-deployment", "google-one", "openllmetry"),
+    "azure-anthropic": ("claude-sonnet-4-5", "claude-opus-4-8"),
+    "azure-foundry": ("grok-3-mini", "some-model"),
     "vertex-anthropic": ("claude-sonnet-4-5@20250929", "claude-sonnet-4-6", "claude-opus-4-8"),
     "azure-openai": ("gpt-4o", "gpt-35-turbo", "gpt-5-mini", "my-deployment", "google-one", "openllmetry", "my-gpt-5"),
     "anthropic": CLAUDE,

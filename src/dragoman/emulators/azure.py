@@ -60,6 +60,23 @@ class AzureChat(ChatService):
             yield _filtered(frame)
 
 
+class FoundryModels(ChatService):
+    """Chat by Foundry's `/models`. It wants a version of the API, as deployments do."""
+
+    @property
+    def example(self) -> tuple[str, Any]:
+        path, body = super().example
+        return f"{path}?api-version=2024-05-01-preview", body
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.operation is Operation.GENERATE and _needs_version(request):
+            return _UNVERSIONED
+        return super().judge(request)
+
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return {**super().render_answer(request, turn), "prompt_filter_results": None}
+
+
 def _filtered(frame: bytes) -> bytes:
     data = frame.removeprefix(b"data: ").strip()
     if not data.startswith(b"{"):
@@ -108,6 +125,12 @@ def chat(options: EmulatorOptions) -> EmulatedProvider:
     more = {**options.more, "provider": "azure-openai"}
     plain = compatible.provider(replace(options, more=more))
     return AzureChat(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+
+
+def foundry(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of Foundry's `/models`: models of many makers, without marks of the filter in their streams."""
+    plain = compatible.provider(replace(options, more={**options.more, "provider": "azure-foundry"}))
+    return FoundryModels(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
 
 def responses(options: EmulatorOptions) -> EmulatedProvider:

@@ -6,7 +6,7 @@ What is not known to be refused is accepted: `None` for a list of fields means t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragoman.emulators import chat_types, openai
@@ -148,6 +148,18 @@ def _common_faults(
     }
 
 
+_AZURE_FAULTS = {
+    FaultKind.AUTH: ChatRefusal(
+        401,
+        "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key"
+        " for an active subscription and use a correct regional API endpoint for your resource.",
+    ),
+    FaultKind.MODEL: ChatRefusal(
+        404, "The API deployment for this resource does not exist.", code="DeploymentNotFound"
+    ),
+    FaultKind.RATE: ChatRefusal(429, "Requests have exceeded the call rate limit.", code="RateLimitReached"),
+}
+
 # Which keys a message and the request may have is checked by the lists of fields, which options extend.
 _STRICT_MESSAGES = {role: record.adding({"name": text}).opened() for role, record in chat_types.MESSAGES.items()}
 _STRICT_REQUEST = chat_types.REQUEST.adding(
@@ -176,19 +188,10 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         needs_model=False,
         checks=openai.CHECKS[1:],  # the deployment in the path names the model
         render_error=render_azure_error,
-        faults={
-            FaultKind.AUTH: ChatRefusal(
-                401,
-                "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key"
-                " for an active subscription and use a correct regional API endpoint for your resource.",
-            ),
-            FaultKind.MODEL: ChatRefusal(
-                404, "The API deployment for this resource does not exist.", code="DeploymentNotFound"
-            ),
-            FaultKind.RATE: ChatRefusal(429, "Requests have exceeded the call rate limit.", code="RateLimitReached"),
-        },
+        faults=_AZURE_FAULTS,
         model="gpt-4o-mini",
     ),
+    "azure-foundry": replace(COMPATIBLE, root="/models", render_error=render_azure_error, faults=_AZURE_FAULTS),
     "cerebras": ProviderSpec(
         message_fields={**MESSAGE_FIELDS, "assistant": MESSAGE_FIELDS["assistant"] | {"reasoning"}},
         unknown_field_sentence="messages.{at}.{role}.{key}: property 'messages.{at}.{role}.{key}' is unsupported",

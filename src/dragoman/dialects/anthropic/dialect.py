@@ -175,7 +175,7 @@ DIALECT = Dialect(
         *MODEL_ENDPOINTS,
     ),
     unserved=_UNSERVED,
-    prefix_pattern="/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",
+    prefix_pattern="/anthropic/v1|/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",
     caller_headers=("anthropic-version",),
     request_path=fixed_path("/v1/messages"),
     headers={"anthropic-version": "2023-06-01"},

@@ -1,0 +1,27 @@
+"""Claude in Azure AI Foundry: Anthropic's API below `/anthropic`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.emulators.anthropic.emulator import Anthropic
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, Operation
+
+_ROOT = "/anthropic"
+
+
+class FoundryClaude(Anthropic):
+    """Anthropic's messages, and no list of models: a model is a deployment there."""
+
+    name = "azure-anthropic"
+    example: tuple[str, Any] = (_ROOT + Anthropic.example[0], Anthropic.example[1])
+
+    def operation_of(self, method: str, path: str) -> Operation | None:
+        if not path.startswith(f"{_ROOT}/v1/messages"):
+            return None
+        return super().operation_of(method, path.removeprefix(_ROOT))
+
+
+def foundry(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of Claude in Azure AI Foundry."""
+    return FoundryClaude(options)
