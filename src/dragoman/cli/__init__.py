@@ -26,6 +26,7 @@ COMMANDS = {
     "probe": "Find out what a server accepts, and write a profile.",
     "models": "List the models that providers run, with sizes and prices.",
     "demo": "Show refusal, repair and answer on emulated providers.",
+    "chat": "Talk to any model in the terminal.",
     "serve": "Run the gateway.",
     "init": "Write an example configuration.",
     "config": "Check and show the configuration.",

@@ -1,0 +1,172 @@
+"""A conversation that is held inside this process: turns go through the same exchange and dispatch as a client's.
+
+`dragoman chat` drives it. Requests are in Chat's form, without tools. State stays in memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from dragoman.config.model_targets import find_candidates
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.failures import Failure
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.adapt import read
+from dragoman.engine.destination import TargetRoute
+from dragoman.engine.exchange import Exchange, Spent
+from dragoman.engine.steps import Answered, AttemptFailed, GaveUp, Streaming
+from dragoman.engine.summary import FoldedChange, fold
+from dragoman.errors import DragomanError
+from dragoman.gateway.callers import OWNER, Refused
+from dragoman.gateway.client_errors import as_failure
+from dragoman.gateway.model_names import find_route
+from dragoman.gateway.model_routing import choose_model
+from dragoman.gateway.request_cost import Cost, request_cost
+from dragoman.gateway.services import Services
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.dispatch import Dispatch
+from dragoman.wire.sse import SseDecoder
+
+
+class AttemptNote(msgspec.Struct, frozen=True):
+    """A target that was asked and did not answer."""
+
+    target: str
+    status: int
+    message: str
+
+
+class ChangesMade(msgspec.Struct, frozen=True):
+    """What was changed in the request, who answers it, and the lessons that made it acceptable."""
+
+    target: str
+    emulated: bool
+    changes: tuple[FoldedChange, ...]
+    lessons: tuple[str, ...]
+
+
+class AnswerPiece(msgspec.Struct, frozen=True):
+    """Some text of the answer, or of the reasoning before it."""
+
+    text: str
+    reasoning: bool = False
+
+
+class TurnFailed(msgspec.Struct, frozen=True):
+    """No answer, or the end of one that broke off."""
+
+    failure: Failure
+
+
+class TurnEnded(msgspec.Struct, frozen=True):
+    """The answer is complete."""
+
+    spent: Spent
+    cost: Cost | None
+    seconds: float
+
+
+TurnEvent = ChangesMade | AnswerPiece | TurnFailed | TurnEnded
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] = []
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+class ChatServices(Services):
+    """The services of a gateway, which also tell at once of attempts that failed."""
+
+    on_failure: Callable[[AttemptNote], None] | None = None
+
+    def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
+        super().note_failure(exchange, failed)
+        if self.on_failure is not None:
+            self.on_failure(AttemptNote(failed.destination.name, failed.failure.status or 0, failed.failure.message))
+
+
+async def take_turn(services: Services, model: str, messages: list[dict[str, Any]]) -> AsyncGenerator[TurnEvent]:
+    """Ask a model for the next turn. The events of it: what was changed comes before the first text."""
+    started = time.perf_counter()
+    try:
+        ask = read({"model": model, "messages": messages, "stream": True}, source=DEFAULT_DIALECT)
+        context = AnswerContext(model=model, id=services.request_id(), created=int(time.time()))
+        route = await find_target(services, model, ask, context.id)
+        exchange = Exchange(ask, route, context, redaction=services.redaction)
+        dispatch = Dispatch(services, exchange, OWNER.name)
+        end = await dispatch.run()
+    except (Refused, DragomanError) as fault:
+        yield TurnFailed(as_failure(fault))
+        return
+    if isinstance(end, GaveUp):
+        yield TurnFailed(end.failure)
+        return
+    yield _changes_made(exchange)
+    async for piece in _answer_pieces(dispatch, end):
+        yield piece
+    if exchange.failure is not None:
+        yield TurnFailed(exchange.failure)
+        return
+    spent = exchange.spent()
+    yield TurnEnded(spent, request_cost(exchange, spent), time.perf_counter() - started)
+
+
+async def _answer_pieces(dispatch: Dispatch, end: Answered | Streaming) -> AsyncGenerator[AnswerPiece]:
+    if isinstance(end, Answered):
+        for piece in _pieces(end.body):
+            yield piece
+        return
+    decoder, received = SseDecoder(), dispatch.pieces(end)
+    try:
+        async for data in received:
+            for piece in [piece for frame in decoder.feed(data) for piece in _pieces(frame.data)]:
+                yield piece
+    finally:
+        await received.aclose()
+
+
+async def find_target(services: Services, model: str, ask: Ask, request_id: str) -> TargetRoute[HttpDestination]:
+    """Where a name leads; for a route, what it chooses. Raises Refused and DragomanError."""
+    if find_candidates(services.config, model) is None:
+        return find_route(services, OWNER, model, DEFAULT_DIALECT)
+    return (await choose_model(services, OWNER, ask, model, request_id)).route
+
+
+def _changes_made(exchange: Exchange[HttpDestination]) -> ChangesMade:
+    destination = exchange.destination
+    assert destination is not None
+    lessons = tuple(dict.fromkeys(exchange.lessons))
+    return ChangesMade(destination.name, destination.emulated, fold(exchange.changes), lessons)
+
+
+def _pieces(body: bytes) -> Iterator[AnswerPiece]:
+    """The texts of a chunk or of a whole answer. What is none, such as the end marker or an error, has no text."""
+    try:
+        chunk = _decode(body)
+    except msgspec.DecodeError:
+        return
+    for choice in chunk.choices[:1]:
+        delta = choice.delta or choice.message or _Delta()
+        if thought := delta.reasoning_content or delta.reasoning:
+            yield AnswerPiece(thought, reasoning=True)
+        if text := delta.content or delta.refusal:
+            yield AnswerPiece(text)
