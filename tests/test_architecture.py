@@ -79,6 +79,7 @@ MAY_NAME_A_DIALECT = {
     "transcripts/gemini_cli.py": "the type of the model's messages in another program's files",
     "transcripts/catalogue.py": "formats of files, each with the dialect of its requests",
     "gateway/emulator_fallback.py": "profiles' names, each with the models that it shows",
+    "cli/checkup/machine.py": "packages of SDKs, which are called like dialects",
     "cli/emulate.py": "emulators' names, in the order in which they are listed",
     "cli/emulator_verdict.py": "emulators' names, for profiles that have no emulator of their own",
     "cli/demo.py": "profiles' names, in the order in which the demo shows them",

@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": "Show refusal, repair and answer on emulated providers.",
     "chat": "Talk to any model in the terminal.",
     "serve": "Run the gateway.",
+    "doctor": "Check the machine, configuration, keys and network.",
     "init": "Write an example configuration.",
     "config": "Check and show the configuration.",
     "keys": "Create, list and revoke client keys.",

@@ -1,0 +1,1 @@
+"""What `dragoman doctor` looks at: this machine, the configuration and its keys, the network."""

@@ -1,0 +1,24 @@
+"""One thing that was looked at, and how it is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Mark(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class Check(msgspec.Struct, frozen=True):
+    """`text` says what was found, `hint` what to do about it."""
+
+    section: str
+    name: str
+    mark: Mark
+    text: str
+    hint: str = ""

@@ -1,0 +1,82 @@
+"""This machine: Python, Dragoman, its extras, the SDKs beside it, and the limits of the system."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+
+from dragoman import __version__
+from dragoman.cli.checkup.check import Check, Mark
+from dragoman.config import Config
+from dragoman.gateway import open_files
+
+OLDEST_PYTHON = (3, 11)
+
+SDKS = ("openai", "anthropic", "google-genai", "boto3", "cohere", "ollama", "mistralai")
+PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_SECTION = "machine"
+_EXTRA = re.compile(r"""(?P<package>[\w.-]{1,100}).{0,100}\bextra == ["'](?P<extra>[\w-]{1,50})["']""")
+
+
+def machine_checks(config: Config | None) -> Iterator[Check]:
+    version = platform.python_version()
+    old = sys.version_info < OLDEST_PYTHON
+    text = f"{version} ({sys.executable})"
+    yield Check(_SECTION, "Python", Mark.FAIL if old else Mark.OK, text, "use 3.11 or newer" if old else "")
+    yield Check(_SECTION, "Dragoman", Mark.OK, f"{__version__} on {platform.system()} {platform.machine()}")
+    yield from _extras()
+    sdks = [f"{name} {version}" for name in SDKS if (version := _version(name))]
+    yield Check(_SECTION, "SDKs", Mark.OK, ", ".join(sdks) or "none beside Dragoman")
+    yield _open_files(config)
+    if proxies := [name for name in PROXIES if os.environ.get(name) or os.environ.get(name.lower())]:
+        yield Check(_SECTION, "proxy", Mark.OK, f"the environment sets {', '.join(proxies)}")
+
+
+def _extras() -> Iterator[Check]:
+    """Every extra of this version, and whether what it brings is installed."""
+    for name, packages in sorted(_required_by_extra().items()):
+        missing = [package for package in packages if not _version(package)]
+        if missing:
+            hint = f"pip install 'dragoman[{name}]', if you need it"
+            yield Check(_SECTION, f"extra {name}", Mark.SKIP, f"without {', '.join(missing)}", hint)
+        else:
+            found = ", ".join(f"{package} {_version(package)}" for package in packages)
+            yield Check(_SECTION, f"extra {name}", Mark.OK, found)
+
+
+def _required_by_extra() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for requirement in _requirements():
+        match = _EXTRA.match(requirement)
+        if match is not None:
+            found.setdefault(match["extra"], []).append(match["package"])
+    return found
+
+
+def _requirements() -> list[str]:
+    try:
+        return metadata.requires("dragoman") or []
+    except metadata.PackageNotFoundError:  # run from its source, without an installation
+        return []
+
+
+def _version(package: str) -> str:
+    """The version of a package; empty if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _open_files(config: Config | None) -> Check:
+    limit = open_files.raise_limit()
+    if not limit:
+        return Check(_SECTION, "open files", Mark.SKIP, "the limit is not known on this system")
+    shortage = open_files.shortage(limit, config.server.max_concurrent) if config is not None else None
+    if shortage is not None:
+        return Check(_SECTION, "open files", Mark.WARN, shortage)
+    return Check(_SECTION, "open files", Mark.OK, f"{limit:,} allowed")
