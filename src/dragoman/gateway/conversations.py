@@ -74,23 +74,23 @@ class TurnEnded(msgspec.Struct, frozen=True):
 TurnEvent = ChangesMade | AnswerPiece | TurnFailed | TurnEnded
 
 
-class _Delta(msgspec.Struct):
+class _TurnDelta(msgspec.Struct):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
 
 
-class _Choice(msgspec.Struct):
-    delta: _Delta | None = None
-    message: _Delta | None = None
+class _TurnChoice(msgspec.Struct):
+    delta: _TurnDelta | None = None
+    message: _TurnDelta | None = None
 
 
-class _Chunk(msgspec.Struct):
-    choices: list[_Choice] = []
+class _TurnChunk(msgspec.Struct):
+    choices: list[_TurnChoice] = []
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+_decode = msgspec.json.Decoder(_TurnChunk).decode
 
 
 class ChatServices(Services):
@@ -165,7 +165,7 @@ def _pieces(body: bytes) -> Iterator[AnswerPiece]:
     except msgspec.DecodeError:
         return
     for choice in chunk.choices[:1]:
-        delta = choice.delta or choice.message or _Delta()
+        delta = choice.delta or choice.message or _TurnDelta()
         if thought := delta.reasoning_content or delta.reasoning:
             yield AnswerPiece(thought, reasoning=True)
         if text := delta.content or delta.refusal:

@@ -19,7 +19,7 @@ OLDEST_PYTHON = (3, 11)
 SDKS = ("openai", "anthropic", "google-genai", "boto3", "cohere", "ollama", "mistralai")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _SECTION = "machine"
-_EXTRA = re.compile(r"""(?P<package>[\w.-]{1,100}).{0,100}\bextra == ["'](?P<extra>[\w-]{1,50})["']""")
+_PACKAGE = re.compile(r"[\w.-]+")
 
 
 def machine_checks(config: Config | None) -> Iterator[Check]:
@@ -51,9 +51,11 @@ def _extras() -> Iterator[Check]:
 def _required_by_extra() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for requirement in _requirements():
-        match = _EXTRA.match(requirement)
-        if match is not None:
-            found.setdefault(match["extra"], []).append(match["package"])
+        needed, _, marker = requirement.partition(";")
+        _, _, extra = marker.partition("extra == ")
+        package = _PACKAGE.match(needed)
+        if extra and package is not None:
+            found.setdefault(extra.strip("\"' "), []).append(package.group())
     return found
 
 
