@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
 from dragoman.cli.emulator_verdict import judge_request
 
 COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
+README = Path(__file__).resolve().parents[2] / "README.md"
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
 
 
@@ -48,6 +50,14 @@ def test_in_a_pipe_it_shows_and_ends() -> None:
     matrix = done.stdout.partition("on every provider")[2]
     assert len(re.findall(r"\b200\b", matrix)) == 8 * len(DEMO_CONVERSATIONS)
     assert "\x1b[" not in done.stdout
+    shown = [line.rstrip() for line in done.stdout.splitlines()]
+    assert [line for line in excerpt_of_the_readme() if line not in shown] == []
+
+
+def excerpt_of_the_readme() -> list[str]:
+    """What the README says that the demo shows."""
+    [text] = re.findall(r"```text\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    return text.splitlines()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
