@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -26,13 +27,17 @@ _KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """A valid configuration, the origins of its values, and its warnings. `blank`: the file itself says nothing."""
+    """A valid configuration, the origins of its values, and its warnings. `blank`: the file itself says nothing.
+
+    `digest` is the beginning of the file's SHA-256, so that replicas can be compared.
+    """
 
     config: Config
     origins: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()
     file: str | None = None
     blank: bool = False
+    digest: str = ""
 
 
 def load(
@@ -76,7 +81,8 @@ def parse(
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
     warnings = (*without_empty.warnings, *verdict.warnings)
     origins |= completed.origins
-    return Loaded(config=completed.config, origins=origins, warnings=warnings, file=file, blank=blank)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return Loaded(config=completed.config, origins=origins, warnings=warnings, file=file, blank=blank, digest=digest)
 
 
 def profile_files(config: Config, folder: Path) -> tuple[Path, ...]:

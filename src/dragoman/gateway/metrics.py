@@ -80,13 +80,24 @@ DROPPED = _counter("store_dropped_entries", "Entries that were not taken, becaus
 FAILED = _counter("store_failed_entries", "Entries that were lost to an error.")
 UNREAD = _counter("store_failed_reads", "Reads of the store that failed or took too long.")
 REPLACED = _counter("store_replaced_files", "Times that the store's file was gone and a new one was begun.")
+AWAY = _gauge("store_away", "Processes that cannot reach the state that replicas share, and go by what they know.")
+LOCAL = _counter("store_local_decisions", "Decisions that a process made alone, because shared state was away or slow.")
+RECONNECTS = _counter("store_reconnects", "Times that a connection to shared state was made again.")
+REPLICAS = _gauge("store_replicas", "Processes that share state, as last known.", shared=True)
+CONFIG = MetricFamily(
+    "dragoman_config_info",
+    MetricKind.GAUGE,
+    "Always 1; the digest of the configuration file.",
+    ("digest",),
+    shared=True,
+)
 LESSONS = _gauge("lessons", "Lessons that are in force.", shared=True)
 WORKERS = _gauge("workers", "Processes that serve.")
 
 FAMILIES = (
     *(REQUESTS, TOKENS, COST, CHANGES, FAILURES, FULL, LEARNT, DURATION, FIRST_BYTE, OVERHEAD, ACTIVE, ABORTED),
-    *(TASKS, CONNECTIONS, IDLE, QUEUED, WAITING_FOR_LIMITS, WAITING, DROPPED, FAILED, UNREAD, REPLACED, LESSONS),
-    WORKERS,
+    *(TASKS, CONNECTIONS, IDLE, QUEUED, WAITING_FOR_LIMITS, WAITING, DROPPED, FAILED, UNREAD, REPLACED, AWAY, LOCAL),
+    *(RECONNECTS, REPLICAS, LESSONS, WORKERS, CONFIG),
 )
 """Every metric of `/metrics`, in its order there."""
 
@@ -162,12 +173,16 @@ class Metrics:
         if first_byte is not None:
             self._time(FIRST_BYTE, labels, first_byte)
 
-    def snapshot(self, others: Mapping[str, float]) -> MetricsSnapshot:
-        """All values now. `others` are those that are not counted here, by the name of their family."""
+    def snapshot(self, others: Mapping[str, float], marks: Mapping[str, Labels] | None = None) -> MetricsSnapshot:
+        """All values now. `others` are those that are not counted here, by the name of their family.
+
+        `marks` are labels that say all there is to say.
+        """
         values: dict[str, list[tuple[Labels, float]]] = {
             name: [(labels, float(count)) for labels, count in counts.items()] for name, counts in self._counts.items()
         }
         values |= {name: [((), float(value))] for name, value in others.items()}
+        values |= {name: [(labels, 1.0)] for name, labels in (marks or {}).items()}
         histograms = {name: list(found.items()) for name, found in self._histograms.items()}
         return summed([self.before, MetricsSnapshot(values, histograms)])
 

@@ -87,6 +87,7 @@ class Services:
         self.file = file
         self._check = check
         self.config: Config = loaded.config
+        self.config_digest = loaded.digest
         self.clients = Clients(self.config.keys)
         self.routes = Routes(self.config, self.profiles)
         self.lines = RequestLog(self.config.log)
@@ -102,7 +103,7 @@ class Services:
         self.live_models = LiveModels()
         self.ticker = CoarseTimer()
         self.spans = open_spans()
-        self.health = Health()
+        self.health = Health(self.store.cooldowns)
         self.figures = LiveFigures()
         self.checks = HealthChecker(self)
         self.summaries = BackgroundTasks(_SUMMARIES_AT_ONCE)
@@ -144,6 +145,7 @@ class Services:
             return ()
         loaded, routes = self._prepared(self.file)
         self._adopt(loaded.config, routes)
+        self.config_digest = loaded.digest
         return loaded.warnings
 
     def _prepared(self, file: ConfigFile) -> tuple[Loaded, Routes]:
@@ -197,7 +199,9 @@ class Services:
                 self.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
                 return
             self._adopt(loaded.config, routes)
-        self.lines.add(LogLevel.INFO, {"event": "config-reloaded", "warnings": list(loaded.warnings)})
+            self.config_digest = loaded.digest
+        line = {"event": "config-reloaded", "digest": loaded.digest, "warnings": list(loaded.warnings)}
+        self.lines.add(LogLevel.INFO, line)
 
     async def close(self) -> None:
         self.heavy.close()
@@ -256,9 +260,14 @@ class Services:
                 metrics.FAILED.name: store.failed,
                 metrics.UNREAD.name: store.unread,
                 metrics.REPLACED.name: store.replaced,
+                metrics.AWAY.name: int(store.away is not None),
+                metrics.LOCAL.name: store.local,
+                metrics.RECONNECTS.name: store.reconnects,
+                metrics.REPLICAS.name: store.replicas,
                 metrics.LESSONS.name: lessons,
                 metrics.WORKERS.name: 1,
-            }
+            },
+            {metrics.CONFIG.name: (self.config_digest,)},
         )
 
     @property

@@ -13,11 +13,27 @@ class StoreAlerts:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._seen: dict[str, StoreHealth] = {}
+        self._away = False
 
     def check(self) -> None:
+        self._tell_away(self._services.store.health())
         self._compare("store", self._services.store.health())
         self._compare("log.provider_errors", self._services.failures.health())
         self._compare("log.exchanges", self._services.exchanges.health())
+
+    def _tell_away(self, health: StoreHealth) -> None:
+        """One line when shared state goes away, and one when it is back."""
+        is_away = health.away is not None
+        if is_away is self._away:
+            return
+        self._away = is_away
+        redact = self._services.redactor.text
+        if is_away:
+            what = f"limits are shared out among {health.replicas}; state is what this process knows"
+            self._log({"event": "shared-state-away", "error": redact(health.away or ""), "effect": what})
+        else:
+            line = {"event": "shared-state-back", "place": self._services.store.place}
+            self._services.lines.add(LogLevel.WARNING, {**line, "decided_alone": health.local})
 
     def _compare(self, what: str, health: StoreHealth) -> None:
         seen = self._seen.get(what, StoreHealth())

@@ -1,7 +1,12 @@
-"""The health of destinations and of their keys: left alone for a while after failures, then tried again."""
+"""The health of destinations and of their keys: left alone for a while after failures, then tried again.
+
+What one process finds out, those that share its state learn, too: a destination that keeps failing, one that named the
+seconds to wait, and a key that is refused or limited.
+"""
 
 from __future__ import annotations
 
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 from dragoman.conversation.failures import Failure, FailureKind
@@ -18,6 +23,23 @@ COUNTED = frozenset(
 )
 """Failures that speak against the destination; a refused request does not."""
 _SHORT, _LONG = 30.0, 600.0
+_TOO_MANY = 429
+_LONGEST_QUIET = 60.0
+"""That a destination is left alone because it named a time to wait."""
+_KEY_MARK = "\n"
+"""Between a destination's name and the number of its key. No name has a line end."""
+
+
+class SharedPauses(Protocol):
+    """Pauses by name that several processes know. No method waits."""
+
+    def rest(self, name: str, seconds: float) -> None: ...
+
+    def clear(self, name: str) -> None: ...
+
+    def remaining(self, name: str) -> float: ...
+
+    def resting(self) -> dict[str, float]: ...
 
 
 class Record:
@@ -32,9 +54,10 @@ class Record:
 
 
 class Health:
-    """All records. Time is given by the caller."""
+    """All records. Time is given by the caller. `shared`: what other processes know."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: SharedPauses | None = None) -> None:
+        self._shared = shared
         self._records: WeakKeyDictionary[HttpDestination, Record] = WeakKeyDictionary()
         self._keys: WeakKeyDictionary[HttpDestination, dict[int, float]] = WeakKeyDictionary()
 
@@ -42,7 +65,7 @@ class Health:
         """May it be tried? After its pause one request goes first; the others wait for what becomes of it."""
         record = self._records.get(destination)
         if record is None or record.failures < destination.failures:
-            return True
+            return self._shared is None or self._shared.remaining(destination.name) <= 0.0
         if now < record.until or record.trying:
             return False
         record.trying = True
@@ -50,7 +73,9 @@ class Health:
 
     def succeeded(self, destination: HttpDestination) -> None:
         if self._records:
-            self._records.pop(destination, None)
+            record = self._records.pop(destination, None)
+            if record is not None and self._shared is not None and record.failures >= destination.failures:
+                self._shared.clear(destination.name)
 
     def began(self, destination: HttpDestination) -> None:
         """A stream has begun to come: enough for one that was being tried again, not yet a success."""
@@ -62,12 +87,22 @@ class Health:
         """Count it; where it does not count, the destination has at least answered."""
         if failure.kind not in COUNTED:
             self.succeeded(destination)
+            self._quieten(destination, failure)
             return
         record = self._records.setdefault(destination, Record())
         record.failures += 1
         record.trying = False
         if record.failures >= destination.failures:
             record.until = now + destination.pause
+            if self._shared is not None:
+                self._shared.rest(destination.name, destination.pause)
+
+    def _quieten(self, destination: HttpDestination, failure: Failure) -> None:
+        """A destination with one key that says how long to wait is left alone by everybody who has another."""
+        if self._shared is None or failure.kind is not FailureKind.RATE_LIMIT or destination.key_count > 1:
+            return
+        if failure.retry_after is not None and failure.status == _TOO_MANY:
+            self._shared.rest(destination.name, min(failure.retry_after, _LONGEST_QUIET))
 
     def released(self, destination: HttpDestination) -> None:
         """The request was abandoned: it tells nothing, and another may try."""
@@ -77,21 +112,32 @@ class Health:
 
     def resting(self, now: float) -> dict[str, float]:
         """Destinations that are left alone, and for how many seconds still."""
-        return {
+        found = {
             destination.name: record.until - now
             for destination, record in self._records.items()
             if record.failures >= destination.failures and record.until > now
         }
+        if self._shared is None:
+            return found
+        return {name: left for name, left in self._shared.resting().items() if _KEY_MARK not in name} | found
 
     def key(self, destination: HttpDestination, now: float) -> int:
         """The key to begin with: the first that is not left alone, else the one that comes back first."""
-        spoilt = self._keys.get(destination)
-        if not spoilt:
+        spoilt = self._keys.get(destination) or {}
+        shared = self._shared.resting() if self._shared is not None else {}
+        if not spoilt and not shared:
             return 0
-        return min(range(len(destination.keys)), key=lambda key: max(spoilt.get(key, 0.0), now))
+        name = destination.name + _KEY_MARK
+        return min(
+            range(len(destination.keys)),
+            key=lambda key: max(spoilt.get(key, 0.0), now + shared.get(f"{name}{key}", 0.0)),
+        )
 
     def spoilt(self, destination: HttpDestination, key: int, failure: Failure, now: float) -> None:
         """Leave a key alone: as long as the provider says, shortly for a limit, long where it was refused."""
         usual = _SHORT if failure.kind is FailureKind.RATE_LIMIT else _LONG
         pause = usual if failure.retry_after is None else failure.retry_after
-        self._keys.setdefault(destination, {})[key % len(destination.keys)] = now + pause
+        key %= len(destination.keys)
+        self._keys.setdefault(destination, {})[key] = now + pause
+        if self._shared is not None:
+            self._shared.rest(f"{destination.name}{_KEY_MARK}{key}", pause)

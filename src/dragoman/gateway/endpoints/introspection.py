@@ -72,10 +72,20 @@ async def health(services: Services, inbound: Inbound, outbound: Outbound, known
 
 
 async def ready(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    """Ready for traffic: there is somewhere to send it, and we are not on our way out."""
+    """Ready for traffic: there is somewhere to send it, and we are not on our way out.
+
+    Shared state that is away is told and no reason to stay away: the gateway serves by what it knows. An admin sees
+    why.
+    """
     reason = "shutting down" if services.closing else "" if services.config.providers else "no providers"
-    body = msgspec.json.encode({"ready": not reason, "reason": reason})
-    await outbound.whole(503 if reason else 200, body)
+    store = services.store.health()
+    shown: dict[str, Any] = {"ready": not reason, "reason": reason, "config": services.config_digest}
+    if store.replicas:
+        shown["shared_state"] = "away" if store.away is not None else "ok"
+        shown["replicas"] = store.replicas
+        if store.away is not None and known.admin:
+            shown["away"] = services.redactor.text(store.away)
+    await outbound.whole(503 if reason else 200, msgspec.json.encode(shown))
 
 
 async def metrics(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:

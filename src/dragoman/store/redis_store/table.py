@@ -138,7 +138,9 @@ class RedisTable(Generic[Value]):
         started, removals = self._clock(), self._removals
         try:
             rows = await self._rows(caller, place, keys)
-        except (RedisAway, RedisRefused):
+        except RedisAway:  # counted by the link, and told once while it lasts
+            return self._near.find(caller, place, keys)
+        except RedisRefused:
             self.unread += 1
             return self._near.find(caller, place, keys)
         if removals != self._removals:  # something was removed meanwhile: what was read may be it
