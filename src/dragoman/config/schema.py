@@ -713,6 +713,25 @@ class RedisOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = None
 
 
+class PostgresOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How replicas share the ledger in PostgreSQL."""
+
+    connections: Annotated[
+        int, Meta(ge=1, le=100, description="Connections for questions; each process has one more that writes.")
+    ] = 4
+    timeout: Annotated[
+        float, Meta(gt=0, le=600, description="Seconds after which a statement is given up, or a wait for a lock.")
+    ] = 10.0
+    spool_mb: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Megabytes on the disk, for each process, in which entries wait while PostgreSQL is away. "
+            "Beyond it they are counted as dropped; with 0 they wait in memory, within `queue`.",
+        ),
+    ] = 256
+
+
 class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What outlives a request."""
 
@@ -745,6 +764,7 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ),
     ] = None
     redis: Annotated[RedisOptions, Meta(description="Options of `hot`.")] = RedisOptions()
+    postgres: Annotated[PostgresOptions, Meta(description="Options of `ledger`.")] = PostgresOptions()
     keep_requests: Annotated[int, Meta(ge=0, description="Requests in the ledger.")] = 10_000
     keep_days: Annotated[float, Meta(gt=0, description="Days after which a request leaves the ledger.")] = 30.0
     keep_bodies: Annotated[

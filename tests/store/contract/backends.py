@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.store.postgres_server import running_postgres
 from tests.store.redis_server import RedisServer, running_redis
 
 from dragoman.config.schema import RedisOptions, StoreConfig
+from dragoman.config.secret import Secret
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.engine.lesson_book import LessonRecord
 from dragoman.store import (
@@ -24,8 +26,10 @@ from dragoman.store import (
     Store,
 )
 from dragoman.store.composed_store import ComposedStore
+from dragoman.store.postgres import open_part
 from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.redis_store.scripts import ScriptClock
+from dragoman.store.shared_backends import StoreOpening
 
 ADMIN = Caller("boss", admin=True)
 ANNA, BERT = Caller("anna"), Caller("bert")
@@ -54,7 +58,6 @@ class Backend:
 
     shared = False
     lasting = False
-    has_ledger = True
     slack = 0
 
     def __init__(self, folder: Path) -> None:
@@ -122,7 +125,6 @@ class Redis(Backend):
     """One of several replicas on a real server; the ledger is in a file."""
 
     shared = lasting = True
-    has_ledger = False
     slack = 10  # what has left Redis may still be in the map of this process, which has the same bounds
 
     def __init__(self, folder: Path) -> None:
@@ -140,9 +142,26 @@ class Redis(Backend):
         return ComposedStore(hot, SqliteStore(self.folder / "s.sqlite3", config, self.time.clocks, redactor))
 
 
-BACKENDS: dict[str, type[Backend]] = {"memory": Memory, "sqlite": Sqlite, "sqlite-alone": SqliteAlone, "redis": Redis}
-SHARED = [name for name, one in BACKENDS.items() if one.shared]
-LASTING = [name for name, one in BACKENDS.items() if one.lasting]
+class Postgres(Backend):
+    """One of several replicas whose ledger is in a real server; the rest is in memory."""
+
+    shared = lasting = True
+    slack = 1024
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.address = running_postgres().new_schema()
+
+    def make(self, config: StoreConfig, redactor: Redactor) -> Store:
+        config = msgspec.structs.replace(config, ledger=Secret(self.address))
+        opening = StoreOpening(config, self.folder / "s.sqlite3", self.time.clocks, redactor)
+        return ComposedStore(MemoryStore(config, self.time.clocks, redactor), open_part(opening))
+
+
+_WHOLE: dict[str, type[Backend]] = {"memory": Memory, "sqlite": Sqlite, "sqlite-alone": SqliteAlone}
+BACKENDS = {**_WHOLE, "redis": Redis}
+LEDGERS = {**_WHOLE, "postgres": Postgres}
+"""Where a ledger may be. Redis has none, and PostgreSQL has nothing else."""
 
 OWNER = StateOwner("anna", "google", "gemini-3")
 ORIGIN = Origin("gemini", "google", "gemini-3")

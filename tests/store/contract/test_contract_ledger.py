@@ -7,10 +7,12 @@ import math
 
 import msgspec
 import pytest
-from tests.store.contract.backends import ADMIN, ANNA, BERT, SECRET, Backend, entry
+from tests.store.contract.backends import ADMIN, ANNA, BERT, LEDGERS, SECRET, Backend, entry
 
 from dragoman.store import By, Caller, LedgerQuery
 from dragoman.store.ledger_entry import MOST_TOKENS
+
+PLACES = LEDGERS
 
 
 def ids(page: object) -> list[str]:

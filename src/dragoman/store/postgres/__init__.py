@@ -1,0 +1,5 @@
+"""The ledger in PostgreSQL, for replicas that share it."""
+
+from dragoman.store.postgres.part import PostgresPart, open_part
+
+__all__ = ["PostgresPart", "open_part"]
