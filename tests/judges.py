@@ -54,6 +54,7 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "openai-compatible": ("compatible", {}),
     "openai-compatible-lenient": ("compatible-lenient", {}),
     "strict-template": ("template", {"template": "alternating"}),
+    "auto": ("compatible", {}),
 }
 # a profile's path may be relative to its base URL; the emulator knows the vendor's from the root
 _PREFIXES = ("", "/v1", "/v1beta", "/api", "/api/v1", "/openai", "/openai/v1", "/v1beta/openai", "/compatibility/v1")

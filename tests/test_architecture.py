@@ -40,8 +40,8 @@ PURE = ("conversation", "wire", "dialects", "profiles", "transcripts", "rules", 
 PROBE_EDGES = ("live", "template")
 """Packages of the probe that reach for sockets, processes and clocks. What it asks and decides is pure."""
 EDGES = {"asyncio", "http", "httpx", "os", "random", "requests", "secrets", "socket", "ssl", "time", "urllib3", "uuid"}
-PROVIDERS = {path.stem for path in (ROOT / "profiles" / "data").glob("*.toml")} - {*DIALECT_NAMES}
-"""Names that are a dialect's too are looked for on their own."""
+PROVIDERS = {path.stem for path in (ROOT / "profiles" / "data").glob("*.toml")} - {*DIALECT_NAMES, "auto"}
+"""Names that are a dialect's too are looked for on their own. `auto` is nobody's name, and a word of many settings."""
 
 DIALECTS = ROOT / "dialects"
 PACKAGES = sorted(path.parent for path in DIALECTS.glob("*/dialect.py"))

@@ -188,4 +188,5 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "openai-compatible": ("some-model", "claude-sonnet-4-5"),
     "openai-compatible-lenient": ("some-model", "claude-sonnet-4-5"),
     "strict-template": ("some-model",),
+    "auto": ("some-model",),
 }

@@ -18,6 +18,7 @@ from dragoman.wire.error_bodies import parse_failure
 
 _EMULATOR_BY_PROFILE = {
     "anthropic-compatible": "anthropic",
+    "auto": "compatible",
     "gemini-compatible": "gemini-openai",
     "gemini-native-compatible": "gemini",
     "openai-compatible": "compatible",

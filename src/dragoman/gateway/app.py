@@ -189,6 +189,7 @@ class Gateway:
             self._services.closing = True
             await self._services.checks.stop()
             await self._services.summaries.stop()
+            await self._services.probes.stop()
             await self._services.close()
 
 

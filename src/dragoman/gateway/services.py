@@ -36,6 +36,7 @@ from dragoman.gateway.metrics_board import BoardPlace
 from dragoman.gateway.model_limits import ModelLimiter
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import keep_running_values
+from dragoman.gateway.server_probes import ServerProbes
 from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
@@ -110,6 +111,7 @@ class Services:
         self.summary_breaker = CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE)
         self.redaction = Redaction(self.redactor.text, self.redactor.known)
         self.memory = StoredMemory(self.store, self._note_lesson)
+        self.probes = ServerProbes(self, self.store.lessons, self.redactor.text)
         self.media = MediaFetcher(self.config.media)
         self.heavy = HeavyWork()
         self.authorizers = Authorizers()

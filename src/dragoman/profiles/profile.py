@@ -184,6 +184,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: dict[str, Any] = {}
     texts: dict[str, str] = {}
     catalogue: CatalogueUse = CatalogueUse()
+    probed: bool = False
     models: tuple[Models, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     name: str = ""

@@ -129,6 +129,7 @@ async def _dispatch(
     if (budget := record.known.budget) is not None:
         record.hold = await hold_request(services, record.known, budget, ask, route)
         record.notices += record.hold.headers
+    services.probes.note_use(route.first)
     record.exchange = exchange = _exchange(services, inbound, record, ask, route)
     record.dispatch = dispatch = Dispatch(services, exchange, record.known.name)
     figures, first = services.figures, route.first.name

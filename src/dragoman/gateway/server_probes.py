@@ -1,0 +1,153 @@
+"""Servers that are asked what they accept, at first use, beside the requests: those whose profile says `probed`.
+
+The first request goes out at once, compiled with care. What is found is kept in the store like a lesson, under the name
+`probe`, and is used from then on. The refusals behind it are kept beside it, for whoever asks why. The server is asked
+again when its models change.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from dragoman.config.schema import LogLevel
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.registry import dialect
+from dragoman.engine.lesson_book import DAY, LessonRecord
+from dragoman.gateway.background_tasks import BackgroundTasks, CircuitBreaker
+from dragoman.gateway.live_models import LiveModels
+from dragoman.gateway.request_log import RequestLog
+from dragoman.probe.live.budget import ProbeBudget
+from dragoman.store import LessonRecords
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.transport import Transport
+
+if TYPE_CHECKING:
+    from dragoman.probe.live.asked_server import AskedServer
+
+PROBE = "probe"
+"""The name of the record with all facts."""
+REFUSALS = " (refusals)"
+"""Ends the name under which the refusals are kept. No request goes there, so they are shown and not used."""
+KEPT_SECONDS = 30 * DAY
+KEPT_IN_PART = DAY
+"""Of a probe that ended early."""
+LOOK_SECONDS = 300.0
+"""How often the server is asked whether its models have changed, while it is used."""
+_BUDGET = ProbeBudget(requests=80, seconds=300.0, rate=2.0)
+_AT_ONCE = 2
+_FAILURES, _PAUSE = 1, 3600.0
+_LONGEST_NAME = 200
+
+
+class ProbingGateway(Protocol):
+    """What a probe needs of the gateway."""
+
+    @property
+    def live_models(self) -> LiveModels: ...
+
+    @property
+    def lines(self) -> RequestLog: ...
+
+    def transport(self, destination: HttpDestination) -> Transport: ...
+
+    def signed(self, destination: HttpDestination) -> tuple[tuple[str, str], ...]: ...
+
+
+class ServerProbes:
+    """Begins probes, and keeps what they find. `redact` takes secrets out of what servers say."""
+
+    def __init__(
+        self,
+        gateway: ProbingGateway,
+        records: LessonRecords,
+        redact: Callable[[str], str],
+        budget: ProbeBudget = _BUDGET,
+    ) -> None:
+        self._gateway = gateway
+        self._records = records
+        self._redact = redact
+        self.budget = budget
+        self.look_seconds = LOOK_SECONDS
+        self._tasks = BackgroundTasks(_AT_ONCE)
+        self._breaker = CircuitBreaker(_FAILURES, _PAUSE)
+        self._looked: dict[str, float] = {}
+
+    def note_use(self, destination: HttpDestination) -> None:
+        """Somebody sends a request there. Never waits."""
+        if not destination.target.profile.probed or self._breaker.is_open(destination.name):
+            return
+        if time.monotonic() < self._looked.get(destination.name, 0.0):
+            return
+        if self._tasks.start(destination.name, lambda: self._look(destination)):
+            self._looked[destination.name] = time.monotonic() + self.look_seconds
+
+    async def wait(self) -> None:
+        """Wait for all that is under way."""
+        await self._tasks.wait()
+
+    async def stop(self) -> None:
+        await self._tasks.stop()
+
+    async def _look(self, destination: HttpDestination) -> None:
+        """Ask the server, unless it was asked before and has the same models still."""
+        try:
+            mark = await self._mark(destination)
+            known = next((one for one in self._records.find(destination.name) if one.name == PROBE), None)
+            if known is None or known.request_id != mark:
+                await self._ask(destination, mark)
+        except Exception as fault:  # nobody waits for this task, so nobody else would tell
+            self._breaker.failed(destination.name)
+            trace = self._redact("".join(traceback.format_exception(fault)))
+            self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
+
+    async def _mark(self, destination: HttpDestination) -> str:
+        """What tells one state of a server from another: the names of its models, and what it says about this one."""
+        entries = await self._gateway.live_models.entries(destination, self._gateway.transport(destination))
+        entry = {name: value for name, value in entries.get(destination.target.model, {}).items() if name != "created"}
+        stated = msgspec.json.encode((sorted(entries), entry), order="sorted")
+        return f"{PROBE}-{sha256(stated).hexdigest()[:16]}"
+
+    async def _ask(self, destination: HttpDestination, mark: str) -> None:
+        asked = await self._asked(destination)
+        line = {"event": "probe", "target": destination.name, "requests": asked.requests, "facts": asked.facts}
+        self._gateway.lines.add(LogLevel.INFO, {**line, "ended": asked.ended})
+        if not asked.facts:
+            self._breaker.failed(destination.name)
+            return
+        now = time.time()
+        record = LessonRecord(
+            target=destination.name,
+            name=PROBE,
+            facts=asked.facts,
+            confirmed=True,
+            request_id=mark,
+            learnt=now,
+            expires=now + (KEPT_IN_PART if asked.ended else KEPT_SECONDS),
+        )
+        await self._records.put(record)
+        await self._records.forget(destination.name + REFUSALS)
+        for one in _refusals(record, asked):
+            await self._records.put(one)
+
+    async def _asked(self, destination: HttpDestination) -> AskedServer:
+        # Loaded with the first use: most gateways know all their servers.
+        from dragoman.probe.live.asked_server import ask_server
+        from dragoman.probe.live.probed_server import ProbedServer
+
+        model = destination.target.model
+        path = dialect(destination.target.dialect).request_path(RenderOptions(model, False), "")
+        server = ProbedServer(destination.url(path), model, self._gateway.signed(destination))
+        return await ask_server(server, self._gateway.transport(destination), self.budget, self._redact)
+
+
+def _refusals(record: LessonRecord, asked: AskedServer) -> Iterator[LessonRecord]:
+    """A record for each refusal: what was asked, and the server's words."""
+    for refusal in asked.refusals:
+        name, facts = f"{refusal.asks}: {refusal.says}"[:_LONGEST_NAME], dict(refusal.facts)
+        yield msgspec.structs.replace(record, target=record.target + REFUSALS, name=name, facts=facts)

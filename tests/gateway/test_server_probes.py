@@ -1,0 +1,124 @@
+"""`profile: auto`: a server is asked what it accepts, beside the first request, and again when its models change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.gateway.running import Running, gateway, provider, wait_for
+
+from dragoman.emulators.background_server import RunningEmulator
+from dragoman.gateway.server_probes import PROBE, REFUSALS
+from dragoman.probe.live.budget import ProbeBudget
+from dragoman.store.lesson_records import LessonRecord
+from dragoman.testing import emulator
+
+FAST = ProbeBudget(requests=80, seconds=30.0, rate=1000.0)
+LATE_SYSTEM = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "Hello."},
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Well?"},
+]
+
+
+@pytest.fixture
+def server() -> Iterator[RunningEmulator]:
+    with emulator("compatible-lenient", system_first=True) as running:
+        yield running
+
+
+@pytest.fixture
+def running(server: RunningEmulator, tmp_path: Path) -> Iterator[Running]:
+    config = {"providers": {"local": provider("auto", server.base_url)}}
+    with gateway(config, tmp_path) as started:
+        started.services.probes.budget = FAST
+        yield started
+
+
+def ask(running: Running, **more: object) -> list[dict[str, str]]:
+    """Send a request; the changes that were made to it."""
+    answer = running.post("/v1/chat/completions", {"model": "local/some-model", "messages": LATE_SYSTEM, **more})
+    assert answer.status_code == 200, answer.text
+    return [
+        {"rule": change["rule"], "did": change["did"]}
+        for change in json.loads(running.entry(answer).report())["changes"]
+    ]
+
+
+def probe_lines(running: Running) -> list[str]:
+    running.services.lines.flush()
+    return [line for line in running.log.getvalue().splitlines() if '"event":"probe"' in line]
+
+
+def probed(running: Running) -> LessonRecord:
+    wait_for(lambda: any(one.name == PROBE for one in running.services.store.lessons.find("local/some-model")))
+    running.do(running.services.probes.wait)
+    (record,) = [one for one in running.services.store.lessons.find("local/some-model") if one.name == PROBE]
+    return record
+
+
+def test_the_first_request_goes_out_at_once_and_the_next_one_knows_better(running: Running) -> None:
+    before = ask(running, logit_bias={}, x_note=1)
+    assert "refused-setting" in {change["rule"] for change in before}  # with care: it might be refused
+    record = probed(running)
+    assert (record.facts["system_place"], record.facts["unknown_settings"]) == ("opening", "accepts")
+    after = ask(running, logit_bias={}, x_note=1)
+    assert {change["rule"] for change in after} == {"late-system"}
+
+
+def test_what_was_found_is_shown_with_the_words_behind_it(running: Running) -> None:
+    ask(running)
+    probed(running)
+    shown = running.get("/dragoman/lessons").json()["lessons"]
+    assert {one["target"] for one in shown if one["name"] == PROBE} == {"local/some-model"}
+    why = {one["name"] for one in shown if one["target"] == f"local/some-model{REFUSALS}"}
+    assert "a system message after an assistant's turn: System message must be at the beginning." in why
+    (line,) = (json.loads(line) for line in probe_lines(running))
+    assert (line["target"], line["ended"]) == ("local/some-model", "")
+    assert line["requests"] < 40
+
+
+def test_it_is_asked_once_until_its_models_change(running: Running, server: RunningEmulator) -> None:
+    running.services.probes.look_seconds = 0.0
+    ask(running)
+    first = probed(running)
+    count = len(server.requests)
+    ask(running)
+    assert probed(running).learnt == first.learnt
+    assert len(server.requests) == count + 1
+    # as if it had been asked while it had other models
+    lessons = running.services.store.lessons
+    running.do(lambda: lessons.put(msgspec.structs.replace(first, request_id="probe-0", facts={"tools": "refuses"})))
+    ask(running)
+    again = probed(running)
+    assert again.learnt > first.learnt
+    assert (again.facts, again.request_id) == (first.facts, first.request_id)
+
+
+def test_a_server_that_cannot_be_asked_is_left_alone(tmp_path: Path) -> None:
+    with emulator("compatible-lenient", fault="401") as broken:
+        config = {"providers": {"local": provider("auto", broken.base_url)}}
+        with gateway(config, tmp_path) as started:
+            probes = started.services.probes
+            probes.budget, probes.look_seconds = FAST, 0.0
+            for _ in range(3):
+                started.post("/v1/chat/completions", {"model": "local/some-model", "messages": LATE_SYSTEM[:1]})
+                started.do(probes.wait)
+            lines = probe_lines(started)
+            assert started.services.store.lessons.find("local/some-model") == ()
+    assert len(lines) == 1
+    assert "does not take the key" in lines[0]
+
+
+def test_other_providers_are_not_asked(server: RunningEmulator, tmp_path: Path) -> None:
+    config = {"providers": {"local": provider("openai-compatible-lenient", server.base_url)}}
+    with gateway(config, tmp_path) as started:
+        ask(started)
+        started.do(started.services.probes.wait)
+        names = {one.name for one in started.services.store.lessons.find("local/some-model")}
+        assert (names, probe_lines(started)) == ({"system-opening"}, [])  # learnt from the refusal of this request
+        assert [one.verdict for one in server.requests if one.body] == ["refused", "accepted"]
