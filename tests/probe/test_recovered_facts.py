@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from random import Random
 from statistics import median
 from typing import Any
 
 import pytest
-from tests.probe.emulated import Probed, asking, probe_emulator
+from tests.probe.emulated import Probed, asking, probe, probe_emulator
 
 from dragoman.emulators.catalogue import provider
+from dragoman.emulators.stated_facts import stated
 from dragoman.probe.chat_questions import QUESTIONS
 from dragoman.probe.findings import facts_found
 from dragoman.probe.inquiry import LIMIT_NAMES, Inquiry
@@ -83,11 +85,11 @@ def test_the_median_of_the_requests_is_small(capsys: pytest.CaptureFixture[str])
 
 ALTERNATING: dict[str, Any] = {
     "repeated_roles": "refuses", "first_turn": "user", "user_after_tool": "refuses", "late_result": "refuses",
-    "repeated_last": None,
+    "repeated_last": None, "calls_apart": None,
 }  # fmt: skip
 TOGGLED: dict[tuple[str, str, Any], dict[str, Any]] = {
     ("compatible-lenient", "alternation", True): {
-        **ALTERNATING, "calls_apart": "refuses", "unknown_role": "refuses", "system_place": "opening",
+        **ALTERNATING, "unknown_role": "refuses", "system_place": "opening",
         "late_system": None,
     },
     ("compatible-lenient", "system_first", True): {"system_place": "opening", "late_system": None},
@@ -122,3 +124,28 @@ def test_an_option_changes_the_facts_that_it_is_about(toggle: tuple[str, str, An
     after = facts_found(probe_emulator(name, **{option: value}).inquiry.findings, QUESTIONS)
     changed = {fact: after.get(fact) for fact in before.keys() | after.keys() if before.get(fact) != after.get(fact)}
     assert changed == TOGGLED[toggle]
+
+
+STATED = tuple(question.settles for question in QUESTIONS if question.settles)
+HIDDEN = {
+    "no_user_parts": "no_parts",
+    "part_fields": "unknown_fields",
+    "blank_text": "empty_user",
+}
+"""A fact that does not show while another one is a refusal: the wider one is seen in its place."""
+
+
+@pytest.mark.parametrize("seed", range(100 if FULL else 15))
+def test_any_facts_are_found_again(seed: int) -> None:
+    """A server of random facts: what is found is as it was stated, and what is not found is hidden by a refusal."""
+    drawn = Random(seed)
+    facts = {fact: drawn.choice(("accepts", "accepts", "refuses")) for fact in STATED}
+    facts |= {"tools": "accepts", "list_content": "accepts"}
+    found = facts_found(probe(asking(stated(facts))).inquiry.findings, QUESTIONS)
+    hidden = {fact for fact, wider in HIDDEN.items() if facts[wider] == "refuses"}
+    if facts["late_result"] == "accepts":
+        hidden.add("calls_apart")  # who lets results come late takes those of calls apart
+    wrong = {fact: found[fact] for fact in STATED if fact in found and found[fact] != facts[fact]}
+    assert {fact: value for fact, value in wrong.items() if fact not in hidden} == {}
+    moot = {"several_texts", "empty_beside", "calls_apart", "repeated_last", "format_without_schema"}
+    assert {fact for fact in STATED if fact not in found} <= moot

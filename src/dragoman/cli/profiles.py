@@ -1,4 +1,4 @@
-"""`dragoman profiles`: the facts of each provider, the layer that sets them, and their evidence."""
+"""`dragoman profiles`: the facts of each provider, the layer that sets them and their evidence; `diff` and `test`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from dragoman.cli.compile_context import parse_choices, profile_options
 from dragoman.cli.console import print_table, printable
 from dragoman.engine.evidence import evidence
 from dragoman.engine.lint import ANY_MODEL
+from dragoman.errors import OptionError
 from dragoman.profiles.facts import ANY_SETTING, Facts
-from dragoman.profiles.profile import Evidence, Layer, Profiles, Target
+from dragoman.profiles.profile import Evidence, Layer, Profiles, Target, read_profiles_file
 
 DEFAULT = "default"
 
@@ -29,25 +30,69 @@ class StatedFact(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.argument("name", metavar="[NAME[/MODEL]]", required=False)
+@click.argument("words", metavar="[NAME[/MODEL] | diff A B | test FILE]", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Include facts with their default value.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @profile_options
-def profiles(name: str | None, everything: bool, as_json: bool, rules: tuple[str, ...], profiles: Path | None) -> None:
+def profiles(
+    words: tuple[str, ...], everything: bool, as_json: bool, rules: tuple[str, ...], profiles: Path | None
+) -> int:
     """List the profiles, or show each fact of one with the layer that sets it and its evidence.
 
-    PROFILE/MODEL shows the facts of that model, PROFILE those of the newest models.
+    PROFILE/MODEL shows the facts of that model, PROFILE those of the newest models. `diff A B` shows the facts in which
+    two differ. `test FILE` runs the laws for the profile in a file, judged by a server that does what its facts say.
+    Both take names or files, and exit with 1 if there is something to show.
     """
     choices = parse_choices(profiles, rules)
-    if name is None:
+    if not words:
         _list(choices.profiles, as_json)
-        return
+        return 0
+    if words[0] in _FURTHER:
+        return _further(words, choices.profiles, as_json)
+    if len(words) > 1:
+        raise OptionError(f'"{words[1]}" is one word too many', at="profiles", hint="see `dragoman profiles --help`")
+    name = words[0]
     target = choices.profiles.target(name if "/" in name else f"{name}/{ANY_MODEL}")
     stated = [one for one in stated_facts(target, choices.profiles) if everything or one.origin != DEFAULT]
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(stated)).decode())
     else:
         _show(target, stated, choices.profiles)
+    return 0
+
+
+_FURTHER = {"diff": ("A", "B"), "test": ("FILE",)}
+
+
+def _further(words: tuple[str, ...], known: Profiles, as_json: bool) -> int:
+    """`diff` or `test`, with the profiles that they name."""
+    wanted = _FURTHER[words[0]]
+    if len(words) != len(wanted) + 1:
+        raise OptionError(f"{words[0]} takes {' and '.join(wanted)}", at="profiles")
+    found = [named_target(word, known) for word in words[1:]]
+    if words[0] == "diff":
+        from dragoman.cli.profile_diff import show_difference
+
+        return show_difference(*(target for target, _ in found), as_json=as_json)
+    from dragoman.cli.profile_laws import show_laws
+
+    return show_laws(*found[0], as_json=as_json)
+
+
+def named_target(word: str, known: Profiles) -> tuple[Target, Profiles]:
+    """The target of PROFILE[/MODEL] or FILE.toml[:PROFILE/MODEL], and the profiles among which it is known."""
+    file, _, name = word.partition(".toml:")
+    if not name and not word.endswith(".toml"):
+        return known.target(word if "/" in word else f"{word}/{ANY_MODEL}"), known
+    path = Path(f"{file}.toml" if name else word)
+    own = read_profiles_file(path)
+    if not name and len(own) != 1:
+        raise OptionError(
+            f"holds {len(own)} profiles", at=str(path), hint=f"name one: {path}:{next(iter(own), 'NAME')}"
+        )
+    name = name or next(iter(own))
+    extended = known.extended(own)
+    return extended.target(name if "/" in name else f"{name}/{ANY_MODEL}"), extended
 
 
 def _list(known: Profiles, as_json: bool) -> None:

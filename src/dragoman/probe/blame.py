@@ -40,10 +40,10 @@ def blame(failure: Failure, asked: Sequence[Question]) -> Blame:
     if len(asked) < 2:
         return Blame(tuple(asked), sure=True)
     text = f"{failure.param} {matched_part(failure.message)}"
-    for found in (_by_place(text, asked), _by_quote(text, failure.param, asked), _by_lesson(failure, asked)):
-        if found:
-            return Blame(found, sure=True)
-    return Blame(_by_word(text, asked) or tuple(asked), sure=False)
+    named = _by_place(text, asked) or _by_quote(text, failure.param, asked)
+    if named:
+        return Blame(named, sure=True)
+    return Blame(_by_lesson(failure, asked) or _by_word(text, asked) or tuple(asked), sure=False)
 
 
 def _by_place(text: str, asked: Sequence[Question]) -> tuple[Question, ...]:

@@ -231,7 +231,7 @@ TURN_QUESTIONS = (
         topic=Topic.TURNS,
         turns=(user([text("Good night."), text("")]), assistant()),
         settles="empty_beside",
-        after=("list-content",),
+        after=("list-content", "several-texts"),
     ),
     Question(
         id="refusal-part",
@@ -631,7 +631,7 @@ CALL_QUESTIONS = (
             assistant(),
         ),
         settles="calls_apart",
-        after=("calls",),
+        after=("calls", "repeated-roles"),
     ),
     Question(
         id="repeated-result",
@@ -921,7 +921,7 @@ LIMIT_QUESTIONS = (
         asks="the token limit under both of its names",
         topic=Topic.LIMITS,
         members={"max_tokens": 16, "max_completion_tokens": 16},
-        accepted=_facts(two_limits=_ACCEPTS),
+        accepted=Outcome({"two_limits": _ACCEPTS}, adds={"known_settings": ("max_tokens", "max_completion_tokens")}),
         refused=_facts(two_limits=_REFUSES),
         words=("max_tokens", "max_completion_tokens"),
         alone=True,
