@@ -81,7 +81,7 @@ MAY_NAME_A_DIALECT = {
     "gateway/emulator_fallback.py": "profiles' names, each with the models that it shows",
     "cli/checkup/machine.py": "packages of SDKs, which are called like dialects",
     "cli/emulate.py": "emulators' names, in the order in which they are listed",
-    "cli/emulator_verdict.py": "emulators' names, for profiles that have no emulator of their own",
+    "gateway/emulator_verdict.py": "emulators' names, for profiles that have no emulator of their own",
     "cli/demo.py": "profiles' names, in the order in which the demo shows them",
     "cli/demo_conversations.py": "recorded conversations, each in a dialect and for a profile",
     "emulators/catalogue.py": "emulators' names",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
-from dragoman.cli.emulator_verdict import judge_request
+from dragoman.gateway.emulator_verdict import judge_request
 
 COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
 README = Path(__file__).resolve().parents[2] / "README.md"

@@ -244,7 +244,9 @@ def test_the_root_greets_as_the_server_that_clients_expect(world: Stage) -> None
     assert httpx.get(world.url, headers={"accept": "*/*"}).text == "Ollama is running"
     assert httpx.head(world.url).status_code == 200
     page = httpx.get(world.url, headers={"accept": "text/html,application/xhtml+xml"})
-    assert page.json()["name"] == "dragoman"
+    assert page.headers["content-type"].startswith("text/html")
+    asked = httpx.get(world.url, headers={"accept": "application/json"})
+    assert asked.json()["name"] == "dragoman"
     assert "version" in httpx.get(f"{world.url}/api/version").json()
 
 

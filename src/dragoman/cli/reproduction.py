@@ -22,6 +22,7 @@ from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.steps import Answered
 from dragoman.errors import OptionError, TargetError
+from dragoman.gateway.reproducing_test import reproducing_test
 from dragoman.profiles.profile import Profiles
 from dragoman.store import RefusalLine
 from dragoman.upstream.destinations import HttpDestination, Routes
@@ -71,20 +72,14 @@ class Reproduction(msgspec.Struct, frozen=True):
 
     def test(self, emulator: str) -> str:
         """The source of a test for this request."""
-        name = re.sub(r"[^a-z0-9]+", "_", self.failure.error.lower())[:50].strip("_") or "refused"
-        error = self.failure.error.replace("\\", "/").replace('"""', "'''")[:200]
-        target = f"{self.destination.target.profile.name}/{self.destination.target.model}"
-        return _TEST.format(
-            error=error,
-            when=self.failure.timestamp[:10],
-            name=name,
-            request=msgspec.json.format(msgspec.json.encode(self.request), indent=4)
-            .decode()
-            .replace("'''", "\\u0027" * 3),
+        return reproducing_test(
+            request=msgspec.json.encode(self.request),
             dialect=self.dialect,
-            target=target,
+            target=f"{self.destination.target.profile.name}/{self.destination.target.model}",
             emulator=emulator,
             stream=self.ask.stream,
+            error=self.failure.error,
+            when=self.failure.timestamp[:10],
         )
 
     async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Failure | None, str]:
@@ -105,32 +100,6 @@ class Reproduction(msgspec.Struct, frozen=True):
             return exchange.failure, end.body.decode("utf-8", "replace") if isinstance(end, Answered) else ""
         finally:
             await services.close()
-
-
-_TEST = '''"""Refused on {when}: {error}"""
-
-import json
-import urllib.request
-
-import dragoman
-from dragoman.testing import emulator
-
-REQUEST = json.loads(r\'\'\'
-{request}
-\'\'\')
-
-
-def test_{name}():
-    adapted = dragoman.adapt(REQUEST, source="{dialect}", target="{target}", stream={stream})
-    with emulator("{emulator}") as provider:
-        url = provider.base_url + adapted.path
-        request = urllib.request.Request(url, adapted.body, dict(adapted.headers))
-        try:
-            urllib.request.urlopen(request).read()
-        except urllib.error.HTTPError as refusal:
-            raise AssertionError(refusal.read().decode()) from None
-        assert provider.requests[-1].verdict == "accepted"
-'''
 
 
 def reproduction(

@@ -29,6 +29,11 @@ from dragoman.cli.config import chosen_file, config_option, env_option
     multiple=True,
     help="A TOML file with your own profiles, besides those of the configuration; repeatable.",
 )
+@click.option(
+    "--setup",
+    is_flag=True,
+    help="Let the console edit the configuration, also one that is not valid, after a token that is printed once.",
+)
 def serve(
     path: Path | None,
     env_files: tuple[Path, ...],
@@ -37,6 +42,7 @@ def serve(
     workers: int | None,
     reload: bool,
     profiles: tuple[Path, ...],
+    setup: bool,
 ) -> None:
     """Serve every client dialect on one port, for models of any provider.
 
@@ -47,7 +53,7 @@ def serve(
     from dragoman.gateway.server import ServeOptions, run
 
     try:
-        code = run(ServeOptions(chosen_file(path), env_files, host, port, workers, reload, profiles))
+        code = run(ServeOptions(chosen_file(path), env_files, host, port, workers, reload, profiles, setup))
     except InvalidConfig as error:
         click.echo(str(error), err=True)
         code = 1

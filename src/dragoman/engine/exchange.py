@@ -16,7 +16,7 @@ map.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 
@@ -145,7 +145,7 @@ class Exchange(Generic[D]):
 
     `destination` was asked last, and `request` is what it was sent. `attempts` counts every send; `lessons` names the
     corrections that were tried, and `learnt` holds those that an accepted answer has proved and that last. `tried` are
-    the sends that failed, in order.
+    the sends that failed, in order, and `refusals` the same with their bodies.
     """
 
     # What most exchanges never change stands on the class: an instance is made for every request.
@@ -156,6 +156,7 @@ class Exchange(Generic[D]):
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
     tried: tuple[TriedTarget, ...] = ()
+    refusals: tuple[AttemptFailed[D], ...] = ()
     _visit: _Visit[D]
     _translation: Translation | None = None
     _status = 0
@@ -184,6 +185,17 @@ class Exchange(Generic[D]):
         self._redaction = redaction
 
     # What there is to report.
+
+    @property
+    def target(self) -> Target | None:
+        """The target of the last send, with what was learnt about it."""
+        return self._visit.target if self.destination is not None else None
+
+    def compiled_with(self, rules: Mapping[str, Any]) -> Adapted:
+        """What the last send would have been with these choices for rules. Raises RequestError."""
+        visit = self._visit
+        target = patched(visit.target, Layer("request", {}, rules))
+        return self._compile(msgspec.structs.replace(visit, target=target))
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -625,7 +637,9 @@ class Exchange(Generic[D]):
         failure = _clipped(failure)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
         self.tried = (*self.tried, TriedTarget(visit.destination.name, failure.kind.value, failure.status))
-        return AttemptFailed(visit.destination, visit.key, self.request, self.failure)
+        refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)
+        self.refusals = (*self.refusals, refused)
+        return refused
 
     def _streaming(self, translation: Translation, over: bool) -> Streaming:
         if self.attempts > 1:

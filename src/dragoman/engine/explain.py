@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import msgspec
@@ -45,14 +45,18 @@ def explain(
 ) -> list[Explained]:
     """The rules that the target's facts call for, in the order in which they run."""
     known = profiles or BUILTIN
-    found = choose(target, known, rules)
-    certain = plan(found, FAITHFUL_CLIENT)
-    careful = plan(found, EXPECTING_CLIENT)
+    return explain_target(choose(target, known, rules), known)
+
+
+def explain_target(target: Target, profiles: Profiles, names: Container[str] | None = None) -> list[Explained]:
+    """The same for a target that is configured, of all rules or of these."""
+    certain = plan(target, FAITHFUL_CLIENT)
+    careful = plan(target, EXPECTING_CLIENT)
     return [
-        _explained(rule, group, rule not in certain.rules, careful.context, found, known)
+        _explained(rule, group, rule not in certain.rules, careful.context, target, profiles)
         for group, members in GROUPS.items()
         for rule in members
-        if rule in careful.rules
+        if rule in careful.rules and (names is None or rule.name in names)
     ]
 
 

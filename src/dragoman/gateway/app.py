@@ -95,7 +95,6 @@ OPEN = {
     "/openapi.json": openapi.document,
 }
 """What everybody may ask."""
-_OPEN = frozenset(OPEN.values())
 GETS: dict[str, Endpoint] = {
     "/metrics": introspection.metrics,
     "/dragoman/lessons": introspection.lessons,
@@ -108,6 +107,9 @@ GETS: dict[str, Endpoint] = {
 }
 DELETES: dict[str, Endpoint] = {"/dragoman/lessons": introspection.forget}
 _REPORTS = "/dragoman/requests/"
+_CONSOLE = "/dragoman/"
+_CONSOLE_OPEN = ("/dragoman/console/", "/dragoman/session")
+"""The page itself and signing in, which everybody may ask for."""
 _WATCH_SECONDS = 1.0
 
 
@@ -206,9 +208,36 @@ async def _watch(services: Services) -> None:
         await services.reload_if_changed()
 
 
+async def _console(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """The endpoints of the console, loaded with the first request for one."""
+    from dragoman.gateway.console.endpoints import answer
+
+    if not await answer(services, inbound, outbound, known):
+        await _nothing(services, inbound, outbound, known, inbound.path)
+
+
+async def _open_console(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    await _console(services, inbound, outbound, known)
+
+
+_OPEN = frozenset({*OPEN.values(), _open_console})
+
+
+def _of_console(path: str, method: str) -> Endpoint | None:
+    """The console's endpoint at a path that is not one of the other ones."""
+    if path == _CONSOLE[:-1] or path.startswith(_CONSOLE_OPEN):
+        return _open_console
+    is_report = path.startswith(_REPORTS) and path.count("/") == _REPORTS.count("/")
+    if not path.startswith(_CONSOLE) or is_report or path in POSTS:
+        return None
+    return None if path in (GETS if method in ("GET", "HEAD") else DELETES) else _console
+
+
 def _find(inbound: Inbound, outbound: Outbound) -> tuple[Endpoint, str]:
     """Every path but the hot ones, and the dialect that its errors are told in. A path may have errors of its own."""
     path, method = inbound.path.rstrip("/") or "/", inbound.method
+    if (console := _of_console(path, method)) is not None:
+        return console, DEFAULT_DIALECT
     dialect = POSTS[path][1] if path in POSTS else caller_dialect(inbound.path, inbound.headers)
     unserved = unserved_path(method, path, dialect)
     if unserved is not None:

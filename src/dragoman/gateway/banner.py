@@ -27,6 +27,12 @@ class GatewaySummary(msgspec.Struct, frozen=True):
     file: str | None
     state: str = "memory"
     notice: str = ""
+    setup: str = ""
+
+    @property
+    def console(self) -> str:
+        """Where to look in a browser. After `#` stands what the page alone reads, and no log."""
+        return f"{self.url}/#setup={self.setup}" if self.setup else f"{self.url}/"
 
     @property
     def model(self) -> str:
@@ -65,6 +71,8 @@ def show(console: Console, summary: GatewaySummary) -> None:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     table.add_row("address", Text(summary.url, style="bold cyan"))
+    once = " (good for once: this browser may then edit the configuration)" if summary.setup else ""
+    table.add_row("console", Text.assemble((summary.console, "bold cyan"), (once, "dim")))
     table.add_row("config", summary.file or "none; providers come from the environment")
     table.add_row("models", _models(summary))
     table.add_row("keys", _keys(summary))

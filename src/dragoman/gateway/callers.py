@@ -12,6 +12,7 @@ from dragoman.config.schema import Budget
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.gateway.console.sessions import is_own_page, session_client
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.store import Caller, KeyLimits, Limited
@@ -69,7 +70,7 @@ def identify(services: Services, inbound: Inbound) -> Known:
         if (origin := inbound.headers.get("origin")) is not None:
             _may_come_from(services, origin)
         return OWNER
-    client = services.clients.identify(inbound.key())
+    client = services.clients.identify(inbound.key()) or _signed_in(services, inbound)
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
     if client.key.expires is not None and client.expired(datetime.now(UTC)):
@@ -77,6 +78,15 @@ def identify(services: Services, inbound: Inbound) -> Known:
     if not client.may_call(inbound.path):
         raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
     return _known(client)
+
+
+def _signed_in(services: Services, inbound: Inbound) -> Client | None:
+    """Who signed in to the console with this browser. A page of elsewhere cannot use that."""
+    cookies = inbound.headers.get("cookie")
+    if cookies is None or inbound.key() or not is_own_page(inbound.headers):
+        return None
+    client = session_client(cookies, services.config.keys)
+    return client if client is not None and client.key.admin else None
 
 
 def _met(client: Client) -> Known:

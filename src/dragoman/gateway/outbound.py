@@ -38,9 +38,10 @@ class Outbound:
     """One answer. It always carries the request id, and knows whether it has begun.
 
     `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own. `errors`: how
-    errors are rendered; None: as the client's dialect does."""
+    errors are rendered; None: as the client's dialect does. `copy` are the first pieces of a stream, as many as `copied`
+    bytes have room for."""
 
-    __slots__ = ("_send", "errors", "id", "pieces", "rewriter", "started", "status")
+    __slots__ = ("_send", "copied", "copy", "errors", "id", "pieces", "rewriter", "started", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -50,6 +51,8 @@ class Outbound:
         self.pieces = 0
         self.rewriter: AnswerRewriter | None = None
         self.errors: RenderError | None = None
+        self.copied = 0
+        self.copy: list[bytes] = []
 
     async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
         """Send an answer with a known body."""
@@ -76,7 +79,7 @@ class Outbound:
         self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, read_seconds: float
     ) -> None:
         """Send a stream. Raises TimeoutError if the client does not read for `read_seconds` seconds."""
-        send = self._send
+        send, room = self._send, self.copied
         if self.rewriter is not None:
             pieces = _rewritten(pieces, self.rewriter)
         unbuffered = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
@@ -88,6 +91,9 @@ class Outbound:
                     watch.begun += 1
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
                     watch.done += 1
+                    if room > 0:
+                        self.copy.append(piece[:room])
+                        room -= len(piece)
             finally:
                 watch.stop()
                 self.pieces = watch.done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
 
 import msgspec
 
@@ -67,25 +66,12 @@ class RequestRecord(msgspec.Struct):
     notices: tuple[tuple[bytes, bytes], ...] = ()
 
 
-async def with_copy(pieces: AsyncGenerator[bytes], record: RequestRecord) -> AsyncGenerator[bytes]:
-    """The pieces of a streamed answer as they pass; the first of them are copied for the ledger."""
-    copy = record.copy = []
-    left = COPIED
-    try:
-        async for piece in pieces:
-            if left > 0:
-                copy.append(piece[:left])
-                left -= len(piece)
-            yield piece
-    finally:
-        await pieces.aclose()
-
-
 def record_request(services: Services, record: RequestRecord) -> None:
     """Put the request into the ledger, the counts and the log."""
     report = _report(record)
     entry = _entry(services, record, report)
     services.store.ledger.record(entry)
+    services.recent.add(record, entry)
     if services.exchanges.wanted and record.ask is not None:
         services.exchanges.write(_exchange_line(services, record, record.ask, entry))
     if services.spans is not None:

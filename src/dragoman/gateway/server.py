@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
-from dragoman.config import Config, ConfigFile, Loaded, public_bind_refusal
+from dragoman.config import Config, ConfigFile, InvalidConfig, Loaded, is_loopback, public_bind_refusal
 from dragoman.config.schema import Log, LogLevel
 from dragoman.errors import DragomanError
 from dragoman.gateway import banner, open_files
@@ -51,7 +52,7 @@ class ServeError(DragomanError):
 
 
 class ServeOptions(msgspec.Struct, frozen=True):
-    """The options of the command line. None: the file decides."""
+    """The options of the command line. None: the file decides. `setup`: the console may edit the configuration."""
 
     path: Path | None = None
     env_files: tuple[Path, ...] = ()
@@ -60,6 +61,7 @@ class ServeOptions(msgspec.Struct, frozen=True):
     workers: int | None = None
     watch: bool = True
     profiles: tuple[Path, ...] = ()
+    setup: bool = False
 
 
 class ServedFile(ConfigFile):
@@ -79,10 +81,10 @@ def run(options: ServeOptions) -> int:
     """Serve until a signal. Raises InvalidConfig or ServeError before it listens."""
     profiles = own_profiles(options.profiles)
     file = ServedFile(options, profiles)
-    loaded = file.load()
-    notice = ""
+    loaded, notice = _loaded(file, options)
     if not loaded.config.providers:
-        loaded, notice = _with_emulators(file, loaded)
+        loaded, no_providers = _with_emulators(file, loaded)
+        notice = notice or no_providers
     server = loaded.config.server
     check(loaded.config)
     state = store_file(loaded.config.store, options.path)
@@ -103,6 +105,22 @@ def run(options: ServeOptions) -> int:
     workers = Workers(server.workers, work, newest.refresh, watch=options.watch)
     announce(summary, loaded.config.log, at_once=True)  # a thread would not survive the fork
     return workers.run()
+
+
+def _loaded(file: ServedFile, options: ServeOptions) -> tuple[Loaded, str]:
+    """The configuration. In setup mode a bad one is put right in the console, on this machine alone."""
+    try:
+        return file.load(), ""
+    except InvalidConfig as fault:
+        if not options.setup:
+            raise
+        local = msgspec.structs.replace(options, host=None, workers=1)
+        return _with_options(Loaded(config=Config()), local), f"{fault}\nOpen the console to put it right."
+
+
+def _needs_setup(options: ServeOptions, config: Config) -> bool:
+    """Whether a token for the console is printed: without a file or by wish, where only this machine can call."""
+    return (options.setup or options.path is None) and not config.keys and is_loopback(config.server.host)
 
 
 def check(config: Config) -> None:
@@ -187,7 +205,9 @@ def _serve(
         services.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     started = None
     if summary is not None:
-        summary = msgspec.structs.replace(summary, state=services.store.place)
+        if _needs_setup(options, services.config):
+            services.setup_token = secrets.token_urlsafe(24)
+        summary = msgspec.structs.replace(summary, state=services.store.place, setup=services.setup_token)
         started = partial(announce, summary, loaded.config.log)
     parent = role.parent if role is not None else None
     server = Server(services, Gateway(services, watch=options.watch), started, parent)
@@ -329,6 +349,7 @@ def announce(summary: banner.GatewaySummary, log: Log, at_once: bool = False) ->
             "workers": summary.workers,
             "state": summary.state,
             "note": summary.notice,
+            "console": summary.console,
         },
     )
     lines.flush()

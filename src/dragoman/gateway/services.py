@@ -34,6 +34,7 @@ from dragoman.gateway.memory import StoredMemory
 from dragoman.gateway.metrics import Metrics, MetricsSnapshot, summed
 from dragoman.gateway.metrics_board import BoardPlace
 from dragoman.gateway.model_limits import ModelLimiter
+from dragoman.gateway.recent_exchanges import RecentExchanges, keeps_bodies
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.server_probes import ServerProbes
@@ -92,6 +93,7 @@ class Services:
         self.clients = Clients(self.config.keys)
         self.routes = Routes(self.config, self.profiles)
         self.lines = RequestLog(self.config.log)
+        self.recent = RecentExchanges(keeps_bodies(self.config))
         self.redactor = Redactor.of(self.config)
         self.store: Store = self._open_store(alone)
         self.failures = RefusalLog(self.config.log.provider_errors, self.redactor)
@@ -124,6 +126,7 @@ class Services:
         self._reloading = asyncio.Lock()
         self.closing = False
         self.ending = False
+        self.setup_token = ""
 
     def _open_store(self, alone: bool) -> Store:
         """The store that the configuration asks for; a configuration without a file is kept in memory."""
@@ -176,6 +179,7 @@ class Services:
             self._retired.append(self.media)
             self.media = MediaFetcher(config.media)
         self.store.reconfigure(config.store)
+        self.recent.keep(keeps_bodies(config))
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
     async def reload_if_changed(self) -> None:

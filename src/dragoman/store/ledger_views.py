@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Struct
 
+from dragoman.engine.summary import weight
 from dragoman.store.ledger_entry import By, Entry, Totals
 
 GROUPS: Mapping[str, By] = {"key": By.CALLER, "model": By.ASKED, "day": By.DAY, "target": By.TARGET}
@@ -29,7 +31,8 @@ class UsageReport(Struct, frozen=True, kw_only=True):
 
 
 class RequestRow(Struct, frozen=True, kw_only=True):
-    """A request in a list. Its report tells more."""
+    """A request in a list. Its report tells more. `rules` are those that changed something, the heaviest first, with
+    the number of their changes; `loses` is the heaviest loss, empty where nothing was changed."""
 
     id: str
     time: float
@@ -48,6 +51,11 @@ class RequestRow(Struct, frozen=True, kw_only=True):
     cost: float | None
     reported_cost: bool
     duration: float
+    ttfb: float | None = None
+    client_dialect: str = ""
+    upstream_dialect: str = ""
+    rules: dict[str, int] = {}
+    loses: str = ""
 
 
 class RequestPage(Struct, frozen=True):
@@ -66,7 +74,29 @@ def _total(groups: Sequence[Totals]) -> Totals:
     return Totals("total", *(sum(column) for column in columns))
 
 
+class _RowChange(Struct, gc=False):
+    rule: str
+    loses: str = ""
+
+
+_decode_changes = msgspec.json.Decoder(list[_RowChange]).decode
+_NO_CHANGES = b"[]"
+
+
+def _changes(entry: Entry) -> list[_RowChange]:
+    """What was changed, the heaviest losses first."""
+    if entry.changes == _NO_CHANGES:
+        return []
+    return sorted(_decode_changes(entry.changes), key=lambda one: -weight(one.loses))
+
+
+def has_rule(entry: Entry, rule: str) -> bool:
+    """Whether a rule changed something in the request."""
+    return rule.encode() in entry.changes and any(one.rule == rule for one in _changes(entry))
+
+
 def request_row(entry: Entry) -> RequestRow:
+    changes = _changes(entry)
     return RequestRow(
         id=entry.id,
         time=entry.time,
@@ -85,6 +115,11 @@ def request_row(entry: Entry) -> RequestRow:
         cost=entry.cost,
         reported_cost=entry.reported_cost,
         duration=entry.duration,
+        ttfb=entry.ttfb,
+        client_dialect=entry.client_dialect,
+        upstream_dialect=entry.upstream_dialect,
+        rules=dict(Counter(one.rule for one in changes)),
+        loses=changes[0].loses if changes else "",
     )
 
 

@@ -164,10 +164,13 @@ Result = TypeVar("Result")
 
 class Dispatch:
     """Carries out one exchange for one caller. `asked_at` is when a provider was first to be asked, `queued` how many
-    seconds sends waited for room in the limits of their destination."""
+    seconds sends waited for room in the limits of their destination. `failed_at` are the times of failed sends, `waits`
+    the seconds of waiting after the n-th of them."""
 
     asked_at = 0.0
     queued = 0.0
+    failed_at: tuple[float, ...] = ()
+    waits: Mapping[int, float] = {}
     _booking: SendBooking | None = None
     _held = _seen = 0
     _report: WrittenReport | None = None
@@ -266,6 +269,7 @@ class Dispatch:
                 chance = random()  # noqa: S311 - waits are spread by it, nothing is hidden
                 return await self._compile(lambda: exchange.resume(chance))
             case Wait(seconds):
+                self.waits = {**self.waits, len(self.failed_at): seconds}
                 await asyncio.sleep(seconds)
                 return exchange.waited()
             case _:
@@ -395,6 +399,7 @@ class Dispatch:
 
     def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
         health, destination, failure, now = self._world.health, failed.destination, failed.failure, perf_counter()
+        self.failed_at = (*self.failed_at, now)
         health.failed(destination, failure, now)
         if failure.kind in KEY_BOUND and destination.key_count > 1:
             health.spoilt(destination, failed.key, failure, now)

@@ -33,7 +33,7 @@ from dragoman.gateway.model_names import find_route
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.request_cost import request_cost
-from dragoman.gateway.request_record import GONE, RequestRecord, changes_header, record_request, with_copy
+from dragoman.gateway.request_record import COPIED, GONE, RequestRecord, changes_header, record_request
 from dragoman.gateway.services import Services
 from dragoman.gateway.shutdown import GOING_AWAY, is_ending
 from dragoman.gateway.stored_answers import with_stored_turns
@@ -184,8 +184,8 @@ async def _stream(
     services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch, opened: Streaming
 ) -> None:
     pieces = dispatch.pieces(opened)
-    if services.config.store.keep_bodies or services.config.log.exchanges.answers:
-        pieces = with_copy(pieces, record)
+    if services.recent.keeps or services.config.store.keep_bodies or services.config.log.exchanges.answers:
+        outbound.copied, record.copy = COPIED, outbound.copy
     framing = record.context.framing or registry.dialect(record.dialect).framing
     content_type = framing.content_type.encode()
     try:

@@ -19,6 +19,7 @@ from dragoman.engine.steps import Send
 from dragoman.engine.summary import fold
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
 from dragoman.gateway.client_watch import noticing
+from dragoman.gateway.console.static_files import PAGE, send_static
 from dragoman.gateway.endpoints.generate import beside
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.metrics import render_metrics
@@ -42,16 +43,21 @@ class _RecordedChange(msgspec.Struct):
 _decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode
 
 
-_READERS = ("text/html", "application/json")
+_PAGE = "text/html"
+_READERS = (_PAGE, "application/json")
 _PLAIN = b"text/plain; charset=utf-8"
 
 
 async def hello(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    """Who answers. Clients that ask for no page or JSON get the greeting that they know from their own server."""
+    """Who answers: to a browser, the console. Clients that ask for no page or JSON get the greeting that they know from
+    their own server."""
     accepted = inbound.headers.get("accept", "")
     greetings = [one.greeting for one in all_dialects() if one.greeting]
     if inbound.path == "/" and greetings and not any(kind in accepted for kind in _READERS):
         await outbound.whole(200, greetings[0], None, _PLAIN)
+        return
+    if inbound.path == "/" and _PAGE in accepted:
+        await send_static(inbound, outbound, PAGE)
         return
     await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
 

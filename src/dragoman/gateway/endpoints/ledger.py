@@ -13,11 +13,14 @@ from dragoman.gateway.callers import Known, Refused, may_look
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
-from dragoman.store import LedgerQuery
-from dragoman.store.ledger_views import GROUPS, STATES, RequestPage, parse_since, request_row, usage_report
+from dragoman.store import Entry, LedgerQuery
+from dragoman.store.ledger import LARGEST_PAGE, LedgerPage, cursor_of
+from dragoman.store.ledger_views import GROUPS, STATES, RequestPage, has_rule, parse_since, request_row, usage_report
 
 USAGE_PARAMETERS = frozenset({"by", "since", "key"})
-REQUEST_PARAMETERS = frozenset({"key_name", "model", "target", "status", "since", "limit", "after", "key"})
+REQUEST_PARAMETERS = frozenset({"key_name", "model", "target", "status", "since", "limit", "after", "key", "rule"})
+MOST_LOOKED_AT = 5000
+"""Requests that one page by rule looks through. The ledger has no index of rules."""
 
 
 async def usage(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
@@ -46,9 +49,27 @@ async def requests(services: Services, inbound: Inbound, outbound: Outbound, kno
         limit=_limit(query),
         after=query.get("after"),
     )
-    page = await services.store.ledger.recent(known.caller, asked)
+    page = await _page(services, known, asked, query.get("rule"))
     shown = RequestPage(tuple(map(request_row, page.entries)), page.next)
     await outbound.whole(200, msgspec.json.encode(shown))
+
+
+async def _page(services: Services, known: Known, asked: LedgerQuery, rule: str | None) -> LedgerPage:
+    """A page of the ledger. One by rule may be short, or empty, and yet have a next one."""
+    ledger = services.store.ledger
+    if rule is None:
+        return await ledger.recent(known.caller, asked)
+    found: list[Entry] = []
+    wider = msgspec.structs.replace(asked, limit=LARGEST_PAGE)
+    for _ in range(0, MOST_LOOKED_AT, LARGEST_PAGE):
+        page = await ledger.recent(known.caller, wider)
+        found += [entry for entry in page.entries if has_rule(entry, rule)]
+        if len(found) > asked.page_size():
+            return LedgerPage(tuple(found[: asked.page_size()]), cursor_of(found[asked.page_size() - 1]))
+        if page.next is None:
+            return LedgerPage(tuple(found))
+        wider = msgspec.structs.replace(wider, after=page.next)
+    return LedgerPage(tuple(found), wider.after)
 
 
 def _query(inbound: Inbound, known: frozenset[str]) -> Mapping[str, str]:

@@ -207,6 +207,7 @@ def _write_down(
         error=failure.message if failure is not None else None,
     )
     services.store.ledger.record(entry)
+    services.recent.note(entry)
     services.metrics.request("relay", entry.target, entry.status)
     line = {"event": "relay", "id": entry.id, "key": entry.caller, "target": entry.target, "status": entry.status}
     services.lines.add(LogLevel.INFO if failure is None else LogLevel.WARNING, line)

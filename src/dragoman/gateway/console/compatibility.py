@@ -1,0 +1,175 @@
+"""Message patterns and what each target makes of them: computed from facts, rules and the strict emulators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.adapt import read
+from dragoman.engine.destination import TargetRoute
+from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.errors import DragomanError, RequestError
+from dragoman.gateway.console.body_marks import keep_choice
+from dragoman.gateway.console.dry_runs import judged, profile_destination
+from dragoman.gateway.console.explained_changes import ShownReport, shown_report
+from dragoman.gateway.emulator_verdict import EmulatorVerdict
+from dragoman.gateway.services import Services
+from dragoman.upstream.destinations import HttpDestination
+
+MOST_TARGETS = 16
+_CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+_TOOLS = [{"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": _CITY}}]
+_PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="  # one white pixel
+)
+
+
+def _user(text: Any) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def _system(text: str, role: str = "system") -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def _assistant(text: str | None, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": text, **more}
+
+
+def _call(call_id: str = "call_abc123", name: str = "weather", **more: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": '{"city":"Paris"}'}
+    return _assistant(None, tool_calls=[{"id": call_id, "type": "function", "function": function}], **more)
+
+
+def _result(call_id: str = "call_abc123") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "Sunny, 24 degrees."}
+
+
+def _tools(name: str = "weather", parameters: Any = _CITY) -> dict[str, Any]:
+    return {"tools": [{"type": "function", "function": {"name": name, "parameters": parameters}}]}
+
+
+def _request(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"messages": list(messages), **more}
+
+
+_HI = _user("What is the weather in Paris?")
+PATTERNS: Mapping[str, dict[str, Any]] = {
+    "A plain question": _request(_HI),
+    "Two system messages": _request(_system("Be brief."), _system("Answer in French."), _HI),
+    "A system message in the middle": _request(
+        _HI, _assistant("Sunny."), _system("Answer in French."), _user("And tomorrow?")
+    ),
+    "A developer message": _request(_system("Be brief.", "developer"), _HI),
+    "The assistant speaks first": _request(_assistant("How can I help?"), _HI),
+    "Ends with the assistant": _request(_HI, _assistant("The weather in Paris is")),
+    "Two user turns in a row": _request(_HI, _user("And in Rome?")),
+    "No user turn": _request(_system("Write a haiku.")),
+    "An empty text": _request(_HI, _assistant(""), _user("Hello?")),
+    "A call and its result": _request(_HI, _call(), _result(), tools=_TOOLS),
+    "A call without its result": _request(_HI, _call(), _user("Never mind."), tools=_TOOLS),
+    "A result without its call": _request(_HI, _result(), _user("And tomorrow?"), tools=_TOOLS),
+    "Calls, but no tools declared": _request(_HI, _call(), _result(), _user("Thanks!")),
+    "A long call id": _request(_HI, _call("call_" + "x" * 70), _result("call_" + "x" * 70), tools=_TOOLS),
+    "A dot in a tool's name": _request(_HI, _call(name="weather.now"), _result(), **_tools("weather.now")),
+    "A field left over from a stream": _request(_HI, _call(index=0, done=True), _result(), tools=_TOOLS),
+    "Reasoning of another model": _request(_HI, _assistant("Sunny.", reasoning_content="I know."), _user("Thanks!")),
+    "A picture": _request(
+        _user(
+            [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PIXEL}"}},
+            ]
+        )
+    ),
+    "A schema with $ref and const": _request(
+        _HI,
+        **_tools(
+            parameters={
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "$defs": {"city": {"type": "string"}},
+                "type": "object",
+                "properties": {"city": {"$ref": "#/$defs/city"}, "unit": {"const": "celsius"}},
+            }
+        ),
+    ),
+    "Temperature 1.8": _request(_HI, temperature=1.8),
+    "A JSON schema for the answer": _request(
+        _HI,
+        response_format={"type": "json_schema", "json_schema": {"name": "weather", "schema": _CITY, "strict": True}},
+    ),
+    "Log probabilities and a seed": _request(_HI, logprobs=True, top_logprobs=2, seed=7),
+}
+"""Requests in the default dialect. Each shows one thing."""
+
+
+class CompatibilityCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One pattern for one target.
+
+    `unrepaired`: what the emulator says to the request without the repairs, None where it cannot be written or judged.
+    `repaired`: what it says to the body that is sent.
+    """
+
+    verdict: str
+    loses: str = "nothing"
+    message: str = ""
+    report: ShownReport | None = None
+    unrepaired: EmulatorVerdict | None = None
+    repaired: EmulatorVerdict | None = None
+
+
+class CompatibilityTable(msgspec.Struct, frozen=True):
+    """`rows` are patterns with the request that shows them, `cells` are by pattern and target."""
+
+    targets: tuple[str, ...]
+    rows: tuple[tuple[str, dict[str, Any]], ...]
+    cells: tuple[tuple[CompatibilityCell, ...], ...]
+
+
+def compatibility_table(services: Services, targets: tuple[str, ...]) -> CompatibilityTable:
+    """All patterns for some targets. Raises TargetError. It takes a moment, so a thread does it."""
+    chosen = targets[:MOST_TARGETS]
+    destinations = [_destination(services, name) for name in chosen]
+    cells = tuple(
+        tuple(_cell(services, pattern, destination) for destination in destinations) for pattern in PATTERNS.values()
+    )
+    return CompatibilityTable(chosen, tuple(PATTERNS.items()), cells)
+
+
+def _destination(services: Services, name: str) -> HttpDestination:
+    route = services.routes.find(name)
+    return route.first if route is not None else profile_destination(name, services.profiles)
+
+
+def _cell(services: Services, pattern: dict[str, Any], destination: HttpDestination) -> CompatibilityCell:
+    exchange = Exchange(
+        read(pattern, source=DEFAULT_DIALECT), TargetRoute((destination,)), AnswerContext(model=destination.name)
+    )
+    try:
+        sent = compile_offline(exchange)
+    except RequestError as fault:
+        return CompatibilityCell(verdict="refused", message=str(fault))
+    report = shown_report(sent.changes, exchange.target, services.profiles)
+    return CompatibilityCell(
+        verdict=report.verdict,
+        loses=report.loses,
+        report=report if sent.changes else None,
+        unrepaired=_unrepaired(exchange, destination, report) if sent.changes else None,
+        repaired=judged(destination, sent),
+    )
+
+
+def _unrepaired(
+    exchange: Exchange[HttpDestination], destination: HttpDestination, report: ShownReport
+) -> EmulatorVerdict | None:
+    kept: dict[str, Any] = {}
+    for one in report.rules:
+        kept |= keep_choice(one.rule)
+    try:
+        return judged(destination, exchange.compiled_with(kept))
+    except DragomanError:
+        return None

@@ -1,0 +1,162 @@
+"""The configuration file in the console: checked as the gateway does, saved in one step, and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman.config import DEFAULT_FILE, InvalidConfig, Loaded, Problem, parse
+from dragoman.config.effective_view import render_yaml
+from dragoman.config.example import example
+from dragoman.config.key_editing import write_file
+from dragoman.config.load import read_environment, read_text
+from dragoman.config.reference import json_schema
+from dragoman.config.yaml_tree import MAX_BYTES
+from dragoman.gateway.known_names import known_names
+from dragoman.gateway.services import Services
+
+BACKUP = ".before"
+"""Ends the name of the file that holds the text before the last save."""
+
+
+class ShownProblem(msgspec.Struct, frozen=True):
+    line: int
+    message: str
+
+
+class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
+    """`editable`: the caller may read and write the file. Otherwise `text` is what is in effect, without secrets."""
+
+    file: str
+    exists: bool
+    editable: bool
+    why_not: str
+    text: str
+    digest: str
+    can_undo: bool
+    problems: tuple[ShownProblem, ...]
+    warnings: tuple[str, ...]
+    schema: dict[str, Any]
+    names: dict[str, tuple[str, ...]]
+
+
+class CheckedConfig(msgspec.Struct, frozen=True):
+    """What the gateway says to a text, and how it differs from the file."""
+
+    valid: bool
+    problems: tuple[ShownProblem, ...]
+    warnings: tuple[str, ...]
+    diff: tuple[str, ...]
+
+
+def config_file(services: Services) -> Path:
+    """The file of the gateway; where it has none, the one that the console makes."""
+    file = services.file
+    return file.path if file is not None and file.path is not None else Path(DEFAULT_FILE)
+
+
+def config_view(services: Services, editable: bool, why_not: str) -> ConfigView:
+    path = config_file(services)
+    exists = path.is_file()
+    current = services.file.current if services.file is not None else None
+    if editable:
+        text = read_text(path) if exists else example()
+    else:
+        text = render_yaml(Loaded(config=services.config, origins=current.origins if current is not None else {}))
+    checked = check_config(services, text) if editable else CheckedConfig(True, (), (), ())
+    return ConfigView(
+        file=str(path),
+        exists=exists,
+        editable=editable,
+        why_not=why_not,
+        text=text,
+        digest=digest_of(path),
+        can_undo=editable and backup_of(path).is_file(),
+        problems=checked.problems,
+        warnings=checked.warnings,
+        schema=json_schema(),
+        names=_names(services),
+    )
+
+
+def _names(services: Services) -> dict[str, tuple[str, ...]]:
+    """What may stand in places of the file that the schema calls any text."""
+    known = known_names(services.profiles)
+    return {
+        "profile": tuple(sorted(known.profiles or ())),
+        "rules": tuple(sorted(known.rules or ())),
+        "facts": tuple(sorted(known.facts or ())),
+        "target": tuple(f"{name}/" for name in services.config.providers),
+    }
+
+
+def check_config(services: Services, text: str) -> CheckedConfig:
+    path = config_file(services)
+    before = read_text(path) if path.is_file() else ""
+    diff = tuple(
+        difflib.unified_diff(before.splitlines(), text.splitlines(), "saved", "edited", lineterm="", n=2)
+        if len(text) <= MAX_BYTES
+        else ()
+    )
+    try:
+        loaded = parsed_config(services, text)
+    except InvalidConfig as fault:
+        return CheckedConfig(False, tuple(ShownProblem(one.line, one.message) for one in fault.problems), (), diff)
+    return CheckedConfig(True, (), loaded.warnings, diff)
+
+
+def parsed_config(services: Services, text: str) -> Loaded:
+    """The text as the gateway would load it. Raises InvalidConfig."""
+    path = config_file(services)
+    beside = path.parent / ".env"
+    variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
+    known = known_names(services.profiles)
+    loaded = parse(text, file=path.name, known=known, variables=variables, folder=path.parent)
+    running = services.config
+    if running.keys and not loaded.config.keys:
+        raise InvalidConfig([Problem("has no keys any more: everybody could use the gateway", path.name)])
+    if loaded.blank:
+        raise InvalidConfig([Problem("is empty; write at least one setting", path.name)])
+    return loaded
+
+
+async def save_config(services: Services, path: Path, text: str) -> None:
+    """Check, keep the old text beside it, replace the file in one step, and load it. Raises InvalidConfig."""
+    await asyncio.to_thread(_save, services, path, text)
+    await _load(services, path)
+
+
+def _save(services: Services, path: Path, text: str) -> None:
+    parsed_config(services, text)
+    if path.is_file():
+        write_file(backup_of(path), read_text(path))
+    write_file(path, text)
+
+
+async def undo_save(services: Services, path: Path) -> None:
+    """The text before the last save; once more undoes that. Raises InvalidConfig."""
+    backup = backup_of(path)
+    if not backup.is_file():
+        raise InvalidConfig([Problem("there is no earlier version to go back to", path.name)])
+    await save_config(services, path, read_text(backup))
+
+
+async def _load(services: Services, path: Path) -> None:
+    if services.file is not None:
+        services.file.path = path
+        await services.reload_now()
+
+
+def backup_of(path: Path) -> Path:
+    return path.with_name(path.name + BACKUP)
+
+
+def digest_of(path: Path) -> str:
+    """Tells whether somebody else changed the file meanwhile."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""

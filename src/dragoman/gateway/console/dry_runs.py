@@ -1,0 +1,136 @@
+"""What would be sent to several targets, as somebody types: nothing is sent, and nothing is fetched."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.config import Config, Provider
+from dragoman.conversation.conversation import Ask
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
+from dragoman.engine.adapt import Adapted, check_choice, doubt_of, loss_of, read
+from dragoman.engine.compile_options import CallerOptions
+from dragoman.engine.destination import TargetRoute
+from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.token_estimate import estimate_request
+from dragoman.errors import DragomanError, TargetError
+from dragoman.gateway.console.code_samples import ResendForm, resend_form
+from dragoman.gateway.console.explained_changes import ShownReport, compiled_report
+from dragoman.gateway.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
+from dragoman.gateway.services import Services
+from dragoman.profiles.profile import Profiles
+from dragoman.upstream.destinations import HttpDestination, Routes
+
+MOST_TARGETS = 12
+
+
+class DryRunRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """`request` is the JSON text as somebody typed it."""
+
+    request: str
+    targets: tuple[str, ...]
+    source: str = msgspec.field(name="from", default="auto")
+    stream: bool | None = None
+    max_loss: str | None = None
+    doubt: str | None = None
+    rules: dict[str, str] = {}
+
+    def options(self) -> CallerOptions:
+        for name, choice in self.rules.items():
+            check_choice(name, choice)
+        return CallerOptions(
+            None if self.max_loss is None else loss_of(self.max_loss),
+            None if self.doubt is None else doubt_of(self.doubt),
+            loosen=True,
+            stream=self.stream,
+            rules=self.rules,
+        )
+
+
+class RefusedDryRun(msgspec.Struct, frozen=True):
+    """Why a target cannot be asked."""
+
+    message: str
+    at: str = ""
+    hint: str = ""
+
+
+class ShownDryRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One target. `configured`: the gateway can send to it. `judged`: what its emulator says to the body."""
+
+    target: str
+    name: str = ""
+    dialect: str = ""
+    configured: bool = False
+    refused: RefusedDryRun | None = None
+    path: str = ""
+    body: str = ""
+    report: ShownReport | None = None
+    judged: EmulatorVerdict | None = None
+
+
+class ShownDryRuns(msgspec.Struct, frozen=True):
+    """`source` is the dialect that was recognised, `resend` how a client of it sends requests."""
+
+    source: str
+    title: str
+    tokens: int
+    resend: ResendForm
+    runs: tuple[ShownDryRun, ...]
+
+
+def dry_runs(services: Services, wanted: DryRunRequest, caller: str) -> ShownDryRuns:
+    """Compile for each target. Raises DragomanError where there is no request to speak about."""
+    ask = read(wanted.request, source=wanted.source, stream=wanted.stream, limits=services.config.limits)
+    options = wanted.options()
+    runs = tuple(_dry_run(services, ask, name, options, caller) for name in wanted.targets[:MOST_TARGETS])
+    return ShownDryRuns(
+        ask.dialect,
+        dialect(ask.dialect).title,
+        estimate_request(ask.conversation),
+        resend_form(ask.dialect, ask.stream),
+        runs,
+    )
+
+
+def _dry_run(services: Services, ask: Ask, name: str, options: CallerOptions, caller: str) -> ShownDryRun:
+    found = services.routes.find(name, ask.dialect)
+    try:
+        destination = found.first if found is not None else profile_destination(name, services.profiles)
+        corrected = msgspec.structs.replace(destination, target=services.memory.corrected(destination, caller))
+        exchange = Exchange(ask, TargetRoute((corrected,)), AnswerContext(model=name), options)
+        sent = compile_offline(exchange)
+        return ShownDryRun(
+            target=name,
+            name=destination.name,
+            dialect=sent.dialect,
+            configured=found is not None,
+            path=sent.path,
+            body=sent.body.decode("utf-8", "replace"),
+            report=compiled_report(exchange, sent, services.profiles),
+            judged=judged(destination, sent),
+        )
+    except DragomanError as fault:
+        return ShownDryRun(
+            target=name, configured=found is not None, refused=RefusedDryRun(fault.message, fault.at, fault.hint)
+        )
+
+
+def judged(destination: HttpDestination, sent: Adapted) -> EmulatorVerdict | None:
+    """The verdict of the emulator for a body; None where there is no emulator to ask."""
+    try:
+        emulator = emulator_for(destination.target.profile)
+        return judge_request(emulator, sent.path, sent.headers, sent.body, destination.base_url)
+    except (DragomanError, ImportError):  # some emulators need packages of the extra `emulators`
+        return None
+
+
+def profile_destination(name: str, profiles: Profiles) -> HttpDestination:
+    """A target of a profile that no provider is configured for. Raises TargetError."""
+    first = name.partition("/")[0]
+    if first not in profiles.names():
+        raise TargetError(f'no model and no profile is called "{name[:100]}"', hint="write PROVIDER/MODEL")
+    route = Routes(Config(providers={first: Provider(profile=first)}), profiles).find(name)
+    if route is None:
+        raise TargetError(f'"{name[:100]}" is not a target', hint="write PROVIDER/MODEL")
+    return route.first

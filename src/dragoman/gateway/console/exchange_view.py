@@ -1,0 +1,280 @@
+"""One request as the console shows it: both bodies, what was changed and why, every send, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
+from dragoman.engine.adapt import Adapted, read
+from dragoman.engine.destination import TargetRoute
+from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.routing.candidates import Decision
+from dragoman.engine.steps import AttemptFailed
+from dragoman.errors import DragomanError
+from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_samples, resend_form
+from dragoman.gateway.console.explained_changes import ShownReport, compiled_report, shown_report
+from dragoman.gateway.recent_exchanges import MOST, RecentExchange
+from dragoman.gateway.request_record import RequestRecord
+from dragoman.gateway.services import Services
+from dragoman.store import Entry
+from dragoman.upstream.destinations import HttpDestination
+
+LONGEST_BODY = 2 * 1024 * 1024
+"""Characters of a body that the page gets."""
+NOT_KEPT = (
+    "Bodies of requests are not kept here. Set `store.keep_bodies: true` to keep them in the store, without secrets. "
+    f"On a gateway without keys that only this machine can reach, the last {MOST} are in memory."
+)
+GONE = (
+    f"The bodies of this request are no longer in memory: the last {MOST} requests are, as long as they are small "
+    "enough. `store.keep_bodies: true` keeps all of them."
+)
+
+
+class ShownBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A body as it was, and the dialect that it is in. `cut`: how many characters are missing at its end."""
+
+    dialect: str
+    title: str
+    text: str | None
+    cut: int = 0
+    path: str = ""
+
+
+class ShownSend(msgspec.Struct, frozen=True, kw_only=True):
+    """One send. Times are seconds since the request came. `body` is None where it is the body that was sent last."""
+
+    target: str
+    begins: float
+    ends: float
+    waited: float = 0.0
+    status: int = 200
+    kind: str = ""
+    message: str = ""
+    lesson: str = ""
+    body: str | None = None
+
+
+class ExchangeView(msgspec.Struct, frozen=True, kw_only=True):
+    """`kept`: where the bodies come from, `memory` or `store`; empty where there are none, and `note` says why."""
+
+    id: str
+    entry: msgspec.Raw
+    kept: str
+    note: str
+    client: ShownBody
+    upstream: ShownBody
+    report: ShownReport
+    sends: tuple[ShownSend, ...]
+    overhead: float
+    first_byte: float | None
+    duration: float
+    answer: ShownBody
+    samples: CodeSamples | None
+    resend: ResendForm
+    decision: Decision | None
+
+
+def exchange_view(services: Services, entry: Entry, root: str) -> ExchangeView:
+    """The view of a request of the ledger. `root` is the address of the gateway, for the samples.
+
+    It takes compiling the request once for each rule that changed something, so a thread does it.
+    """
+    recent = services.recent.find(entry.id)
+    if recent is not None:
+        return _of_memory(services, recent, root)
+    return _of_ledger(services, entry, root)
+
+
+def _of_memory(services: Services, recent: RecentExchange, root: str) -> ExchangeView:
+    record = recent.record
+    exchange, ask = record.exchange, record.ask
+    sent = exchange.request if exchange is not None else None
+    destination = exchange.destination if exchange is not None else None
+    report = (
+        compiled_report(exchange, sent, services.profiles)
+        if exchange is not None and sent is not None
+        else shown_report((), None, services.profiles)
+    )
+    samples = (
+        code_samples(recent.entry, ask.source, destination, root)
+        if ask is not None and destination is not None
+        else None
+    )
+    answer = b"".join(record.copy) if record.copy else record.answer
+    return _view(
+        services,
+        recent.entry,
+        kept="memory",
+        bodies=(ask.source if ask is not None else None, sent.body if sent is not None else None, answer),
+        path=sent.path if sent is not None else "",
+        report=report,
+        sends=_sends(services, record),
+        samples=samples,
+        decision=record.routed.decision if record.routed is not None else None,
+    )
+
+
+def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
+    again = _compiled_again(services, entry)
+    route = services.routes.find(entry.target)
+    destination = route.first if route is not None else None
+    if again is not None:
+        report = compiled_report(*again, services.profiles)
+    else:
+        changes = msgspec.json.decode(entry.changes, type=list[_LedgerChange])
+        report = shown_report(changes, destination.target if destination is not None else None, services.profiles)
+    keeps = services.config.store.keep_bodies
+    kept = entry.request is not None
+    samples = (
+        code_samples(entry, entry.request, destination, root)
+        if entry.request is not None and destination is not None
+        else None
+    )
+    return _view(
+        services,
+        entry,
+        kept="store" if kept else "",
+        note="" if kept else GONE if services.recent.keeps or keeps else NOT_KEPT,
+        bodies=(entry.request, entry.sent, entry.answer),
+        path=again[1].path if again is not None else "",
+        report=report,
+        sends=_ledger_sends(entry),
+        samples=samples,
+    )
+
+
+class _LedgerChange(msgspec.Struct):
+    rule: str
+    at: str
+    did: str
+    loses: str
+    before: str | None = None
+    after: str | None = None
+
+
+class _LedgerSend(msgspec.Struct):
+    target: str
+    failed: str
+    status: int
+
+
+def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], Adapted] | None:
+    """The request of the ledger, if it still compiles to the body that was sent."""
+    route = services.routes.find(entry.target)
+    if entry.request is None or entry.sent is None or route is None:
+        return None
+    try:
+        ask = read(entry.request, source=entry.client_dialect, stream=entry.stream)
+        exchange = Exchange(ask, TargetRoute((route.first,)), AnswerContext())
+        sent = compile_offline(exchange)
+    except DragomanError:
+        return None
+    return (exchange, sent) if sent.json == msgspec.json.decode(entry.sent) else None
+
+
+def _view(
+    services: Services,
+    entry: Entry,
+    *,
+    kept: str,
+    bodies: tuple[bytes | None, bytes | None, bytes | None],
+    path: str,
+    report: ShownReport,
+    sends: tuple[ShownSend, ...],
+    samples: CodeSamples | None,
+    note: str = "",
+    decision: Decision | None = None,
+) -> ExchangeView:
+    client, sent, answer = bodies
+    return ExchangeView(
+        id=entry.id,
+        entry=msgspec.Raw(msgspec.structs.replace(entry, request=None, sent=None, answer=None).report()),
+        kept=kept,
+        note=note,
+        client=_shown(services, entry.client_dialect, client),
+        upstream=_shown(services, entry.upstream_dialect, sent, path),
+        report=report,
+        sends=sends,
+        overhead=entry.overhead_us / 1e6,
+        first_byte=entry.ttfb,
+        duration=entry.duration,
+        answer=_shown(services, entry.client_dialect, answer),
+        samples=samples,
+        resend=resend_form(entry.client_dialect, entry.stream),
+        decision=decision,
+    )
+
+
+def _shown(services: Services, name: str, body: bytes | None, path: str = "") -> ShownBody:
+    title = dialect(name).title if name else ""
+    if body is None:
+        return ShownBody(dialect=name, title=title, text=None, path=path)
+    text = services.redactor.known(body).decode("utf-8", "replace")
+    cut = max(len(text) - LONGEST_BODY, 0)
+    return ShownBody(dialect=name, title=title, text=text[:LONGEST_BODY], cut=cut, path=path)
+
+
+def _sends(services: Services, record: RequestRecord) -> tuple[ShownSend, ...]:
+    """Every send with its times. Connections that were opened again count as one."""
+    exchange, dispatch = record.exchange, record.dispatch
+    if exchange is None or dispatch is None or exchange.destination is None:
+        return ()
+    found: list[ShownSend] = []
+    began = dispatch.asked_at - record.started
+    lessons = list(exchange.lessons)
+    for number, refused in enumerate(exchange.refusals):
+        at = dispatch.failed_at[number] if number < len(dispatch.failed_at) else dispatch.asked_at
+        found.append(_failed_send(services, exchange, refused, (began, at - record.started)))
+        waited = dispatch.waits.get(number + 1, 0.0)
+        found[-1] = msgspec.structs.replace(found[-1], waited=waited, lesson=_lesson(lessons, exchange, number))
+        began = at - record.started + waited
+    if exchange.failure is None:
+        found.append(ShownSend(target=exchange.destination.name, begins=began, ends=record.first_byte or began))
+    return tuple(found)
+
+
+def _lesson(lessons: list[str], exchange: Exchange[HttpDestination], number: int) -> str:
+    """The correction that a refusal led to: the next send had another body for the same target."""
+    refusals: Sequence[AttemptFailed[HttpDestination]] = exchange.refusals
+    refused = refusals[number]
+    following = refusals[number + 1] if number + 1 < len(refusals) else None
+    same = exchange.destination if following is None else following.destination
+    body = exchange.request if following is None else following.request
+    if not lessons or same is not refused.destination or body is refused.request:
+        return ""
+    return lessons.pop(0)
+
+
+def _failed_send(
+    services: Services,
+    exchange: Exchange[HttpDestination],
+    refused: AttemptFailed[HttpDestination],
+    times: tuple[float, float],
+) -> ShownSend:
+    same = refused.request is exchange.request
+    body = None if same else services.redactor.known(refused.request.body).decode("utf-8", "replace")[:LONGEST_BODY]
+    return ShownSend(
+        target=refused.destination.name,
+        begins=times[0],
+        ends=times[1],
+        status=refused.failure.status,
+        kind=refused.failure.kind.value,
+        message=refused.failure.message,
+        body=body,
+    )
+
+
+def _ledger_sends(entry: Entry) -> tuple[ShownSend, ...]:
+    """What the ledger knows of the sends: not when they were."""
+    tried = msgspec.json.decode(entry.tried, type=list[_LedgerSend])
+    found = [
+        ShownSend(target=one.target, begins=0.0, ends=0.0, status=one.status, kind=one.failed, lesson="")
+        for one in tried
+    ]
+    if entry.target and not entry.failed:
+        found.append(ShownSend(target=entry.target, begins=entry.overhead_us / 1e6, ends=entry.ttfb or entry.duration))
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""A report for the console: each change with the reason for its rule, and the provider's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Protocol
+
+import msgspec
+
+from dragoman.conversation.changes import Change
+from dragoman.engine.adapt import Adapted, read
+from dragoman.engine.destination import TargetRoute
+from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.explain import Reason, explain_target
+from dragoman.engine.lint import headline
+from dragoman.engine.path_wishes import with_path_wishes
+from dragoman.engine.summary import FoldedChange, ReportedChange, fold, weight
+from dragoman.gateway.console.body_marks import (
+    MOST_RULES,
+    BodyMark,
+    MarkKind,
+    keep_choice,
+    marks_of_rules,
+    moved_marks,
+    without_place,
+)
+from dragoman.profiles.profile import Profiles, Target
+from dragoman.rules import BY_NAME
+from dragoman.upstream.destinations import HttpDestination
+
+MOST_CHANGES = 2000
+"""Changes that are shown one by one. The summary counts all of them."""
+
+
+class ShownRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that changed something: what it repairs, why for this target, and where in the body that is sent."""
+
+    rule: str
+    count: int
+    loses: str
+    defect: str
+    text: str
+    options: tuple[str, ...]
+    because: tuple[Reason, ...]
+    marks: tuple[BodyMark, ...]
+
+
+class KeptChange(ReportedChange, Protocol):
+    """A change with the digests of what stood there and of what stands there now."""
+
+    @property
+    def before(self) -> str | None: ...
+
+    @property
+    def after(self) -> str | None: ...
+
+
+class ShownChange(msgspec.Struct, frozen=True):
+    """One change."""
+
+    rule: str
+    at: str
+    did: str
+    loses: str
+    kind: MarkKind
+
+
+class ShownReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a request's changes come to. `verdict` is `as-is` or `repaired`; `loses` is the heaviest loss."""
+
+    verdict: str
+    loses: str
+    summary: tuple[FoldedChange, ...]
+    rules: tuple[ShownRule, ...]
+    changes: tuple[ShownChange, ...]
+    omitted: int
+
+
+def shown_report(
+    changes: Sequence[KeptChange],
+    target: Target | None,
+    profiles: Profiles,
+    marks: dict[str, tuple[BodyMark, ...]] | None = None,
+) -> ShownReport:
+    """The report of a request, its heaviest rules first."""
+    rules = _by_weight(changes)
+    because = {one.rule: one.because for one in explain_target(target, profiles, rules)} if target is not None else {}
+    return ShownReport(
+        verdict="repaired" if changes else "as-is",
+        loses=max((one.loses for one in changes), key=weight, default="nothing"),
+        summary=fold(changes),
+        rules=tuple(
+            _shown_rule(rule, of_rule, because.get(rule, ()), (marks or {}).get(rule, ()))
+            for rule, of_rule in rules.items()
+        ),
+        changes=tuple(ShownChange(one.rule, one.at, one.did, one.loses, _kind(one)) for one in changes[:MOST_CHANGES]),
+        omitted=max(len(changes) - MOST_CHANGES, 0),
+    )
+
+
+def compiled_report(exchange: Exchange[HttpDestination], sent: Adapted, profiles: Profiles) -> ShownReport:
+    """The report of a request that was compiled, with marks in the body that is sent."""
+    rules: dict[str, list[Change]] = {}
+    for one in sent.changes:
+        rules.setdefault(one.rule, []).append(one)
+    marks = marks_of_rules(sent.body, rules, partial(_without_rule, exchange)) if rules else {}
+    for rule, changes in islice(rules.items(), MOST_RULES):
+        places = [one.at for one in changes if one.before is not None and one.after is not None]
+        if rule not in marks and places:
+            marks[rule] = moved_marks(sent.body, dict.fromkeys(places), partial(_without_place, exchange))
+    return shown_report(sent.changes, exchange.target, profiles, marks)
+
+
+def _without_rule(exchange: Exchange[HttpDestination], rule: str) -> bytes:
+    return exchange.compiled_with(keep_choice(rule)).body
+
+
+def _without_place(exchange: Exchange[HttpDestination], at: str) -> bytes:
+    """What the same target would get if the client had left something out."""
+    ask, destination, target = exchange.ask, exchange.destination, exchange.target
+    assert destination is not None
+    assert target is not None
+    request = without_place(msgspec.json.decode(ask.source), at)
+    again = with_path_wishes(read(request, source=ask.dialect), ask.model, ask.stream)
+    corrected = msgspec.structs.replace(destination, target=target)
+    return compile_offline(Exchange(again, TargetRoute((corrected,)), exchange.context)).body
+
+
+def _kind(change: KeptChange) -> MarkKind:
+    if change.after is None:
+        return MarkKind.REMOVED
+    return MarkKind.ADDED if change.before is None else MarkKind.CHANGED
+
+
+def _by_weight(changes: Sequence[ReportedChange]) -> dict[str, list[ReportedChange]]:
+    rules: dict[str, list[ReportedChange]] = {}
+    for one in sorted(changes, key=lambda change: -weight(change.loses)):
+        rules.setdefault(one.rule, []).append(one)
+    return rules
+
+
+def _shown_rule(
+    rule: str, changes: list[ReportedChange], because: tuple[Reason, ...], marks: tuple[BodyMark, ...]
+) -> ShownRule:
+    known = BY_NAME.get(rule)
+    return ShownRule(
+        rule=rule,
+        count=len(changes),
+        loses=max((one.loses for one in changes), key=weight),
+        defect=headline(known) if known is not None else "",
+        text=known.text if known is not None else "",
+        options=known.options if known is not None else (),
+        because=because,
+        marks=marks,
+    )

@@ -1,0 +1,115 @@
+"""Models and their health as this process sees them: targets, times, errors, pauses, lessons and routes."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+import msgspec
+
+from dragoman.config.model_targets import listed_names
+from dragoman.engine.lesson_book import LessonRecord
+from dragoman.engine.routing.candidates import Decision
+from dragoman.gateway.health_checks import CheckResult
+from dragoman.gateway.services import Services
+from dragoman.profiles.prices import TokenPrice
+from dragoman.store import Caller, LedgerQuery
+from dragoman.store.ledger_entry import By, Totals
+
+MOST_MODELS = 500
+MOST_DECISIONS = 50
+_DAY = 86_400.0
+
+
+class ModelState(msgspec.Struct, frozen=True, kw_only=True):
+    """One model. `first_byte` and `busy` are of this worker, `totals` of the last day, `resting`: seconds of pause."""
+
+    name: str
+    targets: tuple[str, ...]
+    dialect: str
+    emulated: bool
+    first_byte: float | None
+    busy: int
+    resting: float | None
+    price: TokenPrice | None
+    context_window: int
+    totals: Totals | None
+    lessons: int
+
+
+class ShownDecision(msgspec.Struct, frozen=True):
+    """What a route chose for a request."""
+
+    id: str
+    time: float
+    asked: str
+    decision: Decision
+
+
+class ModelsView(msgspec.Struct, frozen=True):
+    models: tuple[ModelState, ...]
+    providers: tuple[str, ...]
+    lessons: tuple[LessonRecord, ...]
+    checks: tuple[CheckResult, ...]
+    decisions: tuple[ShownDecision, ...]
+    routes: dict[str, tuple[str, ...]]
+
+
+async def models_view(services: Services, viewer: Caller) -> ModelsView:
+    since = LedgerQuery(since=time.time() - _DAY)
+    totals = {one.name: one for one in await services.store.ledger.totals(viewer, By.TARGET, since)}
+    lessons = await services.memory.records()
+    counted: dict[str, int] = defaultdict(int)
+    for lesson in lessons:
+        counted[lesson.target] += 1
+    resting = services.health.resting(time.perf_counter())
+    names = _names(services, totals)
+    found = [_state(services, name, totals, resting, counted) for name in names]
+    decisions = [
+        ShownDecision(one.entry.id, one.entry.time, one.entry.asked, one.record.routed.decision)
+        for one in services.recent.routed()[:MOST_DECISIONS]
+        if one.record.routed is not None
+    ]
+    return ModelsView(
+        tuple(one for one in found if one is not None),
+        tuple(services.config.providers),
+        lessons,
+        services.checks.results,
+        tuple(decisions),
+        {name: tuple(route.models) for name, route in services.config.routes.items()},
+    )
+
+
+def _names(services: Services, totals: dict[str, Totals]) -> list[str]:
+    """The models of the file, and targets that were asked by their full names."""
+    listed = listed_names(services.config)[:MOST_MODELS]
+    routes = [services.routes.find(name) for name in listed]
+    known = {one.name for route in routes if route is not None for one in route.destinations}
+    return [*listed, *[name for name in totals if name and name not in known]][:MOST_MODELS]
+
+
+def _state(
+    services: Services,
+    name: str,
+    totals: dict[str, Totals],
+    resting: dict[str, float],
+    lessons: dict[str, int],
+) -> ModelState | None:
+    route = services.routes.find(name)
+    if route is None:
+        return None
+    first, targets = route.first, tuple(one.name for one in route.destinations)
+    figure = services.figures.of(first.name)
+    return ModelState(
+        name=name,
+        targets=targets,
+        dialect=first.target.dialect,
+        emulated=first.emulated,
+        first_byte=figure.first_byte,
+        busy=figure.busy,
+        resting=resting.get(first.name),
+        price=first.price,
+        context_window=first.target.facts.context_window,
+        totals=totals.get(first.name),
+        lessons=sum(lessons.get(target, 0) for target in targets),
+    )

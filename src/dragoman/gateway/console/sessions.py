@@ -1,0 +1,97 @@
+"""Signing in to the console: a cookie that a browser gets for an admin key, or for the token of the setup.
+
+A session is signed with a secret of this process, and names the key that it was made with. It ends with that key, with
+the process, or after twelve hours. Nothing is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from urllib.parse import urlsplit
+
+from dragoman.config import Client
+from dragoman.config.schema import ClientKey
+from dragoman.conversation.failures import Failure, FailureKind
+
+COOKIE = "dragoman_session"
+SECONDS = 12 * 3600
+SETUP = ""
+"""Stands for the name of a key in a session that was made with the token of the setup."""
+_SECRET = secrets.token_bytes(32)
+"""Made before workers are forked, so that all of them know it."""
+_LONGEST = 2048
+
+FOREIGN = Failure(
+    FailureKind.PERMISSION, "only the console's own page may do this from a browser", 403, "foreign_origin"
+)
+
+
+def make_session(name: str, key: ClientKey | None, now: float) -> str:
+    """The value of the cookie."""
+    content = f"{urlsafe_b64encode(name.encode()).decode()}.{int(now) + SECONDS}"
+    return f"{content}.{_signature(content, key)}"
+
+
+def session_name(value: str, keys: dict[str, ClientKey], now: float) -> str | None:
+    """The name of the key that a session was made with, `SETUP` for the setup's; None where it is no good."""
+    try:
+        content, _, signature = value[:_LONGEST].rpartition(".")
+        encoded, _, until = content.partition(".")
+        name, ends = urlsafe_b64decode(encoded).decode(), int(until)
+    except ValueError:
+        return None
+    key = keys.get(name)
+    if (key is None) is not (name == SETUP) or now >= ends:
+        return None
+    return name if hmac.compare_digest(signature.encode(), _signature(content, key).encode()) else None
+
+
+def session_client(cookies: str, keys: dict[str, ClientKey]) -> Client | None:
+    """The client whose key the browser signed in with."""
+    name = session_name(cookie_value(cookies), keys, time.time())
+    return Client(name, keys[name]) if name else None
+
+
+def is_setup_session(cookies: str, keys: dict[str, ClientKey]) -> bool:
+    return session_name(cookie_value(cookies), keys, time.time()) == SETUP
+
+
+def cookie_value(cookies: str) -> str:
+    """Our cookie among those of a request."""
+    for one in cookies[: 4 * _LONGEST].split(";"):
+        name, _, value = one.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""
+
+
+def set_cookie(value: str, secure: bool) -> tuple[bytes, bytes]:
+    """The header that gives the browser its session, or takes it away."""
+    age = SECONDS if value else 0
+    flags = "; Secure" if secure else ""
+    return b"set-cookie", f"{COOKIE}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{flags}".encode()
+
+
+def is_own_page(headers: dict[str, str]) -> bool:
+    """Whether a request comes from no page at all, or from a page of this very address.
+
+    A cookie is sent by pages of other ports of this machine too. A browser says where a request comes from.
+    """
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = headers.get("origin")
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
+        return False
+
+
+def _signature(content: str, key: ClientKey | None) -> str:
+    made_with = key.sha256 if key is not None else ""
+    return hmac.new(_SECRET, f"{made_with}.{content}".encode(), hashlib.sha256).hexdigest()

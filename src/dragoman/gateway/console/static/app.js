@@ -1,0 +1,157 @@
+// The frame: navigation, theme, keyboard, signing in. Each view is a module that is loaded when it is opened.
+
+import { api, onSignedOut } from "./api.js";
+import { h, problem, replace } from "./dom.js";
+
+const VIEWS = [
+  ["requests", "Requests", "./requests.js"],
+  ["playground", "Playground", "./playground.js"],
+  ["compatibility", "Compatibility", "./compatibility.js"],
+  ["models", "Models & health", "./models.js"],
+  ["spend", "Spend", "./spend.js"],
+  ["keys", "Keys", "./keys.js"],
+  ["config", "Config", "./config.js"],
+];
+const HELP = [
+  ["j / k", "next, previous"], ["Enter", "open"], ["Esc", "back, close"], ["/", "filter"],
+  ["g then r p c m s k o", "go to a view"], ["t", "light or dark"], ["?", "this list"],
+];
+const GO = { r: "requests", p: "playground", c: "compatibility", m: "models", s: "spend", k: "keys", o: "config" };
+
+const main = h("main", { id: "main", tabindex: "-1" });
+const state = { session: null, view: null, kept: new Map(), going: false };
+
+/** `#/requests/req_1?status=failed` as its parts. */
+export function parseHash(hash) {
+  const [path, search] = hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/").map(decodeURIComponent);
+  return { name: name || "requests", rest, search: new URLSearchParams(search ?? "") };
+}
+
+async function show() {
+  const { name, rest, search } = parseHash(location.hash);
+  if (state.session.keys && !state.session.admin) return signIn();
+  const found = VIEWS.find(([id]) => id === name) ?? VIEWS[0];
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.view === found[0]) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${found[1]} · Dragoman`;
+  try {
+    const module = await import(found[0] === "requests" && rest[0] ? "./request_detail.js" : found[2]);
+    leave();
+    state.view = state.kept.get(found[0]) && !rest[0] ? state.kept.get(found[0]) : module.open({ rest, search, session: state.session });
+    if (state.view.keep) state.kept.set(found[0], state.view);
+    replace(main, state.view.element);
+    state.view.shown?.(search);
+    main.scrollTop = 0;
+  } catch (error) {
+    replace(main, problem(error));
+  }
+}
+
+function leave() {
+  if (state.view && !state.view.keep) state.view.close?.();
+  else state.view?.hidden?.();
+  state.view = null;
+}
+
+function frame() {
+  const links = VIEWS.map(([id, label]) => h("a", { href: `#/${id}`, data: { view: id } }, label));
+  const tools = [
+    h("button", { class: "quiet", type: "button", id: "theme", title: "Light or dark (t)", onclick: switchTheme }, "◐"),
+    h("button", { class: "quiet", type: "button", title: "Keyboard (?)", onclick: help }, "?"),
+    state.session.keys && state.session.admin ? h("button", { class: "quiet", type: "button", onclick: signOut }, "Sign out") : null,
+  ];
+  const brand = h("a", { class: "brand", href: "#/requests" }, h("img", { src: "dragoman/console/icon.svg", alt: "", width: "22", height: "22" }), "Dragoman");
+  const side = h("header", { class: "side" }, brand, h("nav", { "aria-label": "Views" }, links), h("div", { class: "tools" }, tools, h("small", {}, state.session.version)));
+  replace(document.getElementById("app"), h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main.focus(); } }, "Skip to the content"), side, main);
+}
+
+function theme() {
+  const chosen = localStorage.getItem("dragoman-theme");
+  if (chosen) document.documentElement.dataset.theme = chosen;
+}
+
+function switchTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const now = document.documentElement.dataset.theme ?? (dark ? "dark" : "light");
+  localStorage.setItem("dragoman-theme", now === "dark" ? "light" : "dark");
+  theme();
+}
+
+function help() {
+  const dialog = h("dialog", { class: "help", onclose: () => dialog.remove() },
+    h("h2", {}, "Keyboard"),
+    h("dl", {}, HELP.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+    h("form", { method: "dialog" }, h("button", {}, "Close")));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function signIn(message = "") {
+  leave();
+  const key = h("input", { type: "password", name: "key", autocomplete: "current-password", placeholder: "dm-…", "aria-label": "Admin key" });
+  const said = h("p", { class: "note" }, message || "This gateway has keys. The console is for admin keys: dragoman keys create NAME --admin");
+  const form = h("form", { class: "sign-in", onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      await api.post("session", { key: key.value.trim() });
+      await start();
+    } catch (error) {
+      said.textContent = error.message;
+    }
+  } }, h("h1", {}, "Sign in"), said, key, h("button", { class: "primary" }, "Sign in"));
+  replace(main, form);
+  key.focus();
+}
+
+async function signOut() {
+  await api.delete("session");
+  location.reload();
+}
+
+function isTyping(target) {
+  return target.closest("input, textarea, select, [contenteditable]") !== null;
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const typing = isTyping(event.target);
+  if (typing && event.key === "Escape") event.target.blur();
+  if (typing || document.querySelector("dialog[open]")) return;
+  if (state.going && GO[event.key]) {
+    location.hash = `#/${GO[event.key]}`;
+    state.going = false;
+    return;
+  }
+  state.going = event.key === "g";
+  if (event.key === "?") help();
+  else if (event.key === "t") switchTheme();
+  else if (event.key === "/") {
+    const filter = main.querySelector("[data-filter]");
+    filter?.focus();
+    if (filter) event.preventDefault();
+  } else if (state.view?.onkey?.(event)) event.preventDefault();
+}
+
+async function start() {
+  const setup = /^#setup=(.+)$/.exec(location.hash);
+  if (setup) {
+    history.replaceState(null, "", "#/config");
+    try {
+      await api.post("session", { token: decodeURIComponent(setup[1]) });
+    } catch (error) {
+      console.info(error.message);
+    }
+  }
+  state.session = await api.get("session");
+  frame();
+  await show();
+}
+
+theme();
+onSignedOut(() => signIn("Sign in again."));
+addEventListener("hashchange", () => show());
+addEventListener("keydown", onKey);
+start().catch((error) => replace(document.getElementById("app"), problem(error)));
