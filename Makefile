@@ -6,7 +6,8 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-stream bench-trim soak hostile guard docs-site package package-test man lock sbom
+        bench bench-quick bench-adapt bench-stream bench-trim soak hostile guard docs-site package package-test man lock sbom \
+        console-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,6 +68,10 @@ fuzz: $(VENV)/ready ## Feed random bytes and structures to every parser for ten 
 e2e: $(VENV)/ready ## Test the gateway with real clients and a real model server (installs them); writes the page of proven clients
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt -r tests/e2e/requirements.txt
 	DRAGOMAN_E2E=1 $(BIN)/python -m pytest tests/e2e -q
+
+console-test: $(VENV)/ready ## Test the console in a real browser (needs chromium; installs Playwright)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group console
+	DRAGOMAN_BROWSER=1 $(BIN)/python -m pytest tests/console -q -n 0 -rs
 
 snapshots: $(VENV)/ready ## Rewrite the snapshots; review the diff
 	DRAGOMAN_SNAPSHOTS=write $(BIN)/python -m pytest tests -q -k snapshot

@@ -52,6 +52,7 @@ def test_in_a_pipe_it_shows_and_ends() -> None:
     assert "\x1b[" not in done.stdout
     shown = [line.rstrip() for line in done.stdout.splitlines()]
     assert [line for line in excerpt_of_the_readme() if line not in shown] == []
+    assert re.search(r"open http://127\.0\.0\.1:\d+/$", done.stdout.strip())
 
 
 def excerpt_of_the_readme() -> list[str]:
@@ -69,13 +70,14 @@ def test_on_a_terminal_it_keeps_serving(number: signal.Signals) -> None:
     try:
         seen = ""
         deadline = time.monotonic() + 60
-        while "until Ctrl-C" not in seen and time.monotonic() < deadline:
+        while "what was changed in it: " not in seen and time.monotonic() < deadline:
             seen += os.read(master, 65536).decode("utf-8", "replace")
         plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
         for words in ("ANTHROPIC_BASE_URL=http://", "wire_api", "GOOGLE_GEMINI_BASE_URL=http://", "OpenAI(base_url="):
             assert words in plain
         [url] = re.findall(r"Serving at (http://\S+)", plain)
-        assert urllib.request.urlopen(f"{url}/health").status == 200
+        page = urllib.request.Request(f"{url}/", headers={"accept": "text/html"})
+        assert "<title>Dragoman</title>" in urllib.request.urlopen(page).read().decode()
         process.send_signal(number)
         assert process.wait(60) == 0
     finally:

@@ -223,6 +223,26 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_file_that_is_not_valid_is_put_right_in_the_console(tmp_path: Path) -> None:
+    file = tmp_path / "dragoman.yaml"
+    file.write_text("modles: {}\n")
+    assert refused(tmp_path).returncode == 1
+    with serving(tmp_path, "--setup") as served:
+        console = served.wait("listening")["console"]
+        root, token = console.split("/#setup=")
+        assert root == served.url
+        with httpx.Client(base_url=root, verify=False) as browser:
+            assert browser.get("/dragoman/config").json()["editable"] is False
+            assert browser.post("/dragoman/session", json={"token": token}).status_code == 200
+            shown = browser.get("/dragoman/config").json()
+            assert [(one["line"], "modles" in one["message"]) for one in shown["problems"]] == [(1, True)]
+            good = {"text": "max_loss: content\n", "digest": shown["digest"]}
+            assert browser.put("/dragoman/config", json=good).status_code == 200
+        assert file.read_text() == "max_loss: content\n"
+        assert served.wait("config-reloaded")
+        assert served.chat("gpt-4o").status_code == 200
+
+
 def test_people_get_a_banner(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(
@@ -240,6 +260,7 @@ def test_people_get_a_banner(tmp_path: Path) -> None:
             'wire_api = "responses"',
             "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:",
             "none; any key works",
+            "/#setup=",
         ):
             assert words in plain
         process.send_signal(signal.SIGINT)

@@ -44,6 +44,8 @@ def demo(keep: bool | None, port: int | None) -> int:
         failed = _show(out, url, emulators)
         if keep_running:
             _keep_running(out, url)
+        else:
+            out.print(f"\nThe console shows all of this in a browser: run the demo with --keep, and open {url}/")
     return 1 if failed else 0
 
 
@@ -209,6 +211,7 @@ def _keep_running(out: Console, url: str) -> None:
     with stop_signals() as wait_for_stop:
         show_clients(out, url, "claude-sonnet-4-5")
         out.print(f"\nServing at {url} until Ctrl-C. Reports: {url}/dragoman/requests/ID; metrics: {url}/metrics")
+        out.print(f"See each request and what was changed in it: [bold cyan]{url}/[/]", highlight=False)
         wait_for_stop()
     out.print("stopped")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -87,6 +88,7 @@ def _reason(name: str, target: Target, profiles: Profiles) -> Reason:
     return Reason(name, described(name), value, entry.says if entry else "", str(entry.seen) if entry else "")
 
 
+@cache
 def described(fact: str) -> str:
     """What a fact is about, as the catalogue says it."""
     found = next(field for field in msgspec.structs.fields(Facts) if field.name == fact.partition(".")[0])

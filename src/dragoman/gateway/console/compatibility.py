@@ -12,7 +12,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
-from dragoman.errors import DragomanError, RequestError
+from dragoman.errors import DragomanError, RequestError, TargetError
 from dragoman.gateway.console.body_marks import keep_choice
 from dragoman.gateway.console.dry_runs import judged, profile_destination
 from dragoman.gateway.console.explained_changes import ShownReport, shown_report
@@ -131,7 +131,7 @@ class CompatibilityTable(msgspec.Struct, frozen=True):
 
 
 def compatibility_table(services: Services, targets: tuple[str, ...]) -> CompatibilityTable:
-    """All patterns for some targets. Raises TargetError. It takes a moment, so a thread does it."""
+    """All patterns for some targets. It takes a moment, so a thread does it."""
     chosen = targets[:MOST_TARGETS]
     destinations = [_destination(services, name) for name in chosen]
     cells = tuple(
@@ -140,12 +140,17 @@ def compatibility_table(services: Services, targets: tuple[str, ...]) -> Compati
     return CompatibilityTable(chosen, tuple(PATTERNS.items()), cells)
 
 
-def _destination(services: Services, name: str) -> HttpDestination:
+def _destination(services: Services, name: str) -> HttpDestination | TargetError:
     route = services.routes.find(name)
-    return route.first if route is not None else profile_destination(name, services.profiles)
+    try:
+        return route.first if route is not None else profile_destination(name, services.profiles)
+    except TargetError as fault:
+        return fault
 
 
-def _cell(services: Services, pattern: dict[str, Any], destination: HttpDestination) -> CompatibilityCell:
+def _cell(services: Services, pattern: dict[str, Any], destination: HttpDestination | TargetError) -> CompatibilityCell:
+    if isinstance(destination, TargetError):
+        return CompatibilityCell(verdict="refused", message=str(destination))
     exchange = Exchange(
         read(pattern, source=DEFAULT_DIALECT), TargetRoute((destination,)), AnswerContext(model=destination.name)
     )

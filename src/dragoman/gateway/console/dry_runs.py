@@ -70,19 +70,24 @@ class ShownDryRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownDryRuns(msgspec.Struct, frozen=True):
-    """`source` is the dialect that was recognised, `resend` how a client of it sends requests."""
+    """`source` is the dialect that was recognised, `resend` how a client of it sends requests. `refused`: there is no
+    request to speak about, as while somebody is typing."""
 
-    source: str
-    title: str
-    tokens: int
-    resend: ResendForm
-    runs: tuple[ShownDryRun, ...]
+    source: str = ""
+    title: str = ""
+    tokens: int = 0
+    resend: ResendForm | None = None
+    runs: tuple[ShownDryRun, ...] = ()
+    refused: RefusedDryRun | None = None
 
 
 def dry_runs(services: Services, wanted: DryRunRequest, caller: str) -> ShownDryRuns:
-    """Compile for each target. Raises DragomanError where there is no request to speak about."""
-    ask = read(wanted.request, source=wanted.source, stream=wanted.stream, limits=services.config.limits)
-    options = wanted.options()
+    """Compile for each target."""
+    try:
+        ask = read(wanted.request, source=wanted.source, stream=wanted.stream, limits=services.config.limits)
+        options = wanted.options()
+    except DragomanError as fault:
+        return ShownDryRuns(refused=RefusedDryRun(fault.message, fault.at, fault.hint))
     runs = tuple(_dry_run(services, ask, name, options, caller) for name in wanted.targets[:MOST_TARGETS])
     return ShownDryRuns(
         ask.dialect,

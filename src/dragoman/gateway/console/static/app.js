@@ -19,7 +19,7 @@ const HELP = [
 const GO = { r: "requests", p: "playground", c: "compatibility", m: "models", s: "spend", k: "keys", o: "config" };
 
 const main = h("main", { id: "main", tabindex: "-1" });
-const state = { session: null, view: null, kept: new Map(), going: false };
+const state = { session: null, view: null, kept: new Map(), going: false, turn: 0 };
 
 /** `#/requests/req_1?status=failed` as its parts. */
 export function parseHash(hash) {
@@ -30,6 +30,7 @@ export function parseHash(hash) {
 
 async function show() {
   const { name, rest, search } = parseHash(location.hash);
+  if (!state.session) return undefined; // the page is still starting, and shows what is asked for then
   if (state.session.keys && !state.session.admin) return signIn();
   const found = VIEWS.find(([id]) => id === name) ?? VIEWS[0];
   for (const link of document.querySelectorAll("nav a")) {
@@ -37,8 +38,10 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   document.title = `${found[1]} · Dragoman`;
+  const turn = ++state.turn;
   try {
     const module = await import(found[0] === "requests" && rest[0] ? "./request_detail.js" : found[2]);
+    if (turn !== state.turn) return undefined; // another view was asked for meanwhile
     leave();
     state.view = state.kept.get(found[0]) && !rest[0] ? state.kept.get(found[0]) : module.open({ rest, search, session: state.session });
     if (state.view.keep) state.kept.set(found[0], state.view);
@@ -48,6 +51,7 @@ async function show() {
   } catch (error) {
     replace(main, problem(error));
   }
+  return undefined;
 }
 
 function leave() {

@@ -107,7 +107,7 @@ const twisty = (sign, label, onclick) => h("button", { type: "button", class: "t
 
 const line = (depth, ...content) => {
   const row = h("div", { class: "line" }, content);
-  row.style.paddingInlineStart = `${26 + depth * 14}px`;
+  row.style.paddingInlineStart = `${42 + depth * 14}px`;
   return row;
 };
 

@@ -15,6 +15,8 @@ export function open() {
 class Compatibility {
   constructor() {
     this.targets = [];
+    this.columns = new Map();
+    this.patterns = [];
     this.table = h("div", { class: "matrix" }, h("p", { class: "waiting" }, "Computing…"));
     this.side = h("aside", { class: "side-panel", hidden: true });
     this.add = h("input", { placeholder: "model or PROVIDER/MODEL", "aria-label": "Add a target", "data-filter": "first", list: "all-models" });
@@ -47,28 +49,36 @@ class Compatibility {
     const name = this.add.value.trim();
     if (!name || this.targets.includes(name)) return;
     this.targets = [...this.targets, name];
-    try {
-      await this.load();
-      this.add.value = "";
-    } catch (error) {
-      this.targets.pop();
-      replace(this.side, problem(error));
-      this.side.hidden = false;
+    this.add.value = "";
+    await this.load().catch((error) => replace(this.table, problem(error)));
+  }
+
+  /** Ask for the columns that are not known yet, one after another, and show each as it comes. */
+  async load() {
+    this.draw();
+    for (const name of this.targets) {
+      if (this.columns.has(name)) continue;
+      const found = await api.get(`compatibility${query({ targets: name })}`);
+      this.patterns = found.rows;
+      this.columns.set(name, found.cells.map((row) => row[0]));
+      this.draw();
     }
   }
 
-  async load() {
+  draw() {
     if (!this.targets.length) return replace(this.table, emptyState("No targets", h("p", {}, "Configure a provider, or add any PROVIDER/MODEL.")));
-    const found = await api.get(`compatibility${query({ targets: this.targets.join(",") })}`);
-    const head = h("tr", {}, h("th", {}, "Pattern"), found.targets.map((name, at) => h("th", { scope: "col" }, columnName(name), h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => this.remove(at) }, "×"))));
+    const known = this.targets.filter((name) => this.columns.has(name));
+    if (!known.length) return replace(this.table, h("p", { class: "waiting" }, "Computing…"));
+    const found = { targets: known, rows: this.patterns, cells: this.patterns.map((_, row) => known.map((name) => this.columns.get(name)[row])) };
+    const head = h("tr", {}, h("th", {}, "Pattern"), found.targets.map((name) => h("th", { scope: "col" }, columnName(name), h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => this.remove(name) }, "×"))));
     const rows = found.rows.map(([pattern, request], row) => h("tr", {}, h("th", { scope: "row" }, pattern),
       found.cells[row].map((cell, at) => h("td", {}, this.cell(cell, pattern, request, found.targets[at])))));
-    replace(this.table, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)));
+    return replace(this.table, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)));
   }
 
-  remove(at) {
-    this.targets = this.targets.filter((_, index) => index !== at);
-    this.load().catch((error) => replace(this.table, problem(error)));
+  remove(name) {
+    this.targets = this.targets.filter((one) => one !== name);
+    this.draw();
   }
 
   cell(cell, pattern, request, target) {

@@ -102,6 +102,7 @@ class Playground {
     const { found } = this;
     if (!found) return;
     this.drawChips(found.runs);
+    if (found.refused) return replace(this.result, refusal(found));
     const run = found.runs[Math.min(this.place, found.runs.length - 1)];
     replace(this.result, h("p", { class: "note" }, `read as ${found.title} · about ${plural(found.tokens, "token")}`), run.refused ? refusal(run) : this.accepted(run));
   }

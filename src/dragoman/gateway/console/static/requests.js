@@ -5,7 +5,8 @@ import { debounce, emptyState, h, problem, replace, select } from "./dom.js";
 import { clock, count, dialectName, duration, money, short } from "./format.js";
 import { VirtualList } from "./virtual_list.js";
 
-const PAGE = 500;
+const FIRST_PAGE = 200;
+const PAGE = 1000;
 const NARROW = "(max-width: 760px)";
 const COLUMNS = ["Time", "Client", "Model asked → target", "Status", "First byte", "Tokens", "Cost", "Heaviest change"];
 
@@ -80,7 +81,7 @@ class RequestList {
     if (quietly && this.list.element.scrollTop > 40) return;
     const round = ++this.round;
     try {
-      const page = await api.get(`requests${query({ ...this.filters, limit: PAGE })}`);
+      const page = await api.get(`requests${query({ ...this.filters, limit: FIRST_PAGE })}`);
       if (round !== this.round) return;
       this.rows = page.requests;
       this.next = page.next;
