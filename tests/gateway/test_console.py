@@ -109,10 +109,11 @@ def test_the_page_has_no_script_of_its_own_and_writes_no_html() -> None:
     assert imported <= files.keys()
 
 
-@pytest.mark.parametrize("path", ["/dragoman", "/dragoman/"])
+@pytest.mark.parametrize("path", ["/dragoman", "/dragoman/", "/admin/config", "/admin/config/"])
 def test_the_page_has_one_address(running: Running, path: str) -> None:
     answer = HTTP.get(running.url + path, follow_redirects=True, headers=BROWSER)
     assert answer.url.path == "/"
+    assert answer.url.fragment == ("/config" if "config" in path else "")
     assert "<title>Dragoman</title>" in answer.text
 
 
@@ -403,7 +404,7 @@ def test_the_token_of_the_setup_is_good_for_once(emulators: dict[str, Any], tmp_
             assert not running.services.recent.keeps
 
 
-def test_a_configuration_is_checked_saved_and_taken_back(keyed: Running) -> None:
+def test_C44_a_configuration_is_checked_saved_and_taken_back(keyed: Running) -> None:
     with sign_in(keyed, key=ADMIN) as browser:
         before = browser.get("/dragoman/config").json()
         text = before["text"]

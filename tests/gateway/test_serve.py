@@ -223,7 +223,7 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_file_that_is_not_valid_is_put_right_in_the_console(tmp_path: Path) -> None:
+def test_C44_a_file_that_is_not_valid_is_put_right_in_the_console(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.yaml"
     file.write_text("modles: {}\n")
     assert refused(tmp_path).returncode == 1

@@ -108,6 +108,8 @@ GETS: dict[str, Endpoint] = {
 DELETES: dict[str, Endpoint] = {"/dragoman/lessons": introspection.forget}
 _REPORTS = "/dragoman/requests/"
 _CONSOLE = "/dragoman/"
+_OTHER_ADDRESSES = ("/dragoman", "/admin/config")
+"""They lead to the console's page."""
 _CONSOLE_OPEN = ("/dragoman/console/", "/dragoman/session")
 """The page itself and signing in, which everybody may ask for."""
 _WATCH_SECONDS = 1.0
@@ -225,7 +227,7 @@ _OPEN = frozenset({*OPEN.values(), _open_console})
 
 def _of_console(path: str, method: str) -> Endpoint | None:
     """The console's endpoint at a path that is not one of the other ones."""
-    if path == _CONSOLE[:-1] or path.startswith(_CONSOLE_OPEN):
+    if path in _OTHER_ADDRESSES or path.startswith(_CONSOLE_OPEN):
         return _open_console
     is_report = path.startswith(_REPORTS) and path.count("/") == _REPORTS.count("/")
     if not path.startswith(_CONSOLE) or is_report or path in POSTS:

@@ -38,8 +38,8 @@ class Outbound:
     """One answer. It always carries the request id, and knows whether it has begun.
 
     `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own. `errors`: how
-    errors are rendered; None: as the client's dialect does. `copy` are the first pieces of a stream, as many as `copied`
-    bytes have room for."""
+    errors are rendered; None: as the client's dialect does. `copy` are the first pieces of a stream: `copied` bytes
+    of it."""
 
     __slots__ = ("_send", "copied", "copy", "errors", "id", "pieces", "rewriter", "started", "status")
 

@@ -50,6 +50,8 @@ MOST_WATCHERS = 32
 """Pages that see requests come in, at the same time."""
 _FILES = "/dragoman/console/"
 _VIEW = "/view"
+_VIEWS = {"/dragoman": "", "/admin/config": "#/config"}
+"""Other addresses of the page, and the view that they mean."""
 _REPORTS = "/dragoman/requests/"
 _PRIVATE: Headers = [*SAFE, (b"cache-control", b"no-store")]
 
@@ -64,9 +66,9 @@ _NO_EDITING = (
 async def answer(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> bool:
     """Answer a request of the console's page. False where there is nothing at its path."""
     path, method = inbound.path.rstrip("/"), "GET" if inbound.method == "HEAD" else inbound.method
-    if path == "/dragoman":
-        up = b"../" if inbound.path.endswith("/") else b"./"
-        await outbound.whole(303, b"", [(b"location", up)])
+    if path in _VIEWS:
+        up = "../" * inbound.path[1:].count("/") or "./"
+        await outbound.whole(303, b"", [(b"location", (up + _VIEWS[path]).encode())])
         return True
     if path.startswith(_FILES):
         return method == "GET" and await send_static(inbound, outbound, path[len(_FILES) :])
