@@ -1,8 +1,9 @@
-"""Two gateways behind nginx with the file of deploy: both serve, a stream arrives whole, and one may go."""
+"""The replicas of compose, with the files of deploy and real servers: both serve, share a ledger, and one may go."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -13,9 +14,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 from tests.gateway.serving import CLIENT, PATIENCE, Served, clean_environment, serving
+from tests.store.postgres_server import running_postgres
+from tests.store.redis_server import running_redis
 
-CONF = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+CONF = DEPLOY / "nginx.conf"
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("DRAGOMAN_PACKAGE"), reason="make package-test starts nginx"),
     pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed"),
@@ -50,24 +55,50 @@ def answering(url: str) -> str:
             time.sleep(0.05)
 
 
-def served_by(gateway: Served) -> int:
-    return len(CLIENT.get(f"{gateway.url}/dragoman/requests").json()["requests"])
+def replica(folder: Path, redis: str, postgres: str) -> Path:
+    """The file of both replicas, with the addresses of servers on this machine."""
+    config = yaml.safe_load((DEPLOY / "compose-replicas.yaml").read_text())
+    config["server"]["host"] = "127.0.0.1"
+    config["store"] = {"path": str(folder / "dragoman.sqlite3"), "hot": redis, "ledger": postgres}
+    config["log"]["provider_errors"]["path"] = None
+    folder.mkdir()
+    (folder / "dragoman.yaml").write_text(yaml.safe_dump(config))
+    return folder
+
+
+def requests_of(gateway: Served) -> int:
+    """How many requests it answered itself."""
+    counted = re.findall(
+        r"^dragoman_requests_total\{.*\} (\d+)", CLIENT.get(f"{gateway.url}/metrics").text, re.MULTILINE
+    )
+    return sum(map(int, counted))
+
+
+def in_the_ledger(gateway: Served, wanted: int) -> int:
+    """How many requests it lists; rows are written in batches, so it is asked until they are there."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = len(CLIENT.get(f"{gateway.url}/dragoman/requests").json()["requests"])
+        if found >= wanted or time.monotonic() > deadline:
+            return found
+        time.sleep(0.05)
 
 
 def test_both_serve_and_one_may_go(tmp_path: Path) -> None:
-    for name in ("one", "two", "nginx"):
-        (tmp_path / name).mkdir()
+    redis, postgres = running_redis().url, running_postgres().new_schema()
+    (tmp_path / "nginx").mkdir()
     with (
-        serving(tmp_path / "one", env=clean_environment()) as one,
-        serving(tmp_path / "two", env=clean_environment()) as two,
+        serving(replica(tmp_path / "one", redis, postgres), env=clean_environment()) as one,
+        serving(replica(tmp_path / "two", redis, postgres), env=clean_environment()) as two,
         nginx(tmp_path / "nginx", one, two) as url,
     ):
         answers = [CLIENT.post(f"{url}/v1/chat/completions", json=ASKED).status_code for _ in range(8)]
         assert answers == [200] * 8
         streamed = CLIENT.post(f"{url}/v1/chat/completions", json={**ASKED, "stream": True}).text
         assert streamed.rstrip().endswith("data: [DONE]")
-        assert served_by(one) > 2
-        assert served_by(two) > 2
+        assert requests_of(one) > 2
+        assert requests_of(two) > 2
+        assert in_the_ledger(one, 9) == in_the_ledger(two, 9) == 9
         assert one.stop() == 0
         answers = [CLIENT.post(f"{url}/v1/chat/completions", json=ASKED).status_code for _ in range(8)]
         assert answers == [200] * 8
