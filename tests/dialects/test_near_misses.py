@@ -1073,3 +1073,55 @@ def test_thinking_without_words_is_no_obstacle_to_a_dialect_that_writes_them() -
     adapted = adapt({"input": [ASK, item, said("assistant", "a"), ASK]}, source=RESPONSES, target="ollama/m")
     assert adapted.json["messages"][1] == said("assistant", "a")
     assert judge("ollama", "m", adapted.path, adapted.headers, adapted.body) is None
+
+
+WORDS_ELSEWHERE = [
+    {"blocks": [{"block_type": "text", "text": "It rains."}]},
+    {"text": "It rains."},
+    {"message": "It rains."},
+    {"parts": [{"text": "It rains."}]},
+]
+
+
+@pytest.mark.parametrize("words", WORDS_ELSEWHERE)
+@pytest.mark.parametrize(
+    "name", ["openai-chat", "ollama", "cohere", "anthropic", "openai-responses", "bedrock", "gemini"]
+)
+def test_an_answer_under_another_name_is_not_lost(name: str, words: dict[str, Any]) -> None:
+    """A message of the model's need not have content in most dialects: what it says may stand elsewhere."""
+    listed = LIST_NAMES.get(name, "messages")
+    role = "model" if name == GEMINI else "assistant"
+    body = {"model": "m", "max_tokens": 9, listed: [said("user", "Hi"), {"role": role, **words}, said("user", "So?")]}
+    done = adapt(body, source=name, target="openai/gpt-4o")
+    assert b"It rains." in done.body
+    assert len(done.json["messages"]) == 3
+
+
+SERIALISED = [
+    ("HumanMessage", {"content": "Hi"}, {"role": "user", "content": "Hi"}),
+    ("SystemMessage", {"content": "Hi"}, {"role": "system", "content": "Hi"}),
+    ("AIMessage", {"content": "Hi", "type": "ai"}, {"role": "assistant", "content": "Hi"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "inner", "meant"), SERIALISED)
+def test_a_message_that_langchain_serialised(kind: str, inner: dict[str, Any], meant: dict[str, Any]) -> None:
+    wrapped = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", kind], "kwargs": inner}
+    done = adapt({"model": "m", "messages": [ASK, wrapped, ASK]}, source=CHAT, target="openai/gpt-4o")
+    assert done.json["messages"][1] == meant
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [("JSON", "json_object"), ("Text", "text"), ("json_schema", "json_object"), ("json", "json_object")],
+)
+def test_a_format_as_a_word(word: str, kind: str) -> None:
+    body = {"model": "m", "messages": [said("user", "Hi, in JSON")], "response_format": word}
+    assert adapt(body, source=CHAT, target="openai/gpt-4o").json["response_format"] == {"type": kind}
+
+
+def test_settings_of_converse_in_snake_case() -> None:
+    body = {"messages": [said("user", [{"text": "Hi"}])], "inferenceConfig": {"max_tokens": 9, "top_p": 0.5}}
+    done = adapt(body, source="bedrock", target="bedrock/us.amazon.nova-lite-v1:0")
+    assert done.json["inferenceConfig"] == {"maxTokens": 9, "topP": 0.5}
+    assert [change.at for change in done.changes] == ["/inferenceConfig/max_tokens", "/inferenceConfig/top_p"]

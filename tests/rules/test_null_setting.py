@@ -60,3 +60,9 @@ def test_null_for_a_single_field_that_is_never_null() -> None:
 def test_a_required_setting_that_was_null_is_given() -> None:
     done = sent({**BODY, "max_tokens": None}, "anthropic/claude-sonnet-4-5")
     assert done.json["max_tokens"] > 0
+
+
+def test_null_for_the_old_choice_is_left_out_where_it_is_refused() -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "function_call": None}
+    assert sent(body, "mistral/mistral-large-latest").json.keys() == {"model", "messages"}
+    assert sent(body, "openai/gpt-4o").changes == []

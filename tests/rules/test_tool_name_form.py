@@ -118,3 +118,12 @@ def test_adapt_maps_the_names_back() -> None:
     assert done.changes == [("tool-name-form", "/tools/0", "nothing", False)]
     assert done.undo.names == {"a_b": "a.b"}
     assert sent(asked, "gemini/gemini-2.5-flash", source=CHAT).changes == []
+
+
+def test_a_dash_goes_where_the_target_takes_none() -> None:
+    tool = {"type": "function", "function": {"name": "mcp-a.b", "parameters": {"type": "object", "properties": {}}}}
+    done = sent(
+        {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}, "cohere/command-a-03-2025", source=CHAT
+    )
+    assert done.json["tools"][0]["function"]["name"] == "mcp_a_b"
+    assert done.undo.names == {"mcp_a_b": "mcp-a.b"}

@@ -246,6 +246,12 @@ CHAT = (
         content_as_object=_put(_asking, content={"type": "text", "text": ASKED}),
         content_as_texts=_put(_asking, content=["Well,", ASKED]),
         content_as_parts=_become(_asking, role="user", parts=[{"text": ASKED}]),
+        content_as_blocks=_become(_asking, role="user", blocks=[{"block_type": "text", "text": ASKED}]),
+        content_of_langchain=_become(
+            _asking, lc=1, type="constructor", id=["langchain", "schema", "HumanMessage"], kwargs={"content": ASKED}
+        ),
+        text_as_data=_become(_part, type="text", data=ASKED),
+        result_of_langchain=_become(_result, type="tool", content=FOUND, tool_call_id="call_1", status="success"),
         tools_null=_put(_root, tools=None),
         tools_empty=_put(_root, tools=[], tool_choice="auto"),
         choice_without_tools=_all(_drop(_root, "tools"), _put(_root, tool_choice="auto")),

@@ -65,12 +65,20 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
         return len(self.messages)
 
 
+class RequestWrapper(msgspec.Struct, frozen=True, gc=False):
+    """An object around a request. `at` points at the request in it, `lost` are the members beside it."""
+
+    at: str
+    lost: tuple[str, ...] = ()
+
+
 class Ask(msgspec.Struct, frozen=True, gc=False):
     """A client's request, read once and compiled for every attempt.
 
     `source` is the client's own text and `members` its top-level members as raw JSON: what no rule touches is written
     from them. `include_usage` is Chat's wish for a usage chunk. `repairs` are sentences about what had to be mended
     before the text could be read at all. `traits` are those of the messages, where the reader has seen them on its way.
+    `wrapper`: the request stood inside another object.
     """
 
     dialect: str
@@ -83,3 +91,4 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     include_usage: bool = False
     repairs: tuple[str, ...] = ()
     traits: int | None = None
+    wrapper: RequestWrapper | None = None

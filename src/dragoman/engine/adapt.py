@@ -43,6 +43,7 @@ from dragoman.engine.plan import Plan, client_of, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
+from dragoman.engine.request_wrappers import find_wrapped
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import NO_ENVELOPE, Envelope, Layer, Profiles, Target, patched
@@ -202,11 +203,17 @@ def read(
     """A request as an Ask. Raises LimitExceeded, MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
     check_body(body, limits)
-    name = registry.recognise(split_members(readable(body)[0])) if source == "auto" else source
+    name = _recognised(body) if source == "auto" else source
     ask = parse_ask(name, body, headers, limits)
     if stream is not None and registry.dialect(name).model_in_path:
         ask = msgspec.structs.replace(ask, stream=stream)
     return ask
+
+
+def _recognised(body: bytes) -> str:
+    """The dialect of a body, or of the request that stands in it."""
+    wrapped = find_wrapped(body)
+    return registry.recognise(split_members(readable(body if wrapped is None else wrapped.body)[0]))
 
 
 def as_bytes(request: Request) -> bytes:
@@ -277,7 +284,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     conversation = ask.conversation
     if options.kept:
         conversation = restored(conversation, options.kept, facts)
-    changes = body_repairs(ask) if ask.repairs else []
+    changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
     trimmed = cut = None
     choice = NO_CHOICE if conversation.extras is None else history_choice(conversation)
     if choice is not NO_CHOICE:

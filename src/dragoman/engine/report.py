@@ -10,18 +10,23 @@ import msgspec
 
 from dragoman.conversation.canonical import same
 from dragoman.conversation.changes import Change, Hashing, Loss, Note
-from dragoman.conversation.conversation import Ask
+from dragoman.conversation.conversation import Ask, RequestWrapper
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.dialects.registry import dialect
+from dragoman.rules.off_schema import off_schema
 from dragoman.rules.rule import Rule
 
 UNREADABLE = "unreadable-text"
 """The entry for what had to be repaired before the request could be read."""
+OFF_SCHEMA = off_schema.name
+"""The entry for a request that stood inside another object."""
 USAGE = "usage-asked"
 """The entry for a stream that was asked for its usage on behalf of the ledger."""
 
 _LOSSES = tuple(map(str, Loss))
+_SHOWN = 5
+"""How many of the members beside a request an entry names."""
 
 
 def reported(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[Note]:
@@ -36,7 +41,17 @@ def _only(after: Any) -> Any:
 
 
 def body_repairs(ask: Ask) -> list[Change]:
-    return [Change(UNREADABLE, "", sentence, str(Loss.CONTENT), False, None, None) for sentence in ask.repairs]
+    """What was done before the request could be read: mended text, and the object around it taken off."""
+    found = [Change(UNREADABLE, "", sentence, str(Loss.CONTENT), False, None, None) for sentence in ask.repairs]
+    return found if ask.wrapper is None else [*found, _unwrapped(ask.wrapper)]
+
+
+def _unwrapped(wrapper: RequestWrapper) -> Change:
+    did = f"sent the request that stands in {wrapper.at[1:]}"
+    if wrapper.lost:
+        did += f", without {', '.join(wrapper.lost[:_SHOWN])}"
+    weight = Loss.METADATA if wrapper.lost else Loss.NOTHING
+    return Change(OFF_SCHEMA, wrapper.at, did, str(weight), False, None, None)
 
 
 def usage_asked() -> Change:
@@ -90,6 +105,10 @@ class ReportBuilder:
 
     def pointer(self, note: Note) -> str:
         """Where it happened, in the client's own request."""
+        wrapper = self._ask.wrapper
+        return self._pointer(note) if wrapper is None else wrapper.at + self._pointer(note)
+
+    def _pointer(self, note: Note) -> str:
         message = note.message
         if message is None:
             return f"/{note.key}" if note.key else ""

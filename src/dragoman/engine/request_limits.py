@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
-from dragoman.errors import LimitExceeded, MalformedRequest
+from dragoman.engine.request_wrappers import find_wrapped
+from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
 from dragoman.wire.json_size import count_escapes, count_values
 
 Count = Annotated[int, Meta(ge=1)]
@@ -52,9 +53,26 @@ def parse_ask(
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey."""
     check_body(body, limits)
-    ask = registry.dialect(dialect).requests.parse(body, headers=headers)
+    try:
+        ask = registry.dialect(dialect).requests.parse(body, headers=headers)
+    except MalformedRequest as fault:
+        ask = _parse_wrapped(dialect, body, headers, fault)
     check_conversation(ask.conversation, len(body), limits)
     return ask
+
+
+def _parse_wrapped(dialect: str, body: bytes, headers: Mapping[str, str] | None, fault: MalformedRequest) -> Ask:
+    """The request that stands inside another object. Raises `fault` where there is none."""
+    client = registry.dialect(dialect)
+    found = find_wrapped(body, takes_model=not client.model_in_path)
+    if found is None:
+        raise fault
+    try:
+        ask = client.requests.parse(found.body, headers=headers)
+    except RequestError as inner:
+        inner.at = found.wrapper.at + inner.at
+        raise
+    return structs.replace(ask, wrapper=found.wrapper)
 
 
 def check_body(body: bytes, limits: RequestLimits = DEFAULT_LIMITS) -> None:

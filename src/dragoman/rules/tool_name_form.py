@@ -90,6 +90,8 @@ def _names(conversation: Conversation) -> dict[str, None]:
 
 def _made(name: str, used: set[str], facts: Facts) -> str:
     plain = _ODD.sub("_", name) or "tool"
+    if form(facts.tool_name_pattern).fullmatch("a-a") is None:
+        plain = plain.replace("-", "_")
     if not (plain[0].isalpha() or plain[0] == "_"):
         plain = "_" + plain
     if len(plain) > facts.tool_name_length or plain in used:

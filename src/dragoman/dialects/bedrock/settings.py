@@ -146,8 +146,11 @@ def _meant_settings(members: Members) -> tuple[Members, tuple[NearMiss, ...]]:
 
 def _meant_inference(config: dict[str, bytes], misses: list[NearMiss]) -> dict[str, bytes]:
     meant: dict[str, bytes] = {}
-    for key, raw in config.items():
-        at = f"/{INFERENCE}/{key}"
+    for written, raw in config.items():
+        at = f"/{INFERENCE}/{written}"
+        key = _STRAY.get(written, written)
+        if key != written:
+            misses.append(NearMiss(Miss.SETTING_NAME, at, members=(INFERENCE,)))
         if key == "maxTokens" and is_unlimited(raw, at):
             misses.append(NearMiss(Miss.NO_LIMIT, at, members=(INFERENCE,)))
             continue

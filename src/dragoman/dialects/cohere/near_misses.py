@@ -83,6 +83,9 @@ class _CohereSchemaAssistant(msgspec.Struct, gc=False, tag="assistant", tag_fiel
     tool_plan: str | None = None
     citations: list[Raw] | None = None
     parts: UnsetType = UNSET
+    blocks: UnsetType = UNSET
+    text: UnsetType = UNSET
+    message: UnsetType = UNSET
 
 
 class _CohereSchemaResult(msgspec.Struct, gc=False, tag="tool", tag_field="role"):

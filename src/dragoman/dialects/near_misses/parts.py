@@ -51,7 +51,7 @@ def parse_part_of_any(raw: Json) -> Part | None:
     fields = fields_of(raw)
     if fields is None:
         return None
-    kind = text_of(fields.get("type")).replace("-", "_")
+    kind = text_of(first_of(fields, ("type", "block_type"))).replace("-", "_")
     reader = READERS.get(kind)
     if reader is not None:
         return reader(fields)
@@ -79,7 +79,9 @@ def _parse_wrapped(fields: Fields) -> Part | None:
 
 def _parse_text(fields: Fields) -> Part | None:
     literal = fields.get("text", b"")
-    if literal == NULL and "type" in fields:
+    if literal == b"" and text_of(fields.get("type")) == "text":
+        literal = first_of(fields, ("data", "content")) or b""
+    elif literal == NULL and "type" in fields:
         literal = EMPTY
     elif literal[:1] != b'"':
         literal = odd_text(literal) or b""
@@ -376,6 +378,6 @@ CONSUMED = CALL_KEYS | {
     *("fileData", "tool_use_id", "tool_call_id", "toolUseId", "tool_name", "functionResponse", "function_response"),
     *("toolResult", "tool_result", "content", "output", "response", "result", "is_error", "isError", "status"),
     *("thinking", "thought", "reasoning", "annotations", "imageUrl", "base64", "source_type", "resource", "json"),
-    *("media_type", "mediaType", "mime_type", "mimeType"),
+    *("media_type", "mediaType", "mime_type", "mimeType", "block_type"),
 }
 """Members of parts that are read. What else stands in a part of another dialect is left out, and noted."""

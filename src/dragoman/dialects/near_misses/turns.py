@@ -43,9 +43,16 @@ ROLES = {
 }
 """What each role means, in whichever dialect or library it is called so."""
 
-_ROLE_TYPES = {"human": "user", "ai": "assistant", "system": "system", "user": "user", "assistant": "assistant"}
+_ROLE_TYPES = {
+    "human": "user",
+    "ai": "assistant",
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
 """What libraries write as the type of a message in place of its role."""
-_CONTENTS = ("content", "parts", "text", "message")
+_CONTENTS = ("content", "parts", "text", "message", "blocks")
 _READ = frozenset({"role", "tool_calls", "tool_call_id", "tool_use_id", "toolCallId", *_CONTENTS})
 """Members of a message that are read here. All others stay as they are."""
 _ALONE = frozenset(
@@ -54,6 +61,8 @@ _ALONE = frozenset(
 _ALONE_KEYS = ("functionCall", "functionResponse", "function_response", "toolUse", "toolResult")
 
 
+_CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "SystemMessage": "system", "ToolMessage": "tool"}
+"""LangChain's classes of messages, each with the type that it gives them."""
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
 
@@ -144,7 +153,7 @@ class TurnReader:
             return MeantTurn(USER, [MeantPart(Text(item))], {})
         if item[:1] == b"[":
             return self._pair(item)
-        fields = fields_of(item)
+        fields = self._unserialised(fields_of(item))
         if fields is None or fields.get("role", NULL)[:1] not in (b'"', b"n"):
             return None
         fields = self._with_role(fields)
@@ -153,6 +162,16 @@ class TurnReader:
         if first_of(fields, ("role",)) is None and not _speaks(fields):
             return None
         return self._message(fields)
+
+    def _unserialised(self, fields: Fields | None) -> Fields | None:
+        """The message in an object that LangChain serialised: its class is named by the last word of its id."""
+        inner = fields_of(fields.get("kwargs")) if fields is not None and "lc" in fields else None
+        if fields is None or inner is None:
+            return fields
+        self._log.note(Miss.TURN)
+        names = items_of(fields.get("id")) or [NULL]
+        kind = _CLASSES.get(text_of(names[-1]), "")
+        return {"type": quote(kind), **inner} if kind else inner
 
     def _pair(self, item: Json) -> MeantTurn | None:
         """A role and its content in a list, as LangChain takes messages."""

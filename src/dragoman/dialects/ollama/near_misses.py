@@ -45,6 +45,9 @@ class _OllamaSchemaTurn(msgspec.Struct, gc=False):
     tool_name: str | None = None
     tool_call_id: str | None = None
     parts: UnsetType = UNSET
+    blocks: UnsetType = UNSET
+    text: UnsetType = UNSET
+    message: UnsetType = UNSET
 
 
 _decode_message = msgspec.json.Decoder(_OllamaSchemaTurn).decode

@@ -121,6 +121,9 @@ class _ChatSchemaAssistant(msgspec.Struct, gc=False, tag="assistant", tag_field=
     refusal: str | None = None
     tool_calls: list[_ChatSchemaFunctionCall | _ChatSchemaCustomCall] | None = None
     parts: UnsetType = UNSET
+    blocks: UnsetType = UNSET
+    text: UnsetType = UNSET
+    message: UnsetType = UNSET
 
 
 class _ChatSchemaToolResult(msgspec.Struct, gc=False, tag="tool", tag_field="role"):

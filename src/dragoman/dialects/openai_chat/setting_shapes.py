@@ -74,7 +74,7 @@ def meant_format(raw: Json) -> Json:
     """The format of the answer that is meant: a bare word, a schema beside its type, or one without a name."""
     fields = fields_of(raw)
     if fields is None:
-        word = _WORDS.get(text_of(raw))
+        word = _WORDS.get(text_of(raw).lower())
         return raw if word is None else render_object({"type": quote(word)})
     kind, inner = text_of(fields.get("type")), fields_of(fields.get("json_schema"))
     beside = {key: fields[key] for key in _SCHEMA_MEMBERS if key in fields}
@@ -90,7 +90,8 @@ def _render_schema(members: Fields) -> Json:
     return render_object({"type": quote("json_schema"), "json_schema": schema})
 
 
-_WORDS = {"json": "json_object", "json_object": "json_object", "text": "text"}
+_WORDS = {"json": "json_object", "json_object": "json_object", "json_schema": "json_object", "text": "text"}
+"""Words for a format. One that says `json_schema` has no schema to go by."""
 _SCHEMA_MEMBERS = ("name", "description", "schema", "strict")
 READERS: Mapping[str, Callable[[Json], Json]] = {"response_format": meant_format}
 decode_stream_options = msgspec.json.Decoder(_ChatShapeStreamOptions).decode
