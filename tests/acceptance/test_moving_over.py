@@ -42,6 +42,12 @@ model_list:
     litellm_params: {model: bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0, aws_region_name: eu-central-1, aws_access_key_id: os.environ/A}
   - model_name: beta
     litellm_params: {model: bedrock/invoke/us.anthropic.claude-opus-4-8, aws_region_name: us-east-1}
+  - model_name: foundry-claude
+    litellm_params: {model: azure_ai/claude-opus-4-8, api_base: "https://corp.services.ai.azure.com/anthropic", api_key: k}
+  - model_name: foundry-grok
+    litellm_params: {model: azure_ai/grok-3-mini, api_base: "https://corp.services.ai.azure.com/models", api_key: k}
+  - model_name: corp-thinker
+    litellm_params: {model: azure/responses/gpt-5-prod, api_base: "https://corp.openai.azure.com", api_version: "2025-04-01-preview", api_key: k}
   - model_name: thinker
     litellm_params: {model: openai/responses/gpt-5.6, api_key: os.environ/OPENAI_API_KEY}
 litellm_settings: {fallbacks: [{fast: [local]}], max_budget: 50, budget_duration: 30d}
@@ -153,7 +159,9 @@ def test_what_litellms_file_becomes_answers(tmp_path: Path, monkeypatch: pytest.
     for name in ("OPENROUTER_API_KEY", "GROQ_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "k")
     config, _ = imported(tmp_path, "litellm", "config.yaml", LITELLM)
-    known = {"anthropic", "openrouter", "groq", "openai", "openai-responses", "ollama", "ollama-openai"}
+    known = {one["profile"] for one in config["providers"].values()}
+    clouds = {"bedrock", "bedrock-anthropic", "vertex", "vertex-anthropic", "azure-openai", "azure-openai-responses"}
+    assert clouds | {"azure-anthropic", "azure-foundry", "ollama", "ollama-openai"} <= known
     with ExitStack() as stack:
         running = _on_emulators(stack, tmp_path, config, known)
         asked = {
@@ -163,9 +171,18 @@ def test_what_litellms_file_becomes_answers(tmp_path: Path, monkeypatch: pytest.
             "thinker": "openai-responses/gpt-5.6",
             "local": "ollama/qwen3:4b",
             "local-chat": "ollama_chat/qwen3:4b",
+            "corp": "azure/gpt-4o-prod",
+            "corp-thinker": "azure-openai-responses/gpt-5-prod",
+            "gem": "vertex_ai/gemini-2.5-pro",
+            "clouded": "vertex-anthropic/claude-sonnet-4-5@20250929",
+            "rocky": "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "beta": "bedrock-anthropic/us.anthropic.claude-opus-4-8",
+            "foundry-claude": "azure-anthropic/claude-opus-4-8",
+            "foundry-grok": "azure_ai/grok-3-mini",
         }
         for name, target in asked.items():
             answered = _chat(running, name)
+            assert answered.status_code == 200, (name, answered.text)
             assert (answered.status_code, answered.headers["x-dragoman-model"]) == (200, target), answered.text
         seen = {_chat(running, "fast").headers["x-dragoman-model"] for _ in range(40)}
         assert seen == {"groq/llama-3.3-70b-versatile", "openai/gpt-4o-mini"}
@@ -175,7 +192,8 @@ def _on_emulators(stack: ExitStack, folder: Path, config: dict[str, Any], known:
     """The imported file with the addresses of emulators, and nothing else changed."""
     for one in config["providers"].values():
         if one["profile"] in known:
-            one["base_url"] = stack.enter_context(emulator(one["profile"])).base_url
+            started = stack.enter_context(emulator(one["profile"]))
+            one["base_url"] = started.url if "cloud" in one or "azure" in one["profile"] else started.base_url
             one.setdefault("api_key", "any")
     return stack.enter_context(gateway(config, folder))
 

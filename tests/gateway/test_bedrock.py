@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 import anthropic
@@ -20,6 +24,7 @@ from tests.gateway.running import Running, gateway, provider
 
 import dragoman
 from dragoman.emulators.background_server import RunningEmulator
+from dragoman.integrations.sdk_transport import DragomanTransport
 from dragoman.testing import emulator
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -159,6 +164,91 @@ def test_a_stream_that_breaks_is_told_to_other_clients(
     body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": "Hi"}], "stream": True}
     with pytest.raises(openai.APIError, match=WORDS[fault]):
         list(served.openai().chat.completions.create(**body))
+
+
+THROTTLED = {"/v1/chat/completions": 429, "/v1/messages": 429, "/v2/chat": 429, "/api/chat": 429}
+
+
+@pytest.mark.parametrize("path", THROTTLED)
+def test_throttling_is_told_in_the_clients_dialect(served: Running, bedrock: RunningEmulator, path: str) -> None:
+    bedrock.fault("429")
+    body: dict[str, Any] = {"model": "keyed", "max_tokens": 100, "messages": [{"role": "user", "content": "Hi"}]}
+    answer = served.post(path, body)
+    assert answer.status_code == THROTTLED[path]
+    assert "Too many requests, please wait before trying again." in answer.text
+
+
+class _ClockwatchedBedrock(BaseHTTPRequestHandler):
+    """A server whose clock is an hour ahead: it refuses a signature that is older than five minutes."""
+
+    ahead = 3600.0
+    signed: ClassVar[list[float]] = []
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        made = datetime.strptime(self.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+        self.signed.append(time.time() + self.ahead - made)
+        if self.signed[-1] < 300:
+            message = {"role": "assistant", "content": [{"text": "In time."}]}
+            usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+            self._answer(200, {"output": {"message": message}, "stopReason": "end_turn", "usage": usage})
+        else:
+            self._answer(403, {"message": "Signature expired: 20260101T000000Z is now earlier than 20260101T010000Z"})
+
+    def _answer(self, status: int, body: dict[str, Any]) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("x-amzn-errortype", "InvalidSignatureException")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return super().date_time_string(time.time() + self.ahead)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def clockwatched() -> Iterator[tuple[str, list[float]]]:
+    served = ThreadingHTTPServer(("127.0.0.1", 0), _ClockwatchedBedrock)
+    _ClockwatchedBedrock.signed.clear()
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{served.server_address[1]}", _ClockwatchedBedrock.signed
+    finally:
+        served.shutdown()
+        served.server_close()
+
+
+def test_a_clock_that_is_wrong_costs_one_retry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDGATEWAY")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    with clockwatched() as (url, signed):
+        config = {"providers": {"bedrock": {"base_url": url}}, "models": {"m": {"target": f"bedrock/{CLAUDE}"}}}
+        with gateway(config, tmp_path) as running:
+            for _ in range(2):
+                assert (
+                    running.openai()
+                    .chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
+                    .choices[0]
+                    .message.content
+                    == "In time."
+                )
+        assert [late > 300 for late in signed] == [True, False, False]
+
+
+def test_a_wrong_clock_inside_an_sdk_costs_one_retry_of_the_sdks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDGATEWAY")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    with clockwatched() as (url, signed):
+        http = httpx.Client(transport=DragomanTransport(f"bedrock/{CLAUDE}", base_url=url))
+        client = openai.OpenAI(api_key="unused", http_client=http, max_retries=0)
+        for _ in range(2):
+            asked = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
+            assert asked.choices[0].message.content == "In time."
+        assert [late > 300 for late in signed] == [True, False, False]
 
 
 def test_llama_with_tools_is_asked_for_a_whole_answer_which_comes_as_a_stream(

@@ -48,11 +48,12 @@ PROOFS = {
     "deepseek": lambda body: body["messages"][1]["reasoning_content"] == "Clouds.",
     "qwen": lambda body: body["messages"][1]["thinking"] == "Clouds." and body["think"] == "high",
     "gpt": lambda body: body["messages"][1]["tool_calls"],
+    "command": lambda body: "Clouds." in json.dumps(body["messages"][1]) and body["messages"][1]["tool_calls"],
 }
 """How the second request shows that the model got its thinking back, in the form that it demands."""
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS, "command"])
 @each_way
 async def test_B15_three_turns_of_tools_with_thinking_from_ollamas_sdk(world: Stage, model: str, stream: bool) -> None:
     world.script(
@@ -317,8 +318,13 @@ def test_E16_embeddings_of_ollamas_sdk_are_asked_of_any_provider(
             assert isinstance(running, Running)
             made = ollama.Client(host=running.url).embed(model="vectors", input=["a", "b"])
             assert [list(one) for one in made.embeddings] == [[0.5, 0.0], [0.5, 1.0]]
+            older = ollama.Client(host=running.url).embeddings(model="vectors", prompt="a")
+            assert list(older.embedding) == [0.5, 1.0]
+            refused = running.post("/api/embeddings", {"model": "vectors"})
+            assert (refused.status_code, "no prompt" in refused.json()["error"]) == (400, True)
+            assert ollama.Client(host=running.url).ps().models == []
             assert made.prompt_eval_count == 4
-            (seen,) = behind.seen
+            seen, _ = behind.seen
             assert seen.path == "/v1/embeddings"
             assert seen.body == {"model": "text-embedding-9", "input": ["a", "b"], "encoding_format": "float"}
 

@@ -48,6 +48,20 @@ def test_a_kind_that_the_target_does_not_know(choice: Any, known: list[str], sen
     assert done.conversation.tools is done.ask.conversation.tools
 
 
+def test_a_target_that_cannot_be_told_which_tool_gets_that_one_alone() -> None:
+    other = {"type": "function", "function": {"name": "g", "parameters": {"type": "object", "properties": {}}}}
+    asked = {"messages": [HI], "tools": [other, TOOL], "tool_choice": NAMED}
+    done = run(tool_choice_form, asked, facts(tool_choices=["none", "required"]))
+    assert done.conversation.settings.tool_choice == REQUIRED
+    assert done.json["tools"] == [TOOL]
+    assert done.changes == [("/tool_choice", "metadata", False), ("/tools", "metadata", False)]
+    kept = run(tool_choice_form, asked, facts(tool_choices=["auto"]))
+    assert kept.json["tools"] == [other, TOOL]
+    cohere = sent(asked, "cohere/command-a-03-2025")
+    assert cohere.json["tool_choice"] == "REQUIRED"
+    assert [tool["function"]["name"] for tool in cohere.json["tools"]] == ["f"]
+
+
 def test_without_tools_there_is_nothing_to_choose() -> None:
     asked = {"messages": [HI], "tool_choice": "required", "parallel_tool_calls": False, "temperature": 1}
     done = run(tool_choice_form, asked, facts(choice_without_tools="refuses"))

@@ -101,12 +101,13 @@ class SdkCount(msgspec.Struct, frozen=True):
 class SdkExchange:
     """An exchange for an SDK, with every part of its driver that needs no socket."""
 
-    __slots__ = ("_authorizers", "_memory", "exchange")
+    __slots__ = ("_authorizers", "_memory", "date", "exchange")
 
     def __init__(self, exchange: Exchange[HttpDestination], memory: SdkMemory, authorizers: Authorizers) -> None:
         self.exchange = exchange
         self._memory = memory
         self._authorizers = authorizers
+        self.date = ""  # the provider's clock, as its last answer tells it
 
     def start(self) -> Send[HttpDestination] | Streaming | SdkResponse:
         return self.after(self.exchange.start())
@@ -152,7 +153,7 @@ class SdkExchange:
     def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
         scheme = failed.destination.scheme
         if failed.failure.kind is FailureKind.AUTH and scheme is not None:
-            self._authorizers.refused(scheme, "")
+            self._authorizers.refused(scheme, self.date)
 
     def stream_headers(self) -> dict[str, str]:
         framing = self.exchange.context.framing or registry.dialect(self.exchange.ask.dialect).framing

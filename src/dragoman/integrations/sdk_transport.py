@@ -183,7 +183,7 @@ class AsyncDragomanTransport(_Transport, AsyncFirst, AsyncSecond):
 
 def _received(asking: SdkExchange, response: Any, chunks: Iterator[bytes]) -> Step[HttpDestination]:
     """What an answer is, read as far as that takes; one that is not streamed on is closed."""
-    exchange = asking.exchange
+    exchange, asking.date = asking.exchange, response.headers.get("date", "")
     if exchange.head(response.status_code, response.headers.multi_items()) is not Reading.PIECES:
         return exchange.body(_body(response))
     step: Step[HttpDestination] | None = None
@@ -198,7 +198,7 @@ def _received(asking: SdkExchange, response: Any, chunks: Iterator[bytes]) -> St
 
 
 async def _async_received(asking: SdkExchange, response: Any, chunks: AsyncIterator[bytes]) -> Step[HttpDestination]:
-    exchange = asking.exchange
+    exchange, asking.date = asking.exchange, response.headers.get("date", "")
     if exchange.head(response.status_code, response.headers.multi_items()) is not Reading.PIECES:
         return exchange.body(await _async_body(response))
     step: Step[HttpDestination] | None = None

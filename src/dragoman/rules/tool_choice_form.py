@@ -1,8 +1,9 @@
 """A tool choice that the target does not take.
 
 A choice is refused where no tools are declared, or where the target does not know its kind. Without tools the choice is
-left out. A forced choice becomes `auto`, and a choice among some tools becomes `required` or `auto`. One vendor's word
-(`any`) becomes the dialect's own (`required`). A target that knows no choice at all gets none.
+left out. A forced choice becomes `auto`, and a choice among some tools becomes `required` or `auto`. A target that can
+be made to call some tool, and not a certain one, is sent that one tool alone. One vendor's word (`any`) becomes the
+dialect's own (`required`). A target that knows no choice at all gets none.
 
 Loses metadata. Leaving out `auto`, leaving out a choice without tools and using the dialect's own word lose nothing.
 
@@ -19,7 +20,7 @@ from typing import Any
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -73,7 +74,22 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
         before=choice,
         after=formed,
     )
-    return rewrite_settings(conversation, [note], tool_choice=formed)
+    done = rewrite_settings(conversation, [note], tool_choice=formed)
+    return _only_tool(done, choice.names[0]) if _stands_for_one(choice, formed) else done
+
+
+def _stands_for_one(choice: ToolChoice, formed: ToolChoice | None) -> bool:
+    return choice.mode is ChoiceMode.NAMED and formed is not None and formed.mode is ChoiceMode.REQUIRED
+
+
+def _only_tool(done: Rewrite, name: str) -> Rewrite:
+    """The one tool that is to be called, where it is declared beside others."""
+    tools = done.conversation.tools
+    kept = tuple([tool for tool in tools if isinstance(tool, Tool) and tool.name == name])
+    if not kept or len(kept) == len(tools):
+        return done
+    note = Note(f"sent only the tool {name}, which is to be called", key="tools", before=tools, after=kept)
+    return Rewrite(done.conversation.but(tools=kept), (*done.notes, note))
 
 
 def _is_odd(choice: ToolChoice, facts: Facts) -> bool:

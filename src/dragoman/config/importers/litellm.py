@@ -23,7 +23,7 @@ from dragoman.profiles.profile import builtin_names
 # LiteLLM's prefix → the profile, if they differ.
 PROFILES = {
     "azure": "azure-openai",
-    "azure_ai": "openai-compatible",
+    "azure_ai": "azure-foundry",
     "cohere_chat": "cohere",
     "custom_openai": "openai-compatible",
     "dashscope": "qwen",
@@ -210,6 +210,8 @@ def _cloud(prefix: str, name: str, params: ForeignSection) -> tuple[str, str]:
                 return kind, name.removeprefix(endpoint)
     if prefix in ("vertex_ai", "vertex_ai_beta") and "claude" in name:
         return "vertex-anthropic", name.removeprefix("anthropic/")
+    if prefix == "azure_ai" and "claude" in name:
+        return "azure-anthropic", name
     if prefix == "azure" and name.startswith("responses/"):
         return "azure-openai-responses", name.removeprefix("responses/")
     if prefix == "openai" and name.startswith("responses/"):
@@ -228,7 +230,7 @@ def _split(model: str, named: Any) -> tuple[str, str]:
 
 
 def _provider_fields(prefix: str, params: ForeignSection) -> dict[str, Any]:
-    base = _value(params.take("api_base", "base_url"))
+    base = _value(params.take("api_base", "base_url", "aws_bedrock_runtime_endpoint"))
     key = params.take("api_key")
     if isinstance(key, str) and key and not key.startswith("os.environ/"):
         params.note("api_key", "is in the file in plain text; an environment variable is safer")
@@ -299,10 +301,14 @@ def _sdk_base(prefix: str, base: str | None) -> str | None:
         return ollama_server.server_root(base)
     endings: tuple[str, ...] = ("/v1/messages", "/v1") if prefix == "anthropic" else ("/chat/completions",)
     if prefix.startswith("azure"):
-        base = base.partition("/openai/")[0]
+        base = _AZURE_PATHS.split(base, maxsplit=1)[0]
     for ending in endings:
         base = base.rstrip("/").removesuffix(ending)
     return base
+
+
+_AZURE_PATHS = re.compile("/(?:openai|models|anthropic)(?:/|$)")
+"""What follows an Azure resource's address, which the profile says itself."""
 
 
 def _model_fields(params: ForeignSection, entry: ForeignSection, profile: str) -> dict[str, Any]:

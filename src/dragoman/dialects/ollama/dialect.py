@@ -77,6 +77,13 @@ def _embedding_form() -> OtherForm:
     return EMBEDDING_FORM
 
 
+def _older_embedding_form() -> OtherForm:
+    from dragoman.dialects.ollama.embedding_form import OLDER_EMBEDDING_FORM
+
+    return OLDER_EMBEDDING_FORM
+
+
+_NONE = b'{"models":[]}'
 _VERSION = b'{"version":"0.12.0"}'
 """Of the server whose API this is: clients ask before they use what older ones do not have."""
 
@@ -89,7 +96,6 @@ _UNSERVED = (
     UnservedPath("/api/create", _CONFIGURED, ("POST",)),
     UnservedPath("/api/copy", _CONFIGURED, ("POST",)),
     UnservedPath("/api/delete", _CONFIGURED, ("DELETE",)),
-    UnservedPath("/api/ps", _CONFIGURED, ("GET",)),
 )
 
 DIALECT = Dialect(
@@ -111,6 +117,14 @@ DIALECT = Dialect(
             required={"model": TEXT, "input": TEXT},
             load_form=_embedding_form,
         ),
+        Endpoint(
+            Job.EMBED,
+            "/api/embeddings",
+            "Ollama's older embeddings, of one prompt",
+            required={"model": TEXT, "prompt": TEXT},
+            load_form=_older_embedding_form,
+        ),
+        Endpoint(Job.ABOUT, "/api/ps", "Loaded models: none, as nothing is loaded here", method="GET", answer=_NONE),
         Endpoint(Job.LIST_MODELS, "/api/tags", "Models, as Ollama lists them", method="GET"),
         Endpoint(Job.SHOW_MODEL, "/api/show", "One model, as Ollama shows it", required={"model": TEXT}),
         Endpoint(Job.ABOUT, "/api/version", "The version of Ollama's API", method="GET", answer=_VERSION),

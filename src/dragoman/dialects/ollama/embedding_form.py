@@ -1,4 +1,4 @@
-"""`/api/embed` as OpenAI's embeddings, which most providers have, and their answers back."""
+"""`/api/embed` and the older `/api/embeddings` as OpenAI's embeddings, which most providers have, and answers back."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ def parse_embed(body: bytes) -> bytes:
         raise MalformedRequest("there is no input", at="/input", hint="send a text, or a list of texts")
     given: dict[str, bytes | Raw] = {name: members[name] for name in _PASSED if name in members}
     return render_object({**given, "encoding_format": b'"float"'})
+
+
+def parse_older_embed(body: bytes) -> bytes:
+    """The older form has one `prompt`. Raises MalformedRequest where it is missing."""
+    source, members, _ = open_object(body)
+    refuse_duplicates(source, members)
+    prompt = bytes(members.get("prompt", b"null"))
+    if prompt[:1] != b'"':
+        raise MalformedRequest("there is no prompt", at="/prompt", hint="send one text")
+    given: dict[str, bytes | Raw] = {"model": members["model"]} if "model" in members else {}
+    return render_object({**given, "input": prompt, "encoding_format": b'"float"'})
 
 
 class _Embedding(msgspec.Struct, frozen=True):
@@ -65,4 +76,16 @@ class EmbedAnswers:
         return b""
 
 
+class OlderEmbedAnswers(EmbedAnswers):
+    """The embedding of the one prompt."""
+
+    def whole(self, body: bytes) -> bytes:
+        try:
+            found = _decode(body)
+        except UNREADABLE:
+            return body
+        return encode({"embedding": found.data[0].embedding if found.data else []})
+
+
+OLDER_EMBEDDING_FORM = OtherForm(parse_older_embed, OlderEmbedAnswers)
 EMBEDDING_FORM = OtherForm(parse_embed, EmbedAnswers)

@@ -5,9 +5,20 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 _EMBEDDING = ("nomic-embed*", "mxbai-embed*", "all-minilm*", "bge-*", "snowflake-arctic-embed*", "embeddinggemma*")
-_THINKING = ("qwen3*", "deepseek-r1*", "deepseek-v3.1*", "gpt-oss*", "magistral*")
+_THINKING = ("qwen3*", "gemma4*", "deepseek-r1*", "deepseek-v3.1*", "gpt-oss*", "magistral*")
 _NOT_THINKING = ("qwen3-coder*",)
-_WITHOUT_TOOLS = ("gemma*", "llava*", "llama2*", "codellama*", "moondream*", "tinyllama*")
+_WITHOUT_TOOLS = (
+    "gemma",
+    "gemma:*",
+    "gemma[23]*",
+    "llama3",
+    "llama3:*",
+    "llava*",
+    "llama2*",
+    "codellama*",
+    "moondream*",
+    "tinyllama*",
+)
 _SEEING = ("gemma3*", "llava*", "llama3.2-vision*", "qwen*vl*", "moondream*", "mistral-small3*")
 CONTEXT_LENGTH = 40960
 LISTED = ("qwen3:8b", "llama3.1:8b", "gemma3:4b", "gpt-oss:20b")
