@@ -10,6 +10,7 @@
     ├── TargetError             unknown profile, dialect or target
     ├── OptionError             unknown option or value (rules, facts, arguments)
     ├── ProfileError            a profile file is invalid
+    ├── TemplateError           a chat template cannot be read or run
     ├── ConfigError             a configuration file is invalid
     ├── ProbeError              a server cannot be asked what it accepts
     ├── StoreError              the file of the store cannot be used (`dragoman.store`)
@@ -41,6 +42,7 @@ __all__ = [
     "RepairRefused",
     "RequestError",
     "TargetError",
+    "TemplateError",
     "Unrepresentable",
     "UpstreamError",
     "near_match",
@@ -114,6 +116,12 @@ class OptionError(DragomanError):
 
 class ProfileError(DragomanError):
     """A profile file is invalid."""
+
+
+class TemplateError(DragomanError):
+    """A chat template cannot be read or run."""
+
+    status = 400
 
 
 class ConfigError(DragomanError):

@@ -31,6 +31,7 @@ from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import adapt
 from dragoman.engine.request_limits import RequestLimits
+from dragoman.profiles.profile import Layer, Profiles
 from dragoman.rules import ORDER
 
 HI = Text(b'"Hi"')
@@ -211,10 +212,17 @@ def repaired(crowd: Crowd, count: int) -> Callable[[], int]:
     body = msgspec.json.encode(crowd.build(count))
     media = {f"https://pictures.test/{number}.png": b"\x89PNG" for number in range(count)}
     fetched = media if crowd.rule == "remote-media" else None
+    profiles = Profiles(layers=(Layer("crowd", crowd.facts),)) if crowd.facts else None
 
     def run() -> int:
         done = adapt(
-            body, source=crowd.dialect, target=crowd.target, rules=crowd.options, media=fetched, limits=UNLIMITED
+            body,
+            source=crowd.dialect,
+            target=crowd.target,
+            profiles=profiles,
+            rules=crowd.options,
+            media=fetched,
+            limits=UNLIMITED,
         )
         msgspec.json.encode(done.changes)
         return sum(change.rule == crowd.rule for change in done.changes)

@@ -3,7 +3,8 @@
 An example is two indented blocks with `becomes` between them. A line before it may name the target, the client's
 dialect, a choice and a fetched URL: "For `anthropic/claude-opus-4-8`, from `gemini`, with `late-system: opening`:", or
 "For `anthropic/claude-opus-4-8`, with `http://example.com/a.gif` fetched as `GIF89a`:". It may also state facts: "For a
-target with `strict_max = 1`, `strict_optional_max = 24`:".
+target with `strict_max = 1`, `strict_optional_max = 24`:". A request is then compiled for a lenient Chat server of
+which these facts are known.
 
 A block in script notation is a conversation: the rule alone repairs it. Without a target it runs for one that refuses
 whatever can be refused. A block in JSON is a request: it is compiled for its target, and nothing but this rule may
@@ -26,6 +27,7 @@ from dragoman.conversation.traits import LEFTOVERS
 from dragoman.engine.adapt import BUILTIN, choose, read
 from dragoman.engine.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, context_for
 from dragoman.profiles.facts import Facts, Medium, Stance, SystemCount, SystemPlace, ThinkingForm, Turn
+from dragoman.profiles.profile import Profile, Profiles
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
@@ -38,6 +40,10 @@ _CONDITIONS = re.compile(
     r"(?:, with `(?P<url>http[^`]+)` fetched as `(?P<fetched>[^`]+)`)?"
     r":\n\n$"
 )
+
+
+_LENIENT = "openai-compatible-lenient"
+_STATED = "stated"
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -73,11 +79,21 @@ class Example(msgspec.Struct, frozen=True):
         return {name: msgspec.json.decode(value) for name, value in re.findall(r"`(\w+) = ([^`]+)`", self.stated)}
 
     @property
+    def profiles(self) -> Profiles:
+        """The built-in ones, and one that is like the lenient Chat server and states the example's facts."""
+        return BUILTIN.extended({_STATED: Profile(like=_LENIENT, name=_STATED, facts=self.facts)})
+
+    @property
+    def compiled_for(self) -> str:
+        """The target of a request."""
+        return self.target or f"{_STATED}/some-model"
+
+    @property
     def dialect(self) -> str:
         """The client's: that of the target, unless the example says otherwise."""
         if not self.is_request:
             return DEFAULT_DIALECT
-        return self.source or BUILTIN.target(self.target).dialect
+        return self.source or self.profiles.target(self.compiled_for).dialect
 
     @property
     def conversation(self) -> Conversation:
@@ -85,9 +101,9 @@ class Example(msgspec.Struct, frozen=True):
 
     @property
     def context(self) -> Context:
-        if not self.target:
+        if not self.target and not self.is_request:
             return Context(refusing(**self.facts), self.choices)
-        target = choose(self.target, rules=self.choices)
+        target = choose(self.compiled_for, self.profiles, self.choices)
         own = self.is_request and self.dialect == target.dialect
         known = context_for(target, FAITHFUL_CLIENT if own else EXPECTING_CLIENT)
         return msgspec.structs.replace(known, media=self.media)

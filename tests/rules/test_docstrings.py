@@ -33,7 +33,14 @@ def check_script(example: Example) -> None:
 
 def check_request(example: Example) -> None:
     before, after = msgspec.json.decode(example.before), msgspec.json.decode(example.after)
-    done = adapt(before, source=example.dialect, target=example.target, rules=example.choices, media=example.media)
+    done = adapt(
+        before,
+        source=example.dialect,
+        target=example.compiled_for,
+        profiles=example.profiles,
+        rules=example.choices,
+        media=example.media,
+    )
     assert {change.rule for change in done.changes} == {example.rule}
     assert {name: done.json.get(name) for name in {**before, **after}} == {
         name: after.get(name) for name in before

@@ -31,6 +31,8 @@ class Crowd(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}
     share: float = 0.9
     """Changes of the rule for each defect, at least."""
+    facts: dict[str, Any] = {}
+    """What is known of the target besides: for a rule that no built-in profile calls for."""
 
     @property
     def id(self) -> str:
@@ -481,6 +483,38 @@ CROWDS: tuple[Crowd, ...] = (
         _CHAT,
         "ollama/gemma3",
         turns(lambda n: [{"role": "user", "content": [text("a"), IMAGE]}, said("b")]),
+    ),
+    Crowd(
+        "parallel-calls",
+        "each",
+        _CHAT,
+        _TEMPLATE,
+        turns(lambda n: [USER, calling(call(f"c{n}"), call(f"d{n}")), result(f"c{n}"), result(f"d{n}")]),
+        facts={"parallel_calls": "refuses"},
+    ),
+    Crowd(
+        "missing-content",
+        "each",
+        _CHAT,
+        _TEMPLATE,
+        turns(lambda n: [USER, calling(call(f"c{n}")), result(f"c{n}")]),
+        facts={"call_content": "empty"},
+    ),
+    Crowd(
+        "string-content",
+        "each",
+        _CHAT,
+        "openai-compatible-lenient/some-model",
+        turns(lambda n: [USER, said("a")]),
+        facts={"string_content": "refuses"},
+    ),
+    Crowd(
+        "missing-description",
+        "each",
+        _CHAT,
+        _TEMPLATE,
+        tools(lambda n: function(f"t{n}", {"type": "object", "properties": {}})),
+        facts={"tools_without_description": "refuses"},
     ),
     Crowd("list-content", "each", _CHAT, _TEMPLATE, turns(lambda n: [said([text("a"), text("b")]), USER])),
     Crowd(

@@ -30,11 +30,14 @@ def explain(target: str, as_json: bool, rules: tuple[str, ...], profiles: Path |
         return
     dialect = choose(target, choices.profiles).dialect
     click.echo(f"{click.style(target, bold=True)} uses the {dialect} dialect.\n")
-    _print_section("It refuses these. They are repaired for every client:", (one for one in found if not one.careful))
+    lost = [one for one in found if one.group == explaining.UNSEEN]
+    known = [one for one in found if not one.careful and one not in lost]
+    _print_section("It refuses these. They are repaired for every client:", known)
     _print_section(
         f"It is unknown whether it accepts these. They are repaired only for clients that do not use {dialect}:",
         (one for one in found if one.careful),
     )
+    _print_section("It leaves these out of the prompt. They are sent, and the report of each request says so:", lost)
 
 
 def _print_section(heading: str, found: Iterable[Explained]) -> None:

@@ -17,6 +17,7 @@ from dragoman.conversation.literals import split
 SPELLING = frozenset(
     {
         "at",
+        "blank",
         "empty_tools",
         "field",
         "inline",

@@ -41,6 +41,7 @@ class MessageChanges(TypedDict, total=False):
     inline: bool
     prefill: bool
     role_text: str
+    blank: bytes
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -49,7 +50,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     Two messages of one wire item share their `at` (a Claude user turn of results and text is TOOL + USER).
 
     Spellings, which a rule may change and which take no part in equality: `listed`, content written as a list;
-    `inline`, a leading system text written among the messages of a dialect that has a field for it.
+    `inline`, a leading system text written among the messages of a dialect that has a field for it; `blank`, the JSON
+    that stood for the content of a turn of nothing but calls, where there was any.
 
     `prefill` marks a last assistant message that the client wants continued. `role_text` keeps a role that we do
     not know (`role` is then USER).
@@ -66,6 +68,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     inline: bool = False
     prefill: bool = False
     role_text: str = ""
+    blank: bytes = b""
 
     def __eq__(self, other: object) -> bool:
         from dragoman.conversation.canonical import canonical

@@ -44,6 +44,7 @@ from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.request_wrappers import find_wrapped
+from dragoman.engine.unseen_content import unseen, unseen_content
 from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
 from dragoman.profiles.facts import Doubt, Facts, Stance
 from dragoman.profiles.profile import NO_ENVELOPE, Envelope, Layer, Profiles, Target, patched
@@ -305,6 +306,10 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
     if changes:
         _require_content(conversation, changes, target)
+    if facts.drops:
+        lost = unseen(conversation, facts)
+        _allow(unseen_content, lost, ReportBuilder(ask), steps.context, options)
+        changes += ReportBuilder(ask).entries(unseen_content, lost)
     if seen & _OPAQUE and same:
         _require_known_content(ask, target)
     asks_usage = dialect.usage_on_request and _usage(ask, stream, same, facts, options)
@@ -420,7 +425,7 @@ def _is_held_elsewhere(ask: Ask) -> bool:
     return extras is not None and not STATEFUL.keys().isdisjoint(extras.fields)
 
 
-READ_BY_THE_COMPILER = frozenset({"stream_usage", "tools_streamed", "logprobs_streamed"})
+READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "logprobs_streamed"})
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = ("stream_options",)
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)

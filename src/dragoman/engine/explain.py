@@ -12,6 +12,7 @@ from dragoman.engine.adapt import BUILTIN, choose
 from dragoman.engine.evidence import evidence, reasons, value_of, watched
 from dragoman.engine.lint import headline
 from dragoman.engine.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, plan
+from dragoman.engine.unseen_content import unseen_content
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules import GROUPS
@@ -53,12 +54,24 @@ def explain_target(target: Target, profiles: Profiles, names: Container[str] | N
     """The same for a target that is configured, of all rules or of these."""
     certain = plan(target, FAITHFUL_CLIENT)
     careful = plan(target, EXPECTING_CLIENT)
-    return [
+    explained = [
         _explained(rule, group, rule not in certain.rules, careful.context, target, profiles)
         for group, members in GROUPS.items()
         for rule in members
         if rule in careful.rules and (names is None or rule.name in names)
     ]
+    drops = bool(target.facts.drops) and (names is None or unseen_content.name in names)
+    return [*explained, _left_out(target, profiles)] if drops else explained
+
+
+UNSEEN = "prompt"
+"""The group of what is sent as it is, and does not reach the model."""
+
+
+def _left_out(target: Target, profiles: Profiles) -> Explained:
+    rule = unseen_content
+    reason = _reason("drops", target, profiles)
+    return Explained(rule.name, UNSEEN, headline(rule), "", str(rule.loses), False, (reason,))
 
 
 def _explained(

@@ -25,6 +25,7 @@ from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import FAITHFUL_CLIENT, Plan, client_of, plan
 from dragoman.engine.report import ReportBuilder, body_repairs, reported
 from dragoman.engine.token_estimate import estimate_request, may_exceed
+from dragoman.engine.unseen_content import unseen, unseen_content
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Doubt, Facts
 from dragoman.profiles.models import known_window
@@ -164,6 +165,7 @@ def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> 
     refused = None if faithful else _refused(ask, target)
     found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
     found += _too_long(ask, target)
+    found += _unseen(ask, conversation, target)
     fault = fault or _unwritable(conversation, target)
     return found if fault is None else [*found, _unrepresentable(fault, target)]
 
@@ -261,6 +263,15 @@ def _too_long(ask: Ask, target: Target) -> list[Finding]:
     says = f"the conversation has about {tokens:,} tokens, and the model holds {window:,}"
     did = "nothing, unless `history` shortens it"
     return [Finding(target.name, CONTEXT_LENGTH, "", says, str(Loss.NOTHING), Severity.WARNING, did)]
+
+
+def _unseen(ask: Ask, conversation: Conversation, target: Target) -> list[Finding]:
+    """What the target takes and leaves out of the prompt."""
+    changes = ReportBuilder(ask).entries(unseen_content, unseen(conversation, target.facts))
+    return [
+        Finding(target.name, change.rule, change.at, change.did, change.loses, Severity.WARNING, "nothing: it is sent")
+        for change in changes
+    ]
 
 
 def _unwritable(conversation: Conversation, target: Target) -> Unrepresentable | None:

@@ -59,6 +59,15 @@ class SystemCount(StrEnum):
     NONE = "none"
 
 
+class CallContent(StrEnum):
+    """What stands for the content of a turn that has nothing but calls."""
+
+    ANY = "any"
+    ABSENT = "absent"
+    NULL = "null"
+    EMPTY = "empty"
+
+
 class Turn(StrEnum):
     """Whose turn the first or last one may be."""
 
@@ -190,6 +199,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
     several_texts: Annotated[Stance, Meta(description="a list of texts where one string would say the same")] = ACCEPTS
     list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
+    string_content: Annotated[Stance, Meta(description="text content spelled as a string")] = ACCEPTS
+    call_content: Annotated[
+        CallContent, Meta(description="what must stand for the content of a turn of nothing but calls")
+    ] = CallContent.ANY
     refused_blocks: Annotated[
         tuple[str, ...], Meta(description="kinds of its dialect's further parts that it refuses")
     ] = ()
@@ -277,6 +290,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     calls_apart: Annotated[Stance, Meta(description="calls of one turn in several messages, answered after them")] = (
         REFUSES
     )
+    parallel_calls: Annotated[Stance, Meta(description="several calls in one turn")] = ACCEPTS
     repeated_result: Annotated[Stance, Meta(description="two results of one call")] = REFUSES
     result_order: Annotated[Stance, Meta(description="results in another order than their calls")] = ACCEPTS
     result_error: Annotated[Stance, Meta(description="a result marked as an error")] = ACCEPTS
@@ -338,6 +352,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
     empty_description: Annotated[Stance, Meta(description="a tool with an empty description")] = ACCEPTS
+    tools_without_description: Annotated[Stance, Meta(description="a tool without a description")] = ACCEPTS
     empty_tools: Annotated[Stance, Meta(description="an empty list of tools")] = UNKNOWN
     duplicate_tools: Annotated[Stance, Meta(description="two tools of one name")] = ACCEPTS
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
@@ -407,6 +422,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         bool, Meta(description="its answers have every member that the published types of their dialect require")
     ] = False
     think_tags: Annotated[bool, Meta(description="its answers carry thinking in <think> tags")] = False
+    drops: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="what it takes and leaves out of the prompt: tools, tool-descriptions, reasoning and the like"
+        ),
+    ] = ()
     context_window: Annotated[int, Meta(description="tokens of context (0: not known)")] = 0
     output_limit: Annotated[int, Meta(description="greatest token limit of an answer (0: not known)")] = 0
     above_output_limit: Annotated[Stance, Meta(description="a token limit above `output_limit`")] = UNKNOWN

@@ -35,6 +35,8 @@ from dragoman.rules.many_systems import many_systems
 from dragoman.rules.many_thoughts import many_thoughts
 from dragoman.rules.media_apart import media_apart
 from dragoman.rules.media_form import media_form
+from dragoman.rules.missing_content import missing_content
+from dragoman.rules.missing_description import missing_description
 from dragoman.rules.missing_reasoning import missing_reasoning
 from dragoman.rules.missing_result import missing_result
 from dragoman.rules.missing_signature import missing_signature
@@ -47,6 +49,7 @@ from dragoman.rules.null_field import null_field
 from dragoman.rules.null_setting import null_setting
 from dragoman.rules.off_schema import off_schema
 from dragoman.rules.orphan_result import orphan_result
+from dragoman.rules.parallel_calls import parallel_calls
 from dragoman.rules.reasoning_asked import reasoning_asked
 from dragoman.rules.refused_format import refused_format
 from dragoman.rules.refused_hint import refused_hint
@@ -66,6 +69,7 @@ from dragoman.rules.schema_keyword import schema_keyword
 from dragoman.rules.setting_name import setting_name
 from dragoman.rules.setting_range import setting_range
 from dragoman.rules.stray_field import stray_field
+from dragoman.rules.string_content import string_content
 from dragoman.rules.system_parts import system_parts
 from dragoman.rules.text_beside_calls import text_beside_calls
 from dragoman.rules.thinking_form import thinking_form
@@ -119,10 +123,13 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         repeated_role,
         mixed_parts,
         text_beside_calls,  # after neighbours of one role were merged: it parts what belongs together
+        parallel_calls,  # likewise
         many_thoughts,
         trailing_space,
         media_apart,
         list_content,
+        string_content,
+        missing_content,
         forced_loop,
         endless_loop,
         forced_tool,  # it may turn thinking off, and then no thinking is missing
@@ -138,6 +145,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         tool_wrapper,
         undeclared_tools,
         empty_description,
+        missing_description,
         schema_keyword,
         many_strict,
         empty_tools,

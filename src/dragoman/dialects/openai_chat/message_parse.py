@@ -51,6 +51,8 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 
 LEGACY = "function_call"
+_BLANKS = (b"null", EMPTY)
+"""What may stand for the content of a turn of nothing but calls."""
 UNTITLED = "untitled"
 """The name for a file without one: Chat demands a name beside a file's bytes."""
 BARE = "bare"
@@ -219,6 +221,7 @@ class ChatMessageParser:
             extras=_extras(wire, extras, _FOREIGN_TO_ASSISTANT, "tool_calls"),
             listed=content[:1] == b"[",
             prefill=wire.prefix is True,
+            blank=content if calls and content in _BLANKS else b"",
         )
 
     def _reasoning(self, wire: ChatWireMessage) -> list[Part]:

@@ -37,7 +37,11 @@ from dragoman.errors import Unrepresentable
 
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}
 _PART_HEADS = {role: head + b'[{"type":"text","text":' for role, head in _HEADS.items()}
-_CALL_HEAD = b',{"role":"assistant","tool_calls":[{"id":'
+_CALL_HEADS = {
+    b"": b',{"role":"assistant","tool_calls":[{"id":',
+    b"null": b',{"role":"assistant","content":null,"tool_calls":[{"id":',
+    EMPTY: b',{"role":"assistant","content":"","tool_calls":[{"id":',
+}
 _RESULT_HEAD = b',{"role":"tool","tool_call_id":'
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
@@ -65,7 +69,12 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             elif kind is Call and role is ASSISTANT:
                 call: Any = only
                 if _is_bare_call(call):
-                    out += (_CALL_HEAD, quote(call.id), b',"type":"function","function":{"name":', quote(call.name))
+                    out += (
+                        _CALL_HEADS[message.blank],
+                        quote(call.id),
+                        b',"type":"function","function":{"name":',
+                        quote(call.name),
+                    )
                     out += (b',"arguments":', quote(call.arguments.decode()), b"}}]}")
                     continue
             elif kind is Result and role is TOOL:
@@ -160,6 +169,8 @@ def _assistant(message: Message, out: Pieces) -> None:
         _content(tuple(content), message.listed, ASSISTANT, out)
     elif not calls:
         out.append(b',"content":null')
+    elif message.blank:
+        out += (b',"content":', message.blank)
     if refusals and not message.listed:
         out += (b',"refusal":', joined("\n", [part.literal for part in refusals]))
     _reasoning(thoughts, out)

@@ -147,7 +147,8 @@ def parse_plain(raw: bytes | Raw) -> PlainMessages | None:
             asked.append(call.id)
             names.add(function.name)
         ids += asked
-        done.append(Message(ASSISTANT, tuple(parts), index))
+        stood = b"" if has_text or raw_content is _NULL else bytes(raw_content)
+        done.append(Message(ASSISTANT, tuple(parts), index, blank=stood))
         codes.append(CALLING)
     if results:
         if answered != asked:

@@ -22,7 +22,7 @@ from .contents import const_as_enum, filled, plain_enum, plain_format
 from .form import SchemaForm, Typing
 from .inlining import inlined
 from .keywords import known_only
-from .objects import possible, required, strict, well_named
+from .objects import documented, possible, required, strict, well_named
 from .place import Place, Walk
 from .references import References
 from .root import rooted
@@ -57,6 +57,7 @@ STEPS: tuple[Step, ...] = (
     required,
     strict,
     known_only,
+    documented,
 )
 
 

@@ -68,6 +68,7 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     empty_required     `required: []` is fine
     some_required      an object with properties requires at least one of them
     root_properties    the root must have `properties`
+    documented         every property must have a description, and an inner object the schema of further properties
     strict             what strict mode demands
     checked            keywords must have values of the right type
     upper_types        type names may be written STRING, OBJECT
@@ -97,6 +98,7 @@ class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
     empty_required: bool = True
     some_required: bool = False
     root_properties: bool = False
+    documented: bool = False
     strict: Strictness = Strictness.OFF
     checked: bool = True
     upper_types: bool = False

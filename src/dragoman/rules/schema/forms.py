@@ -168,6 +168,9 @@ MINIMAL = SchemaForm(
     root_properties=True,
 )
 
+# What a chat template needs that writes each property as code: it reads these of every schema, or fails.
+DOCUMENTED = replace(MINIMAL, keywords=(MINIMAL.keywords or frozenset()) | {"additionalProperties"}, documented=True)
+
 # For an answer, by Cohere's documentation of structured outputs.
 COHERE_ANSWER = replace(
     OBJECT,
@@ -222,6 +225,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
         "bedrock": OBJECT,
         "ollama": OLLAMA,
         "minimal": MINIMAL,
+        "documented": DOCUMENTED,
         "cohere-answer": COHERE_ANSWER,
     }
 )

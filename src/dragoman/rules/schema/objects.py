@@ -90,6 +90,23 @@ def strict(node: Schema, place: Place) -> Schema:
     return _all_required(node, place) if place.form.strict is Strictness.ALL else node
 
 
+def documented(node: Schema, place: Place) -> Schema:
+    """A description for every property, and the schema of further properties for an object inside another: some chat
+    templates read both of every schema."""
+    if not place.form.documented:
+        return node
+    fields = mapping(node, "properties")
+    bare = [name for name, value in fields.items() if isinstance(value, dict) and "description" not in value]
+    if bare:
+        place.note(f"gave {', '.join(bare)} an empty description")
+        made = {name: {**value, "description": ""} if name in bare else value for name, value in fields.items()}
+        node = {**node, "properties": made}
+    if place.at and "object" in kinds(node) and "additionalProperties" not in node:
+        opened = {**node, "additionalProperties": {"type": "string"}}
+        return place.changed(opened, "said that further properties are strings", "metadata")
+    return node
+
+
 def _describes_object(node: Schema) -> bool:
     return "object" in kinds(node) or ("type" not in node and is_object(node))
 

@@ -1,0 +1,229 @@
+"""Whole conversations, compiled for the facts that were found, and rendered: do the facts suffice?
+
+Trials look at one thing at a time. Templates count, look back and compare, so that what is fine alone may fail beside
+something else. Where a rehearsed conversation fails or loses words, the correction with the least loss that helps most
+is added to the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.errors import RequestError
+from dragoman.probe.template.prompts import PromptMaker
+from dragoman.probe.template.rehearsed_conversations import Rehearsed, rehearsed
+from dragoman.probe.template.renderer import Rendering
+from dragoman.probe.template.trials import REFUSES
+from dragoman.profiles.profile import Profile, Profiles, merge
+
+_NAME = "probed"
+_LIKE = "openai-compatible-lenient"
+_MOST_ROUNDS = 16
+_MOST_TRIED = 80
+"""So many failures are enough to choose a correction by."""
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """Facts that may help where conversations fail. `heavy`: only where no other helps any more, since the structure of
+    calls or the tools are lost. `cause`: the failure that it was chosen for."""
+
+    name: str
+    about: str
+    facts: Mapping[str, Any]
+    heavy: bool = False
+    cause: Rendering = Rendering()
+
+
+CORRECTIONS = (
+    Correction(
+        "results",
+        "calls and results that do not match",
+        {
+            "orphan_result": REFUSES,
+            "missing_result": REFUSES,
+            "late_result": REFUSES,
+            "repeated_result": REFUSES,
+            "calls_apart": REFUSES,
+            "duplicate_ids": REFUSES,
+            "duplicate_ids_in_turn": REFUSES,
+            "result_order": REFUSES,
+        },
+    ),
+    Correction("no-content", "messages without content", {"no_parts": REFUSES, "no_user_parts": REFUSES}),
+    Correction("null-content", "turns of nothing but calls", {"call_content": "null"}),
+    Correction("empty-content", "turns of nothing but calls", {"call_content": "empty"}),
+    Correction(
+        "lists",
+        "texts in a list of parts",
+        {
+            "list_content": REFUSES,
+            "several_texts": REFUSES,
+            "system_parts": REFUSES,
+            "cache_hints": REFUSES,
+        },
+    ),
+    Correction("developer", "the role `developer`", {"developer_role": REFUSES}),
+    Correction("many-systems", "several system messages", {"system_count": "one"}),
+    Correction(
+        "late-system",
+        "a system message after the first turn",
+        {
+            "system_place": "opening",
+            "late_system": REFUSES,
+        },
+    ),
+    Correction("repeated-roles", "two turns of one role", {"repeated_roles": REFUSES}),
+    Correction("first-turn", "a conversation that the assistant opens", {"first_turn": "user"}),
+    Correction("system-only", "nothing but system messages", {"system_only": REFUSES}),
+    Correction("user-after-tool", "a user turn right after results", {"user_after_tool": REFUSES}),
+    Correction("last-turn", "a turn of the assistant at the end", {"last_turn": "user"}),
+    Correction("undeclared-tools", "calls without declared tools", {"undeclared_tools": REFUSES}),
+    Correction("no-description", "tools without a description", {"tools_without_description": REFUSES}),
+    Correction("no-schema", "tools without a schema", {"tools_without_schema": REFUSES}),
+    Correction("schemas", "rich schemas of tools", {"schema_form": "documented"}),
+    Correction(
+        "empty-texts",
+        "empty texts",
+        {
+            "empty_user": REFUSES,
+            "empty_assistant": REFUSES,
+            "empty_system": REFUSES,
+            "blank_text": REFUSES,
+        },
+    ),
+    Correction("parallel-calls", "several calls in one turn", {"parallel_calls": REFUSES}),
+    Correction("words-beside-calls", "words and calls in one turn", {"text_beside_calls": REFUSES}),
+    Correction(
+        "call-ids",
+        "ids of calls",
+        {
+            "call_id_pattern": "[a-zA-Z0-9]{9}",
+            "call_id_length": 9,
+            "odd_call_id": REFUSES,
+        },
+    ),
+    Correction("reasoning", "thinking sent back", {"reasoning_text": REFUSES}),
+    Correction(
+        "alternation",
+        "turns that do not alternate",
+        {
+            "repeated_roles": REFUSES,
+            "first_turn": "user",
+            "user_after_tool": REFUSES,
+            "system_place": "opening",
+            "late_system": REFUSES,
+            "system_count": "one",
+        },
+    ),
+    Correction("images", "images", {"media": {"image": {"inline": REFUSES, "url": REFUSES}}}),
+    Correction("no-system", "system messages", {"system_count": "none"}),
+    Correction(
+        "no-system-alternation",
+        "system messages and turns that do not alternate",
+        {
+            "system_count": "none",
+            "repeated_roles": REFUSES,
+            "first_turn": "user",
+            "user_after_tool": REFUSES,
+        },
+    ),
+    Correction("calls", "calls and results", {"flat_tools": True}, heavy=True),
+    Correction(
+        "flat-alternation",
+        "calls, and turns that do not alternate",
+        {
+            "flat_tools": True,
+            "repeated_roles": REFUSES,
+            "first_turn": "user",
+        },
+        heavy=True,
+    ),
+    Correction("tools", "tools", {"tools": REFUSES}, heavy=True),
+    Correction("flat-tools", "tools and calls", {"tools": REFUSES, "flat_tools": True}, heavy=True),
+)
+"""By what they lose: the least first."""
+
+
+class Failing(msgspec.Struct, frozen=True):
+    """A conversation that fails. `rendering`: how; it may render and lose words."""
+
+    conversation: Rehearsed
+    rendering: Rendering
+
+
+class Rehearsal:
+    """Corrects facts until every rehearsed conversation renders with all its words, or nothing helps any more."""
+
+    def __init__(self, prompts: PromptMaker, facts: Mapping[str, Any]) -> None:
+        self._prompts = prompts
+        self._facts = dict(facts)
+        self.unsolved: tuple[str, ...] = ()
+
+    def correct(self) -> Iterator[Correction]:
+        """The corrections that are needed, one after the other."""
+        failing = self._failing(self._facts, rehearsed())
+        for _ in range(_MOST_ROUNDS):
+            if not failing or self._prompts.ended:
+                break
+            found = self._best(failing)
+            if found is None:
+                break
+            correction, _ = found
+            self._facts = merge(self._facts, correction.facts)
+            yield msgspec.structs.replace(correction, cause=failing[0].rendering)
+            failing = self._failing(self._facts, rehearsed())
+        self.unsolved = tuple(dict.fromkeys(_words(one) for one in failing))
+
+    def _best(self, failing: list[Failing]) -> tuple[Correction, int] | None:
+        """The correction after which the fewest of these fail."""
+        light = [one for one in CORRECTIONS if not one.heavy]
+        return self._best_of(light, failing) or self._best_of([one for one in CORRECTIONS if one.heavy], failing)
+
+    def _best_of(self, corrections: list[Correction], failing: list[Failing]) -> tuple[Correction, int] | None:
+        asked = [one.conversation for one in failing[:_MOST_TRIED]]
+        best: tuple[Correction, int] | None = None
+        for correction in corrections:
+            facts = merge(self._facts, correction.facts)
+            if facts == self._facts:
+                continue
+            left = len(self._failing(facts, asked))
+            if left < (len(asked) if best is None else best[1]):
+                best = (correction, left)
+                if left == 0:
+                    break
+        return best
+
+    def _failing(self, facts: Mapping[str, Any], conversations: list[Rehearsed]) -> list[Failing]:
+        profiles = profiles_with(facts)
+        found: list[Failing] = []
+        for one in conversations:
+            rendering = self._rendered(one, profiles, facts)
+            if rendering is not None:
+                found.append(Failing(one, rendering))
+        return found
+
+    def _rendered(self, one: Rehearsed, profiles: Profiles, facts: Mapping[str, Any]) -> Rendering | None:
+        """The failure of a conversation, or None."""
+        try:
+            sent = adapt(one.body, target=f"{_NAME}/model", profiles=profiles).json
+        except RequestError:
+            return None
+        rendering = self._prompts.make(sent)
+        if not rendering.ok:
+            return rendering
+        written = msgspec.json.encode(sent["messages"]).decode()
+        lost = [word for word in one.words if word in written and word not in (rendering.prompt or "")]
+        return Rendering(fault=f"the template leaves out {lost[0]}") if lost else None
+
+
+def profiles_with(facts: Mapping[str, Any]) -> Profiles:
+    """The built-in profiles, and one of these facts."""
+    return BUILTIN.extended({_NAME: Profile(like=_LIKE, name=_NAME, facts=dict(facts))})
+
+
+def _words(one: Failing) -> str:
+    return f"{one.conversation.name}: {one.rendering.says}"

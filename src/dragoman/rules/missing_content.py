@@ -1,0 +1,66 @@
+"""A turn of nothing but calls without content, for a target whose chat template reads it all the same.
+
+Chat lets such a turn have no content, or null, or an empty text. One chat template looks at the content and fails where
+it is not there, another fails on null, a third writes the calls only where it is null. The turn gets what the target
+wants.
+
+Loses nothing.
+
+For a target with `call_content = "empty"`:
+
+    {"messages": [{"role": "user", "content": "Hi"},
+      {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function",
+        "function": {"name": "look", "arguments": "{}"}}]},
+      {"role": "tool", "tool_call_id": "c1", "content": "12 degrees"}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"},
+      {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function",
+        "function": {"name": "look", "arguments": "{}"}}]},
+      {"role": "tool", "tool_call_id": "c1", "content": "12 degrees"}]}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Reasoning
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import CallContent
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+_BLANKS = {CallContent.ABSENT: b"", CallContent.NULL: b"null", CallContent.EMPTY: EMPTY}
+_DID = {
+    CallContent.ABSENT: "left out its content, which held nothing",
+    CallContent.NULL: "wrote null for its content",
+    CallContent.EMPTY: "wrote an empty text for its content",
+}
+
+
+@rule(
+    "missing-content",
+    spelling=True,
+    when=lambda facts: facts.call_content is not CallContent.ANY,
+    looks_for=Trait.CALLS,
+    loses=Loss.NOTHING,
+)
+def missing_content(conversation: Conversation, context: Context) -> Rewrite:
+    wanted = context.facts.call_content
+    if wanted is CallContent.ANY:
+        return Rewrite(conversation)
+
+    def filled(message: Message) -> Edit | None:
+        if message.blank == _BLANKS[wanted] or not _only_calls(message):
+            return None
+        return edit(message.but(blank=_BLANKS[wanted]), _DID[wanted])
+
+    return rewrite_messages(conversation, filled)
+
+
+def _only_calls(message: Message) -> bool:
+    """Whether it calls, and says nothing. Thinking has a field of its own."""
+    kinds = {type(part) for part in message.parts}
+    return Call in kinds and kinds <= {Call, Reasoning}

@@ -1,0 +1,42 @@
+"""Text content written as a string, for a target that wants a list of parts.
+
+Some chat templates of models that see only walk through a list of parts: of a string they read nothing, or fail. The
+text becomes the one part of a list.
+
+Loses nothing.
+
+For a target with `string_content = "refuses"`:
+
+    {"messages": [{"role": "user", "content": "Hi"}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Text
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "string-content",
+    spelling=True,
+    when=lambda facts: facts.string_content is Stance.REFUSES,
+    looks_for=Trait.ALWAYS,
+    loses=Loss.NOTHING,
+)
+def string_content(conversation: Conversation, context: Context) -> Rewrite:
+    return rewrite_messages(conversation, _as_list)
+
+
+def _as_list(message: Message) -> Edit | None:
+    if message.listed or message.role is Role.TOOL or not any(type(part) is Text for part in message.parts):
+        return None
+    return edit(message.but(listed=True), "wrote its text as a list of parts")

@@ -1,0 +1,478 @@
+"""The facts that each of our own templates states, and the proof that they suffice.
+
+Every generated conversation of the laws (and, with `DRAGOMAN_FULL=1`, every recorded request) is compiled for the
+profile that a template gives and rendered by that template: without an error, and with every word that was sent in the
+prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+from tests.corpus import FULL, spoken_in
+from tests.probe.templates.chat_templates import TEMPLATES
+from tests.strategies import SHAPES, request
+
+from dragoman.engine.adapt import adapt
+from dragoman.errors import RequestError, TemplateError
+from dragoman.probe.findings import FoundBy, facts_found
+from dragoman.probe.questions import Verdict
+from dragoman.probe.template.prober import SERVER_FACTS, TemplateFindings, probe_template
+from dragoman.probe.template.prompts import PromptMaker
+from dragoman.probe.template.rehearsal import profiles_with
+from dragoman.probe.template.renderer import RenderLimits, TemplateEngine
+from dragoman.probe.template.sources import TemplateSource
+from dragoman.profiles.profile import Profiles, merge
+
+# The default run takes four that have little in common.
+CHOSEN = list(TEMPLATES) if FULL else ["llama-3.1", "gemma-1", "deepseek-r1", "smolvlm"]
+SEEDS = 200 if FULL else 12
+ENOUGH = 0.995
+"""The share of pairs that must render."""
+
+EXPECTED: dict[str, dict[str, Any]] = {
+    "alpaca": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "chatml": {"list_content": "refuses", "no_parts": "refuses", "flat_tools": True, "drops": ["tools", "reasoning"]},
+    "command-r": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "tools_without_description": "refuses",
+        "schema_form": "documented",
+        "drops": ["reasoning"],
+    },
+    "deepseek-r1": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "call_content": "null",
+        "text_beside_calls": "refuses",
+        "drops": ["tools", "reasoning"],
+        "think_tags": True,
+    },
+    "deepseek-v3": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "drops": ["reasoning"],
+    },
+    "falcon": {"list_content": "refuses", "no_parts": "refuses", "flat_tools": True, "drops": ["tools", "reasoning"]},
+    "functionary": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "tools_without_description": "refuses",
+        "drops": ["reasoning"],
+    },
+    "gemma-1": {
+        "system_count": "none",
+        "developer_role": "refuses",
+        "first_turn": "user",
+        "repeated_roles": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "gemma-3": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "first_turn": "user",
+        "repeated_roles": "refuses",
+        "system_only": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "glm": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "think_tags": True,
+        "reasoning_field": "reasoning_content",
+    },
+    "gpt-oss": {
+        "system_count": "one",
+        "system_place": "opening",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "call_content": "empty",
+        "parallel_calls": "refuses",
+        "tools_without_description": "refuses",
+        "orphan_result": "refuses",
+        "drops": ["reasoning"],
+    },
+    "granite": {"list_content": "refuses", "no_parts": "refuses", "flat_tools": True, "drops": ["reasoning"]},
+    "hermes": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "text_beside_calls": "refuses",
+        "tools_without_description": "refuses",
+        "schema_form": "minimal",
+        "drops": ["reasoning"],
+    },
+    "kimi": {"flat_tools": True, "drops": ["reasoning"]},
+    "last-word": {
+        "system_place": "opening",
+        "first_turn": "user",
+        "last_turn": "user",
+        "user_after_tool": "refuses",
+        "system_only": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "orphan_result": "refuses",
+        "late_result": "refuses",
+        "drops": ["reasoning"],
+    },
+    "llama-2": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "first_turn": "user",
+        "repeated_roles": "refuses",
+        "system_only": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "llama-3": {"list_content": "refuses", "no_parts": "refuses", "flat_tools": True, "drops": ["tools", "reasoning"]},
+    "llama-3.1": {
+        "first_turn": "user",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "parallel_calls": "refuses",
+        "text_beside_calls": "refuses",
+        "drops": ["reasoning"],
+    },
+    "minimax": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "orphan_result": "refuses",
+        "late_result": "refuses",
+        "drops": ["reasoning"],
+    },
+    "mistral-v1": {
+        "system_count": "none",
+        "developer_role": "refuses",
+        "first_turn": "user",
+        "repeated_roles": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "mistral-v3": {
+        "system_count": "none",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "first_turn": "user",
+        "repeated_roles": "refuses",
+        "user_after_tool": "refuses",
+        "system_only": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "text_beside_calls": "refuses",
+        "call_id_pattern": "[a-zA-Z0-9]{9}",
+        "missing_result": "refuses",
+        "orphan_result": "refuses",
+        "late_result": "refuses",
+        "drops": ["reasoning"],
+    },
+    "mistral-v7": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "call_id_pattern": "[a-zA-Z0-9]{9}",
+        "drops": ["reasoning"],
+    },
+    "olmo": {
+        "system_count": "none",
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "phi-3": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "phi-4": {
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools-without-system", "reasoning"],
+    },
+    "qwen-2.5": {"developer_role": "refuses", "list_content": "refuses", "no_parts": "refuses", "drops": ["reasoning"]},
+    "qwen-3": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "call_content": "empty",
+        "think_tags": True,
+        "reasoning_field": "reasoning_content",
+    },
+    "qwen-3.5": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "first_turn": "user",
+        "system_only": "refuses",
+        "list_content": "refuses",
+        "think_tags": True,
+        "reasoning_field": "reasoning_content",
+    },
+    "smollm": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "smolvlm": {
+        "string_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "vicuna": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "yi": {
+        "system_count": "one",
+        "system_place": "opening",
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+    "zephyr": {
+        "developer_role": "refuses",
+        "list_content": "refuses",
+        "no_parts": "refuses",
+        "flat_tools": True,
+        "drops": ["tools", "reasoning"],
+    },
+}
+"""The facts by which a template differs from one that takes everything."""
+
+LENIENT = {
+    "system_count": "many",
+    "system_place": "anywhere",
+    "first_turn": "any",
+    "last_turn": "any",
+    "call_content": "any",
+    "call_id_pattern": "",
+    "schema_form": "object",
+    "flat_tools": False,
+    "drops": [],
+    "think_tags": False,
+    "reasoning_field": "",
+}
+LOOKED_AT = {name for facts in EXPECTED.values() for name in facts}
+
+
+@cache
+def probed(name: str) -> TemplateFindings:
+    return probe_template(TemplateSource(TEMPLATES[name], origin=name))
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_facts(name: str) -> None:
+    found = probed(name)
+    differing = {
+        fact: found.facts[fact]
+        for fact in LOOKED_AT
+        if fact in found.facts and found.facts[fact] not in ("accepts", LENIENT.get(fact))
+    }
+    assert differing == EXPECTED[name]
+    assert found.unsolved == ()
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_findings_make_the_facts(name: str) -> None:
+    """What the report states is what the profile says: facts that come from nowhere have no evidence."""
+    found = probed(name)
+    made = merge(SERVER_FACTS, facts_found(found.findings, found.questions))
+    besides = {"drops", "think_tags", "reasoning_text", "tools"}
+    assert {key: value for key, value in found.facts.items() if key not in besides} == {
+        key: value for key, value in made.items() if key not in besides
+    }
+    assert all(one.by is FoundBy.TEMPLATE for one in found.findings)
+    assert all(one.says == "" for one in found.findings if one.verdict is not Verdict.REFUSED)
+
+
+def test_the_templates_own_words_are_the_evidence() -> None:
+    words = {one.question: one.says for one in probed("gemma-1").findings}
+    assert words["system"] == "System role not supported"
+    assert words["two-users"] == "Conversation roles must alternate user/assistant/user/assistant/..."
+    assert probed("llama-3.1").facts["parallel_calls"] == "refuses"
+    single = {one.question: one.says for one in probed("llama-3.1").findings}
+    assert single["parallel-calls"] == "This model only supports single tool-calls at once!"
+
+
+def asked() -> Iterator[tuple[str, bytes]]:
+    for dialect in SHAPES:
+        for seed in range(SEEDS):
+            yield dialect, request(dialect, seed).body
+
+
+def recorded() -> Iterator[tuple[str, bytes]]:
+    for dialect in SHAPES:
+        for exchange in spoken_in(dialect):
+            body = exchange["request"] and exchange["request"]["body"]
+            if isinstance(body, dict):
+                yield dialect, orjson.dumps(body)
+
+
+class Outcome(msgspec.Struct):
+    """What became of the pairs of one template."""
+
+    pairs: int = 0
+    rendered: int = 0
+    lossy: int = 0
+    why: Counter[str] = msgspec.field(default_factory=Counter)
+
+    @property
+    def share(self) -> float:
+        return self.rendered / self.pairs
+
+
+def outcome(name: str, requests: Iterator[tuple[str, bytes]]) -> Outcome:
+    found = probed(name)
+    profiles = profiles_with(found.facts)
+    done = Outcome()
+    with PromptMaker(TemplateSource(TEMPLATES[name]), RenderLimits(total=3000)) as prompts:
+        prompts.parses = found.parses
+        for dialect, body in requests:
+            sent = compiled(body, dialect, profiles)
+            if sent is not None:
+                judge(prompts, sent, done)
+    return done
+
+
+def compiled(body: bytes, dialect: str, profiles: Profiles) -> Any:
+    try:
+        return adapt(body, source=dialect, target="probed/model", profiles=profiles).json
+    except RequestError:
+        return None  # not a conversation that anybody but its provider could continue
+
+
+def judge(prompts: PromptMaker, sent: Mapping[str, Any], done: Outcome) -> None:
+    done.pairs += 1
+    rendering = prompts.make(sent)
+    if rendering.prompt is None:
+        done.why[rendering.says[:100]] += 1
+        return
+    done.rendered += 1
+    prompt = squeezed(rendering.prompt)
+    lost = [words for words in texts(sent) if squeezed(words) not in prompt]
+    if lost:
+        done.lossy += 1
+        done.why[f"lost: {lost[0][:60]}"] += 1
+
+
+def squeezed(words: str) -> str:
+    """Without white space, quotes and escapes: templates strip, and write JSON."""
+    return re.sub(r'\\[a-z"\\/]|[\s"\\]', "", words)
+
+
+def texts(sent: Mapping[str, Any]) -> Iterator[str]:
+    """Every text, name and argument that was sent."""
+    for message in sent["messages"]:
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+        yield from (part["text"] for part in parts if part.get("type") == "text")
+        for call in message.get("tool_calls") or ():
+            yield call["function"]["name"]
+            yield from strings(orjson.loads(call["function"]["arguments"]))
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from strings(inner)
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_every_generated_conversation_renders_with_all_its_words(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    done = outcome(name, asked())
+    with capsys.disabled():
+        print(f"\n{name}: {done.rendered} of {done.pairs} pairs render, {done.lossy} lose words {dict(done.why)}")
+    assert done.pairs == SEEDS * len(SHAPES)
+    assert done.share >= ENOUGH
+    assert done.lossy <= (1 - ENOUGH) * done.pairs
+
+
+@pytest.mark.skipif(not FULL, reason="all recorded requests: DRAGOMAN_FULL=1")
+@pytest.mark.parametrize("name", CHOSEN)
+def test_every_recorded_request_renders(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    done = outcome(name, recorded())
+    with capsys.disabled():
+        print(f"\n{name}: {done.rendered} of {done.pairs} recorded requests render {dict(done.why)}")
+    assert done.pairs > 1000
+    assert done.share >= ENOUGH
+
+
+def test_llama_cpp_runs_a_template_that_others_refuse() -> None:
+    source = TemplateSource(TEMPLATES["kimi"], engine=TemplateEngine.LLAMA_CPP)
+    assert "flat_tools" not in probe_template(source).facts
+
+
+NO_TEMPLATES = {
+    "no words": ("{{ 'Hello' }}", "the words of the user are not in the prompt"),
+    "a variable that nobody gives": ("{{ wishes.first }}{{ messages }}", "'wishes' is undefined"),
+    "no template": ("{% if %}", "no chat template that jinja2 can read"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TEMPLATES)
+def test_a_template_that_takes_nothing(name: str) -> None:
+    template, words = NO_TEMPLATES[name]
+    with pytest.raises(TemplateError, match=re.escape(words)):
+        probe_template(TemplateSource(template))
+
+
+def test_a_template_that_slows_down_ends_within_its_budget() -> None:
+    """It loops for as long as it is let where a conversation has calls: what is known till then is kept."""
+    slow = (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}"
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}{% endfor %}"
+    )
+    found = probe_template(TemplateSource(slow), RenderLimits(seconds=0.02, total=5))
+    assert found.facts["flat_tools"] is True
+    assert found.facts["system_count"] == "many"
