@@ -521,6 +521,7 @@ CALL_QUESTIONS = (
             assistant(),
         ),
         carries=("A star.", "A ball."),
+        settles="parallel_calls",
         after=("calls",),
     ),
     Question(
