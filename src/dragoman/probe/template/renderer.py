@@ -31,7 +31,8 @@ class TemplateEngine(StrEnum):
 
 
 class RenderLimits(msgspec.Struct, frozen=True):
-    """What a template may use. `seconds` of processor time: for one conversation; `total`: for all of them. `characters`: the longest prompt. `memory` is in bytes."""
+    """What a template may use. `seconds` of processor time: for one conversation; `total`: for all of them.
+    `characters`: the longest prompt. `memory` is in bytes."""
 
     seconds: float = 2.0
     total: float = 60.0
