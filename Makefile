@@ -81,7 +81,7 @@ serve: $(VENV)/ready ## Run the gateway
 
 docs-site: $(VENV)/ready ## Build the documentation site into build/site; a warning is an error
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group site
-	$(BIN)/python docs/site.py
+	$(BIN)/python docs/build_site.py
 
 man: $(VENV)/ready ## Write the manual page, build/man/dragoman.1
 	$(BIN)/python docs/manpage.py

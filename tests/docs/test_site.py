@@ -14,7 +14,7 @@ from tests.docs.markdown_pages import ROOT, all_pages
 
 @pytest.fixture(scope="module")
 def site() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("site_builder", ROOT / "docs" / "site.py")
+    spec = importlib.util.spec_from_file_location("site_builder", ROOT / "docs" / "build_site.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

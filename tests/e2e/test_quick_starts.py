@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,13 @@ from tests.e2e.installed import asked_for, frameworks, npm, run
 from tests.gateway.serving import clean_environment, serving
 
 ADDRESS = "127.0.0.1:8642"
+
+
+def is_agent(block: Block) -> bool:
+    return block.in_e2e and block.kind == "sh"
+
+
+AGENTS = [page for page in written_pages() if page.parent.name == "start" and any(map(is_agent, blocks(page)))]
 BLOCKS = [
     block for page in written_pages() for block in blocks(page) if block.in_e2e and block.kind in ("js", "python")
 ]
@@ -21,6 +30,21 @@ BLOCKS = [
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(tmp_path_factory.mktemp("gateway"), env=clean_environment()) as served:
         yield served.url.removeprefix("http://")
+
+
+@asked_for
+@pytest.mark.parametrize("page", AGENTS, ids=lambda page: page.stem)
+def test_quick_start_of_an_agent(page: Path, gateway: str, tmp_path: Path) -> None:
+    """Its files are written as the page says, below a home of its own, and its one question is asked."""
+    for block in blocks(page):
+        if block.file is not None:
+            (tmp_path / block.file).parent.mkdir(exist_ok=True)
+            (tmp_path / block.file).write_text(block.text.replace(ADDRESS, gateway))
+    [asked] = filter(is_agent, blocks(page))
+    programs = f"{npm() / 'node_modules' / '.bin'}:{os.environ['PATH']}"
+    more = {"PATH": programs, "DISABLE_AUTOUPDATER": "1", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    said = run(["bash", "-euc", asked.text.replace(ADDRESS, gateway)], tmp_path, **more)
+    assert re.search(r"received: .*tools: [1-9]", said), said
 
 
 @asked_for

@@ -51,7 +51,7 @@ def test_the_quick_start(tmp_path: Path) -> None:
             said.append(done.stdout)
     chat, adapted, others, config = said
     assert chat.startswith("HTTP/1.1 200")
-    for header in ("x-dragoman-request-id: req_", "x-dragoman-model: anthropic/claude-sonnet-4-5"):
+    for header in ("x-dragoman-request-id: req_", "x-dragoman-model: anthropic/claude-sonnet-4-6"):
         assert header in chat
     assert "x-dragoman-changes:" in chat
     assert json.loads(adapted)["changes"][0]["rule"] == "leading-assistant"

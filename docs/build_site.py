@@ -1,6 +1,6 @@
 """Build the documentation site: stage the pages, build them strictly, and check that nothing is loaded from elsewhere.
 
-python docs/site.py        writes build/site; a warning or a broken link is an error
+python docs/build_site.py        writes build/site; a warning or a broken link is an error
 
 Pages keep their places in the project, so that their links are the same here and there. What they link to besides pages
 (files of deploy, tests) is copied beside them. Pages that mkdocs.yml does not name join the navigation of their folder.
