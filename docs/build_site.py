@@ -8,6 +8,7 @@ Pages keep their places in the project, so that their links are the same here an
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import sys
@@ -19,7 +20,20 @@ ROOT = Path(__file__).resolve().parents[1]
 STAGED = ROOT / "build" / "site-pages"
 SITE = ROOT / "build" / "site"
 PAGES = ("*.md", "docs/**/*.md", "bench/results/*.md")
-FIRST = ("concepts", "operating", "security", "tuning", "gateway", "clients", "models", "routing", "library", "sdk")
+FIRST = (
+    "concepts",
+    "operating",
+    "security",
+    "tuning",
+    "gateway",
+    "console",
+    "terminal",
+    "clients",
+    "models",
+    "routing",
+    "library",
+    "sdk",
+)
 """The guides that come first; the others follow by name."""
 FOLDERS = {"Guide": ("docs/guide",), "Reference": ("docs/reference",), "Project": ("", "docs/theory", "docs/decisions")}
 """The entries of the navigation that are filled from folders."""
@@ -35,6 +49,7 @@ def main() -> int:
     from mkdocs.config import load_config
     from mkdocs.exceptions import Abort
 
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     stage()
     config = load_config(str(ROOT / "mkdocs.yml"), nav=navigation(named_nav()))
     try:
