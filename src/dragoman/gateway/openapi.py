@@ -50,6 +50,7 @@ _FILTERS = [{"name": name, "in": "query", "schema": TEXT} for name in ("key_name
 _STATUS = {"name": "status", "in": "query", "schema": {"type": "string", "enum": list(STATES)}}
 _LIMIT = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE}}
 _DRY_RUN = _request({"request": _ANY, "to": TEXT})
+_DRY_RUNS = _request({"request": TEXT, "targets": {"type": "array", "items": TEXT}})
 _EMBEDDINGS = _request({"model": TEXT, "input": TEXT})
 _COMPLETIONS = _request({"model": TEXT, "prompt": TEXT})
 
@@ -93,6 +94,18 @@ def _paths() -> dict[str, Any]:
             "get": _operation("What refusals have taught"),
             "delete": _operation("Forget lessons", parameters=[_TARGET, _NAME]),
         },
+        "/dragoman/requests/{id}/view": {
+            "get": _operation("A request with its bodies, changes, reasons and sends", parameters=[_ID])
+        },
+        "/dragoman/dry-runs": {"post": _operation("Compile for several targets without sending", body=_DRY_RUNS)},
+        "/dragoman/compatibility": {
+            "get": _operation(
+                "Message patterns and targets", parameters=[{"name": "targets", "in": "query", "schema": TEXT}]
+            )
+        },
+        "/dragoman/models": {"get": _operation("Models and their health")},
+        "/dragoman/keys": {"get": _operation("Keys, their limits and budgets")},
+        "/dragoman/config": {"get": _operation("The configuration")},
         "/metrics": {"get": _operation("Counts for Prometheus", sorts=("text/plain",))},
         "/health": {"get": _operation("Alive", **_OPEN)},
         "/ready": {"get": _operation("Ready for traffic", **_OPEN)},

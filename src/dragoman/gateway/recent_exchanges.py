@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from dragoman.config import Config, is_loopback
+from dragoman.conversation.conversation import Ask
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.routing.candidates import Decision
 from dragoman.store import Entry
+from dragoman.upstream.destinations import HttpDestination
 
 if TYPE_CHECKING:
     from dragoman.gateway.request_record import RequestRecord
@@ -19,15 +24,27 @@ MOST_BYTES = 48 * 1024 * 1024
 """Of the bodies of all of them."""
 LARGEST = 8 * 1024 * 1024
 """A request with larger bodies is not kept."""
+MOST_DECISIONS = 50
+"""Of routes, with or without bodies."""
 MOST_NOTED = 1024
 """Requests that watchers of the list may be behind."""
 
 
-class RecentExchange(msgspec.Struct, frozen=True, gc=False):
-    """A request with all that became of it."""
+class RecentExchange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A request with all that became of it. Its connection is not among that.
 
-    record: RequestRecord
+    `answer` are the pieces that the client got. Times are seconds since the request came: `asked_at` of the first send,
+    `failed_at` of each failure; `waits` are the seconds of waiting after the n-th failure.
+    """
+
     entry: Entry
+    ask: Ask | None
+    exchange: Exchange[HttpDestination] | None
+    answer: Sequence[bytes]
+    asked_at: float
+    failed_at: tuple[float, ...]
+    waits: Mapping[int, float]
+    decision: Decision | None
     weight: int
 
 
@@ -46,6 +63,7 @@ class RecentExchanges:
         self._exchanges: OrderedDict[str, RecentExchange] = OrderedDict()
         self._bytes = 0
         self._entries: deque[Entry] = deque(maxlen=MOST_NOTED)
+        self._routed: deque[tuple[Entry, Decision]] = deque(maxlen=MOST_DECISIONS)
 
     def keep(self, keeps: bool) -> None:
         """Whether bodies are kept from now on; if not, those that are here are forgotten."""
@@ -61,15 +79,17 @@ class RecentExchanges:
 
     def add(self, record: RequestRecord, entry: Entry) -> None:
         self.note(entry)
+        if record.routed is not None:
+            self._routed.append((entry, record.routed.decision))
         if self.keeps:
-            self._put(RecentExchange(record, entry, _weight(record)))
+            self._put(_recent(record, entry))
 
     def find(self, request_id: str) -> RecentExchange | None:
         return self._exchanges.get(request_id)
 
-    def routed(self) -> list[RecentExchange]:
-        """The requests whose model was chosen by a route, the newest first."""
-        return [one for one in reversed(self._exchanges.values()) if one.record.routed is not None]
+    def routed(self) -> list[tuple[Entry, Decision]]:
+        """The last requests whose model was chosen by a route, the newest first."""
+        return list(reversed(self._routed))
 
     def since(self, count: int) -> list[Entry]:
         """The requests after the first `count`, the oldest first; fewer where a watcher is far behind."""
@@ -85,11 +105,26 @@ class RecentExchanges:
             self._bytes -= self._exchanges.popitem(last=False)[1].weight
 
 
-def _weight(record: RequestRecord) -> int:
-    """The bytes of all bodies."""
-    exchange = record.exchange
-    asked = len(record.ask.source) if record.ask is not None else 0
-    sent = len(exchange.request.body) if exchange is not None and exchange.request is not None else 0
-    refused = sum([len(one.request.body) for one in exchange.refusals]) if exchange is not None else 0
-    answered = sum(map(len, record.copy)) if record.copy else len(record.answer or b"")
-    return asked + sent + refused + answered
+def _recent(record: RequestRecord, entry: Entry) -> RecentExchange:
+    dispatch, exchange, routed, begun = record.dispatch, record.exchange, record.routed, record.started
+    whole = () if record.answer is None else (record.answer,)
+    answer: Sequence[bytes] = record.copy or whole
+    return RecentExchange(
+        entry=entry,
+        ask=record.ask,
+        exchange=exchange,
+        answer=answer,
+        asked_at=dispatch.asked_at - begun if dispatch is not None else 0.0,
+        failed_at=tuple([at - begun for at in dispatch.failed_at]) if dispatch is not None else (),
+        waits=dispatch.waits if dispatch is not None else {},
+        decision=routed.decision if routed is not None else None,
+        weight=_weight(record.ask, exchange) + sum(map(len, answer)),
+    )
+
+
+def _weight(ask: Ask | None, exchange: Exchange[HttpDestination] | None) -> int:
+    """The bytes of the bodies that came in and went out."""
+    asked = len(ask.source) if ask is not None else 0
+    if exchange is None or exchange.request is None:
+        return asked
+    return asked + len(exchange.request.body) + sum([len(one.request.body) for one in exchange.refusals])

@@ -17,7 +17,6 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_samples, resend_form
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report, shown_report
 from dragoman.gateway.recent_exchanges import MOST, RecentExchange
-from dragoman.gateway.request_record import RequestRecord
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination
@@ -90,8 +89,7 @@ def exchange_view(services: Services, entry: Entry, root: str) -> ExchangeView:
 
 
 def _of_memory(services: Services, recent: RecentExchange, root: str) -> ExchangeView:
-    record = recent.record
-    exchange, ask = record.exchange, record.ask
+    exchange, ask = recent.exchange, recent.ask
     sent = exchange.request if exchange is not None else None
     destination = exchange.destination if exchange is not None else None
     report = (
@@ -104,7 +102,7 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
         if ask is not None and destination is not None
         else None
     )
-    answer = b"".join(record.copy) if record.copy else record.answer
+    answer = b"".join(recent.answer) if recent.answer else None
     return _view(
         services,
         recent.entry,
@@ -112,9 +110,9 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
         bodies=(ask.source if ask is not None else None, sent.body if sent is not None else None, answer),
         path=sent.path if sent is not None else "",
         report=report,
-        sends=_sends(services, record),
+        sends=_sends(services, recent),
         samples=samples,
-        decision=record.routed.decision if record.routed is not None else None,
+        decision=recent.decision,
     )
 
 
@@ -127,7 +125,6 @@ def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
     else:
         changes = msgspec.json.decode(entry.changes, type=list[_LedgerChange])
         report = shown_report(changes, destination.target if destination is not None else None, services.profiles)
-    keeps = services.config.store.keep_bodies
     kept = entry.request is not None
     samples = (
         code_samples(entry, entry.request, destination, root)
@@ -138,13 +135,21 @@ def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
         services,
         entry,
         kept="store" if kept else "",
-        note="" if kept else GONE if services.recent.keeps or keeps else NOT_KEPT,
+        note="" if kept else _why_not(services),
         bodies=(entry.request, entry.sent, entry.answer),
         path=again[1].path if again is not None else "",
         report=report,
         sends=_ledger_sends(entry),
         samples=samples,
     )
+
+
+def _why_not(services: Services) -> str:
+    """Why there are no bodies."""
+    config = services.config
+    if not services.recent.keeps and not config.store.keep_bodies:
+        return NOT_KEPT
+    return GONE if config.server.workers == 1 else f"{GONE} Each worker has its own, and another one answered this."
 
 
 class _LedgerChange(msgspec.Struct):
@@ -218,22 +223,21 @@ def _shown(services: Services, name: str, body: bytes | None, path: str = "") ->
     return ShownBody(dialect=name, title=title, text=text[:LONGEST_BODY], cut=cut, path=path)
 
 
-def _sends(services: Services, record: RequestRecord) -> tuple[ShownSend, ...]:
+def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
     """Every send with its times. Connections that were opened again count as one."""
-    exchange, dispatch = record.exchange, record.dispatch
-    if exchange is None or dispatch is None or exchange.destination is None:
+    exchange = recent.exchange
+    if exchange is None or exchange.destination is None:
         return ()
     found: list[ShownSend] = []
-    began = dispatch.asked_at - record.started
-    lessons = list(exchange.lessons)
+    began, lessons = recent.asked_at, list(exchange.lessons)
     for number, refused in enumerate(exchange.refusals):
-        at = dispatch.failed_at[number] if number < len(dispatch.failed_at) else dispatch.asked_at
-        found.append(_failed_send(services, exchange, refused, (began, at - record.started)))
-        waited = dispatch.waits.get(number + 1, 0.0)
-        found[-1] = msgspec.structs.replace(found[-1], waited=waited, lesson=_lesson(lessons, exchange, number))
-        began = at - record.started + waited
+        at = recent.failed_at[number] if number < len(recent.failed_at) else recent.entry.duration
+        failed = _failed_send(services, exchange, refused, (began, at))
+        waited = recent.waits.get(number + 1, 0.0)
+        found.append(msgspec.structs.replace(failed, waited=waited, lesson=_lesson(lessons, exchange, number)))
+        began = at + waited
     if exchange.failure is None:
-        found.append(ShownSend(target=exchange.destination.name, begins=began, ends=record.first_byte or began))
+        found.append(ShownSend(target=exchange.destination.name, begins=began, ends=recent.entry.ttfb or began))
     return tuple(found)
 
 

@@ -17,7 +17,6 @@ from dragoman.store import Caller, LedgerQuery
 from dragoman.store.ledger_entry import By, Totals
 
 MOST_MODELS = 500
-MOST_DECISIONS = 50
 _DAY = 86_400.0
 
 
@@ -66,9 +65,7 @@ async def models_view(services: Services, viewer: Caller) -> ModelsView:
     names = _names(services, totals)
     found = [_state(services, name, totals, resting, counted) for name in names]
     decisions = [
-        ShownDecision(one.entry.id, one.entry.time, one.entry.asked, one.record.routed.decision)
-        for one in services.recent.routed()[:MOST_DECISIONS]
-        if one.record.routed is not None
+        ShownDecision(entry.id, entry.time, entry.asked, decision) for entry, decision in services.recent.routed()
     ]
     return ModelsView(
         tuple(one for one in found if one is not None),

@@ -79,10 +79,12 @@ def set_cookie(value: str, secure: bool) -> tuple[bytes, bytes]:
 def is_own_page(headers: dict[str, str]) -> bool:
     """Whether a request comes from no page at all, or from a page of this very address.
 
-    A cookie is sent by pages of other ports of this machine too. A browser says where a request comes from.
+    A cookie is sent by pages of other ports of this machine too. A browser says where a request comes from, and behind
+    a proxy that changes the name of the host it is the one who knows. Only an old browser does not say it.
     """
-    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return False
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
     origin = headers.get("origin")
     if origin is None:
         return True

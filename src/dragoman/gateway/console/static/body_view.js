@@ -51,8 +51,9 @@ function placed(tree, marks) {
   const found = new Map();
   for (const mark of marks) {
     const at = [...parents(mark.at)].find((one) => known.has(one)) ?? "";
+    const shown = at === mark.at ? mark : { ...mark, kind: "changed" };
     if (!found.has(at)) found.set(at, []);
-    if (!found.get(at).some((one) => one.number === mark.number)) found.get(at).push(mark);
+    if (!found.get(at).some((one) => one.number === mark.number)) found.get(at).push(shown);
   }
   return found;
 }

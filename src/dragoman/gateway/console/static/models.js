@@ -78,5 +78,5 @@ function decisions({ decisions: made, routes }) {
   if (!Object.keys(routes).length && !made.length) return null;
   const rows = made.map((one) => [h("a", { href: `#/requests/${encodeURIComponent(one.id)}` }, clock(one.time)), one.asked, h("b", {}, one.decision.models[0]), one.decision.reason, one.decision.left_out.map((left) => h("div", {}, `${left.name}: ${left.why}`))]);
   return h("section", {}, h("h2", {}, "Routes"), h("ul", {}, Object.entries(routes).map(([name, models]) => h("li", {}, h("b", {}, name), ": ", models.join(", ")))),
-    rows.length ? table(["Request", "Asked for", "Chosen", "Because", "Left out"], rows) : h("p", { class: "note" }, "No route has chosen yet, or decisions are not kept here because the gateway has keys."));
+    rows.length ? table(["Request", "Asked for", "Chosen", "Because", "Left out"], rows) : h("p", { class: "note" }, "No route has chosen yet."));
 }

@@ -121,6 +121,7 @@ function head({ entry, report, id }) {
 const errorBox = (entry) => h("div", { class: "problem" }, h("b", {}, entry.error_kind, " "), entry.error);
 
 function sameBody(view) {
+  if (!view.entry.target) return "The request was not sent.";
   return view.client.dialect === view.upstream.dialect
     ? "The request went out as it came in. Only the model's name may differ."
     : "The request was translated into the provider's dialect. Nothing in the conversation is different.";
@@ -131,14 +132,16 @@ const decision = (made) => h("div", { class: "card small" }, h("h3", {}, "Routed
 
 export function clientMarks(report) {
   const numbers = new Map(report.rules.map((rule, at) => [rule.rule, at + 1]));
-  return report.changes.map((one) => ({ at: exactPlace(one), number: numbers.get(one.rule), loses: one.loses, kind: one.kind === "removed" ? "gone" : "changed", title: `${one.rule}: ${one.did}` }))
+  const mark = (one) => ({ number: numbers.get(one.rule), loses: one.loses, title: `${one.rule}: ${one.did}` });
+  return report.changes.flatMap((one) => places(one).map((place) => ({ ...mark(one), ...place })))
     .sort((one, other) => lossWeight(other.loses) - lossWeight(one.loses));
 }
 
-/** A change that took a member out says where it stood; its name is in the sentence. */
-function exactPlace({ at, did }) {
-  const member = /^took out `([^`]+)`$/.exec(did);
-  return member ? `${at}/${member[1].replaceAll("~", "~0").replaceAll("/", "~1")}` : at;
+/** Where a change is. One that took members out says where they stood; their names are in its sentence. */
+function places({ at, did, kind }) {
+  const members = did.startsWith("took out `") ? [...did.matchAll(/`([^`]+)`/g)] : [];
+  if (members.length) return members.map(([, name]) => ({ at: `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, kind: "gone" }));
+  return [{ at, kind: kind === "removed" && /^(took|left) out/.test(did) ? "gone" : "changed" }];
 }
 
 export function upstreamMarks(report) {

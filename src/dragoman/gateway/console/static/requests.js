@@ -103,19 +103,20 @@ class RequestList {
       if (round !== this.round) return;
       this.rows.push(...page.requests);
       this.next = page.next;
-      this.draw();
+      this.draw(true);
     } finally {
       this.loading = false;
     }
   }
 
-  draw() {
+  draw(more = false) {
     const filtered = Object.values(this.filters).some(Boolean);
     this.said.textContent = `${count(this.rows.length)}${this.next ? "+" : ""} shown`;
     for (const name of new Set(this.rows.slice(0, 2000).flatMap((row) => Object.keys(row.rules)))) this.knowRule(name);
     if (!this.rows.length && !this.next) replace(this.body, filtered ? nothingFits() : nothingYet());
     else if (!this.list.element.isConnected || this.body.firstChild !== this.list.element) replace(this.body, this.list.element);
-    this.list.resize(this.rows.length);
+    if (more) this.list.grow(this.rows.length);
+    else this.list.resize(this.rows.length);
   }
 
   knowRule(name) {

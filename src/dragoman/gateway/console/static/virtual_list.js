@@ -26,10 +26,16 @@ export class VirtualList {
     this.watch.observe(this.element);
   }
 
-  resize(length) {
+  /** There are more rows at the end now. */
+  grow(length) {
     this.length = length;
     this.space.style.height = `${Math.min(length * this.rowHeight, TALLEST)}px`;
     if (this.chosen >= length) this.chosen = length - 1;
+    this.schedule();
+  }
+
+  resize(length) {
+    this.grow(length);
     this.refresh();
   }
 

@@ -76,8 +76,10 @@ export class YamlEditor {
     this.at = 0;
     replace(this.menu, this.found.map((one, at) => h("li", { role: "option", onmousedown: (event) => { event.preventDefault(); this.take(at); } }, h("b", {}, one.text), h("small", {}, one.about))));
     const row = this.text.slice(0, this.area.selectionStart).split("\n").length;
-    this.menu.style.top = `${row * 20 - this.area.scrollTop + 8}px`;
     this.menu.hidden = false;
+    const below = row * 20 - this.area.scrollTop + 8;
+    const fits = below + this.menu.offsetHeight <= this.element.clientHeight;
+    this.menu.style.top = `${fits ? below : Math.max(below - 22 - this.menu.offsetHeight, 4)}px`;
     this.move(0);
   }
 
