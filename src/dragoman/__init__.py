@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman import errors
-    from dragoman.conversation.changes import Change
+    from dragoman.conversation.changes import Change, LossName
+    from dragoman.conversation.dialect_names import DialectName, SourceName
     from dragoman.engine.adapt import Adapted, adapt
     from dragoman.engine.answer import Answer, AnswerStream
     from dragoman.engine.history.policy import TrimPolicy
@@ -30,8 +31,11 @@ __all__ = [
     "Answer",
     "AnswerStream",
     "Change",
+    "DialectName",
     "Finding",
+    "LossName",
     "Profiles",
+    "SourceName",
     "TrimPolicy",
     "__version__",
     "adapt",
@@ -44,8 +48,11 @@ _HOMES = {
     "Answer": "dragoman.engine.answer",
     "AnswerStream": "dragoman.engine.answer",
     "Change": "dragoman.conversation.changes",
+    "DialectName": "dragoman.conversation.dialect_names",
     "Finding": "dragoman.engine.lint",
+    "LossName": "dragoman.conversation.changes",
     "Profiles": "dragoman.profiles.profile",
+    "SourceName": "dragoman.conversation.dialect_names",
     "TrimPolicy": "dragoman.engine.history.policy",
     "adapt": "dragoman.engine.adapt",
     "lint": "dragoman.engine.lint",

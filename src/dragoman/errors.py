@@ -115,7 +115,11 @@ class OptionError(DragomanError):
 
 
 class ProfileError(DragomanError):
-    """A profile file is invalid."""
+    """A profile file is invalid. `problems`: all its mistakes, each with its line, where they are known."""
+
+    def __init__(self, message: str, *, at: str = "", hint: str = "", problems: tuple[str, ...] = ()) -> None:
+        super().__init__(message, at=at, hint=hint)
+        self.problems = problems
 
 
 class TemplateError(DragomanError):
@@ -148,3 +152,11 @@ def near_match(word: str, known: Iterable[str]) -> str:
     listed = ", ".join(names) if names else "none"
     close = difflib.get_close_matches(word, names, n=1)
     return f"known: {listed}." + (f' Did you mean "{close[0]}"?' if close else "")
+
+
+def nearest_first(word: str, known: Iterable[str]) -> str:
+    """`did you mean "a"? Known: a, b.`, for words of which so many are known that the near one would not be seen."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    listed = ", ".join(names) if names else "none"
+    return f'did you mean "{close[0]}"? Known: {listed}.' if close else f"known: {listed}."

@@ -290,11 +290,11 @@ def test_an_option_called_on_needs_no_quotes() -> None:
 
 
 def test_unknown_models_of_a_key_are_a_warning() -> None:
-    text = (
-        f"models: {{a: {{target: groq/x}}}}\nkeys:\n  k: {{sha256: '{HASH}', allowed_models: [a, b, 'c*', groq/y]}}\n"
-    )
+    allowed = "[a, b, 'c*', groq/y, grq/z]"
+    text = f"models: {{a: {{target: groq/x}}}}\nkeys:\n  k: {{sha256: '{HASH}', allowed_models: {allowed}}}\n"
     assert read(text).warnings == (
-        'dragoman.yaml:3: keys.k.allowed_models[1] is "b", which is not a model of this file',
+        'dragoman.yaml:3: keys.k.allowed_models[1] is "b", which is not a model of this file; known: a.',
+        'dragoman.yaml:3: keys.k.allowed_models[4] is "grq/z", which is not a model of this file; known: a.',
     )
 
 

@@ -87,7 +87,7 @@ class LazyGroup(click.Group):
             _print_click_error(error)
             sys.exit(error.exit_code)
         except DragomanError as error:
-            for line in getattr(error, "problems", (error,)):
+            for line in getattr(error, "problems", ()) or (error,):
                 print_error(str(line))
             sys.exit(2 if isinstance(error, USAGE_ERRORS) else 1)
         except BrokenPipeError:
@@ -116,8 +116,34 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("DRAGOMAN_TRACEBACK"):
             raise
+        if isinstance(error, ImportError) and (advice := missing_extra(error)):
+            print_error(advice)
+            sys.exit(1)
         print_error(f"internal error: {type(error).__name__}: {error} (set DRAGOMAN_TRACEBACK=1 to see the traceback)")
         sys.exit(1)
+
+
+EXTRAS = {
+    "asyncpg": "postgres",
+    "azure": "azure",
+    "botocore": "aws",
+    "google": "google",
+    "hiredis": "redis",
+    "httpx": "sdk",
+    "httpx2": "sdk",
+    "jinja2": "emulators",
+    "opentelemetry": "otel",
+}
+"""Packages that come with an extra, by the name under which they are imported."""
+
+
+def missing_extra(error: ImportError) -> str:
+    """What to install, where a package of an extra is missing; empty for any other error."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return ""
+    extra = EXTRAS[package]
+    return f"this needs {package}, which is not installed (pip install 'dragoman[{extra}]')"
 
 
 def _module(command: str) -> str:

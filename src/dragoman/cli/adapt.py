@@ -30,9 +30,10 @@ from dragoman.cli.progress import with_progress
 from dragoman.cli.request_diff import print_diff, request_diff
 from dragoman.cli.request_files import RequestItem, RequestSource, open_requests
 from dragoman.cli.unread_requests import UnreadRequests
+from dragoman.cli.value_completion import complete_losses, complete_rules, complete_targets
 from dragoman.engine.adapt import Adapted
 from dragoman.engine.summary import FoldedChange, fold
-from dragoman.errors import OptionError, RequestError, near_match
+from dragoman.errors import OptionError, RequestError, nearest_first
 from dragoman.rules import BY_NAME
 
 
@@ -93,15 +94,31 @@ def resolved_context(task: AdaptTask, quiet: bool) -> CompileContext:
 @click.command()
 @click.argument("file", default="-")
 @format_option
-@click.option("--to", "name", metavar="TARGET", required=True, help="PROFILE/MODEL, or a model in --config.")
+@click.option(
+    "--to",
+    "name",
+    metavar="TARGET",
+    required=True,
+    shell_complete=complete_targets,
+    help="PROFILE/MODEL, or a model in --config.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one object: target, path, body and changes.")
 @click.option("--diff", is_flag=True, help="Print a diff of before and after.")
 @click.option("--stream/--no-stream", default=None, help="Ask for a stream, or for a whole answer.")
 @click.option(
-    "--max-loss", metavar="LOSS", help="Refuse repairs that lose more: nothing, order, metadata, authority or content."
+    "--max-loss",
+    metavar="LOSS",
+    shell_complete=complete_losses,
+    help="Refuse repairs that lose more: nothing, order, metadata, authority or content.",
 )
 @doubt_option
-@click.option("--stop-after", metavar="RULE", default="", help="Run the rules up to this one only.")
+@click.option(
+    "--stop-after",
+    metavar="RULE",
+    default="",
+    shell_complete=complete_rules,
+    help="Run the rules up to this one only.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print no report.")
 @details_option
 @jobs_option
@@ -137,7 +154,7 @@ def adapt(
     if as_json and diff:
         raise click.UsageError("--json and --diff exclude each other; give one of them")
     if stop_after and stop_after not in BY_NAME:
-        raise OptionError(f'no rule is called "{stop_after}"; {near_match(stop_after, BY_NAME)}', at="--stop-after")
+        raise OptionError(f'no rule is called "{stop_after}"; {nearest_first(stop_after, BY_NAME)}', at="--stop-after")
     task = AdaptTask(
         source, name, stream, max_loss, doubt, stop_after, rules, profiles, config, as_json=as_json, diff=diff
     )

@@ -15,6 +15,7 @@ import msgspec
 from dragoman.cli.config import chosen_file, config_option, env_option
 from dragoman.cli.console import is_terminal, print_error, printable, printable_lines
 from dragoman.cli.image_files import image_part
+from dragoman.cli.value_completion import complete_models
 from dragoman.errors import DragomanError, OptionError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ MODELS_SHOWN = 40
 
 
 @click.command()
-@click.argument("model", default="")
+@click.argument("model", default="", shell_complete=complete_models)
 @config_option
 @env_option
 @click.option("--system", "-s", default="", help="Instructions for the model.")

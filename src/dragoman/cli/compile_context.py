@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from dragoman.cli.console import print_error
+from dragoman.cli.value_completion import complete_dialects, complete_formats, complete_rule_choices
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import Adapted, check_choice, choose, doubt_of, loss_of, read
 from dragoman.engine.compile_options import CallerOptions
@@ -30,6 +31,7 @@ source_option = click.option(
     metavar="DIALECT",
     default="auto",
     show_default=True,
+    shell_complete=complete_dialects,
     help="The dialect of the request: openai-chat, openai-responses, anthropic, gemini, or auto.",
 )
 format_option = click.option(
@@ -38,6 +40,7 @@ format_option = click.option(
     metavar="FORMAT",
     default="auto",
     show_default=True,
+    shell_complete=complete_formats,
     help="The dialect of the requests, such as openai-chat; or a format of transcripts, such as claude-code; or auto.",
 )
 details_option = click.option("--details", is_flag=True, help="Print what is found in each line, not only the table.")
@@ -64,7 +67,12 @@ def profile_options(command: Command) -> Command:
     for option in (
         click.option("--profiles", "profiles", type=file_type, help="A TOML file with your own profiles."),
         click.option(
-            "--rule", "rules", metavar="NAME=VALUE", multiple=True, help="Set the option of a rule; repeatable."
+            "--rule",
+            "rules",
+            metavar="NAME=VALUE",
+            multiple=True,
+            shell_complete=complete_rule_choices,
+            help="Set the option of a rule; repeatable.",
         ),
     ):
         command = option(command)
@@ -84,8 +92,16 @@ class UserChoices(msgspec.Struct, frozen=True):
 def parse_choices(
     profiles: Path | None, rules: tuple[str, ...], config: Path | None = None, quiet: bool = False
 ) -> UserChoices:
-    user_profiles = read_profiles_file(profiles) if profiles is not None else {}
+    user_profiles = read_profiles_file(profiles, _choice_refusal) if profiles is not None else {}
     return UserChoices(Profiles(user_profiles), dict(_parse_rule(text) for text in rules), config, quiet)
+
+
+def _choice_refusal(rule: str, choice: Any) -> str | None:
+    try:
+        check_choice(rule, choice)
+    except OptionError as fault:
+        return fault.message
+    return None
 
 
 def _parse_rule(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from dragoman.config import DEFAULT_FILE, InvalidConfig, KnownNames, Loaded, load
 from dragoman.config.effective_view import render_plain, render_yaml
@@ -35,13 +36,22 @@ def config() -> None:
 
 
 @config.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @config_option
 @env_option
 @click.pass_context
-def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> None:
-    """Check the file. Every mistake is reported with its line."""
-    loaded = loaded_or_exit(ctx, path, env_files)
+def check(ctx: click.Context, file: Path | None, path: Path | None, env_files: tuple[Path, ...]) -> None:
+    """Check FILE, or the configuration that the gateway would use. Every mistake is reported with its line.
+
+    The exit code is 1 if there is a mistake, or if the file says nothing.
+    """
+    if file is not None and ctx.get_parameter_source("path") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("FILE and --config name the same thing; give one of them")
+    loaded = loaded_or_exit(ctx, file or path, env_files)
     found = loaded.config
+    if loaded.blank and chosen_file(file or path) is not None:
+        click.echo(f"{loaded.file}: says nothing; `dragoman init` writes an example, or delete it", err=True)
+        sys.exit(1)
     counts = f"{len(found.providers)} providers, {len(found.models)} models, {len(found.keys)} keys"
     click.echo(f"{loaded.file or 'environment'}: valid ({counts})")
 

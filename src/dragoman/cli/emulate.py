@@ -12,6 +12,7 @@ import click
 import orjson
 
 from dragoman.cli.stop_signals import raise_on_stop_signals
+from dragoman.cli.value_completion import complete_emulators
 from dragoman.emulators.answer_script import BadScriptError, Script, load
 from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
 from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
@@ -21,7 +22,7 @@ from dragoman.emulators.provider import EmulatedProvider
 
 
 @click.command("emulate")
-@click.argument("providers", nargs=-1, metavar="[PROVIDER]...")
+@click.argument("providers", nargs=-1, metavar="[PROVIDER]...", shell_complete=complete_emulators)
 @click.option(
     "--port", default=8100, show_default=True, help="The port of the first provider; the others use the next ones."
 )

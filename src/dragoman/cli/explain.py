@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.cli.compile_context import parse_choices, profile_options
 from dragoman.cli.console import printable
+from dragoman.cli.value_completion import complete_targets
 from dragoman.engine import explain as explaining
 from dragoman.engine.adapt import choose
 from dragoman.engine.explain import Explained, Reason
@@ -18,7 +19,7 @@ from dragoman.profiles.facts import Stance
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", shell_complete=complete_targets)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @profile_options
 def explain(target: str, as_json: bool, rules: tuple[str, ...], profiles: Path | None) -> None:

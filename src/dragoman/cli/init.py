@@ -19,7 +19,7 @@ def init(path: Path, force: bool) -> None:
     if path.exists() and not force:
         raise click.ClickException(f"{path} exists already; use --force to overwrite it")
     write_file(path, example())
-    click.echo(f"{path} written. Next: dragoman config check --config {path}", err=True)
+    click.echo(f"{path} written. Next: dragoman config check {path}", err=True)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from dragoman.cli.json_splice import splice
 from dragoman.cli.progress import with_progress
 from dragoman.cli.request_files import RequestItem, RequestSource, open_requests
 from dragoman.cli.unread_requests import UnreadRequests
+from dragoman.cli.value_completion import complete_targets
 from dragoman.engine import lint as linter
 from dragoman.engine.adapt import choose
 from dragoman.engine.summary import FoldedChange, fold
@@ -96,7 +97,15 @@ class Run(msgspec.Struct, frozen=True):
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @format_option
-@click.option("--to", "names", metavar="TARGET,…|all", required=True, multiple=True, help="PROFILE/MODEL, or all.")
+@click.option(
+    "--to",
+    "names",
+    metavar="TARGET,…|all",
+    required=True,
+    multiple=True,
+    shell_complete=complete_targets,
+    help="PROFILE/MODEL, or all.",
+)
 @click.option("--format", "output_format", type=click.Choice(sorted(REPORTS)), default="text", show_default=True)
 @details_option
 @jobs_option

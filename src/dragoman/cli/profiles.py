@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.cli.compile_context import parse_choices, profile_options
 from dragoman.cli.console import print_table, printable
+from dragoman.cli.value_completion import complete_profiles
 from dragoman.engine.evidence import evidence
 from dragoman.engine.lint import ANY_MODEL
 from dragoman.errors import OptionError
@@ -30,7 +31,7 @@ class StatedFact(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.argument("words", metavar="[NAME[/MODEL] | diff A B | test FILE]", nargs=-1)
+@click.argument("words", metavar="[NAME[/MODEL] | diff A B | test FILE]", nargs=-1, shell_complete=complete_profiles)
 @click.option("--all", "everything", is_flag=True, help="Include facts with their default value.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @profile_options

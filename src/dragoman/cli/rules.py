@@ -6,14 +6,15 @@ import click
 import msgspec
 
 from dragoman.cli.console import print_table, rich_console
+from dragoman.cli.value_completion import complete_rules
 from dragoman.engine.lint import headline
-from dragoman.errors import OptionError, near_match
+from dragoman.errors import OptionError, nearest_first
 from dragoman.rules import BY_NAME, GROUPS
 from dragoman.rules.rule import FAIL, KEEP, Rule
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_rules)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def rules(name: str | None, as_json: bool) -> None:
     """List the rules in the order in which they run, or show the page of one.
@@ -21,7 +22,7 @@ def rules(name: str | None, as_json: bool) -> None:
     Besides its own options, every rule takes `keep` (change nothing) and `fail` (refuse the request).
     """
     if name is not None and name not in BY_NAME:
-        raise OptionError(f'no rule is called "{name}"; {near_match(name, BY_NAME)}')
+        raise OptionError(f'no rule is called "{name}"; {nearest_first(name, BY_NAME)}')
     if as_json:
         described = [_plain(group, rule) for group, rule in _all() if name in (None, rule.name)]
         click.echo(msgspec.json.format(msgspec.json.encode(described[0] if name else described)).decode())

@@ -70,6 +70,10 @@ class Builder:
         self.file = file
         self.problems: list[Problem] = []
         self.origins: Origins = {}
+        self.dropped: set[str] = set()
+        """Names of entries that could not be built. What refers to them is right."""
+        self.incomplete = False
+        """A whole section could not be built: what refers to it cannot be checked."""
 
     def refuse(self, message: str, node: Node) -> _Invalid:
         self.problems.append(Problem(message, self.file, node.line))
@@ -111,6 +115,7 @@ def _struct(b: Builder, expected: inspect.StructType, node: Node, path: str) -> 
     for key, value in node.value.items():
         if key not in fields:
             _unknown(b, expected, value, path, key, fields)
+            b.incomplete = b.incomplete or not path
             continue
         field = fields[key]
         if value.value is None and not field.required and not _takes_null(field.type):
@@ -119,9 +124,11 @@ def _struct(b: Builder, expected: inspect.StructType, node: Node, path: str) -> 
     missing = [key for key, field in fields.items() if field.required and key not in node.value]
     for key in missing:
         b.refuse(f"{join_path(path, key)} is missing", node)
-    if missing or any(value is INVALID for value in values.values()):
+    invalid = [name for name, value in values.items() if value is INVALID]
+    b.incomplete = b.incomplete or bool(invalid and not path)
+    if missing or any(field.required and field.name in invalid for field in fields.values()):
         return INVALID
-    return expected.cls(**values)
+    return expected.cls(**{name: value for name, value in values.items() if name not in invalid})
 
 
 def _unknown(b: Builder, expected: inspect.StructType, node: Node, path: str, key: str, fields: dict[str, Any]) -> None:
@@ -143,7 +150,8 @@ def _mapping(b: Builder, expected: inspect.DictType, node: Node, path: str) -> A
     if not isinstance(node.value, dict):
         return b.wrong_type(node, path, "a mapping")
     built = {key: b.build(expected.value_type, value, join_path(path, key)) for key, value in node.value.items()}
-    return INVALID if any(value is INVALID for value in built.values()) else b.leaf(node, path, built)
+    b.dropped |= {key for key, value in built.items() if value is INVALID}
+    return b.leaf(node, path, {key: value for key, value in built.items() if value is not INVALID})
 
 
 def _sequence(b: Builder, expected: inspect.VarTupleType, node: Node, path: str) -> Any:
@@ -152,7 +160,7 @@ def _sequence(b: Builder, expected: inspect.VarTupleType, node: Node, path: str)
     # An unset variable is skipped: a list of two keys of which one is set is a list of one.
     items = [item for item in node.value if not (item.value is None and item.variables)]
     built = tuple(b.build(expected.item_type, item, f"{path}[{i}]") for i, item in enumerate(items))
-    return INVALID if any(value is INVALID for value in built) else b.leaf(node, path, built)
+    return b.leaf(node, path, tuple([value for value in built if value is not INVALID]))
 
 
 def _union(b: Builder, expected: inspect.UnionType, node: Node, path: str) -> Any:
@@ -253,10 +261,10 @@ BUILDERS: dict[type, Callable[[Builder, Any, Node, str], Any]] = {
 
 
 def build_config(root: Node, file: str) -> tuple[Config | None, Builder]:
-    """The typed configuration, or None if the builder has problems."""
+    """The typed configuration, or None if there is none. What the builder has problems with is left out of it."""
     builder = Builder(file)
     built = builder.build(CONFIG, root, "")
-    return (None if builder.problems else built), builder
+    return (None if built is INVALID else built), builder
 
 
 def default_of(field: inspect.Field) -> Any:

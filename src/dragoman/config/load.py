@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.build import build_config, join_path, quote
+from dragoman.config.build import Builder, build_config, join_path, quote
 from dragoman.config.environment_providers import complete
 from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.schema import Config, Provider
-from dragoman.config.validation import validate
+from dragoman.config.validation import line_of, validate
 from dragoman.config.variables import Environment, load_environment, substitute
 from dragoman.config.yaml_tree import Node, parse_tree
 from dragoman.errors import ProfileError
@@ -71,12 +71,12 @@ def parse(
     blank = all(node.value in (None, "", {}, []) for node in members)
     without_empty = substitute(tree, variables, file)
     config, builder = build_config(without_empty.node, file)
-    if config is None:
+    if config is None or builder.incomplete:
         raise InvalidConfig(builder.problems)
-    known = _with_own_profiles(config, known, folder or Path(), file)
+    known = _with_own_profiles(config, known, folder or Path(), builder)
     verdict = validate(config, known, builder.origins, file)
-    if verdict.problems:
-        raise InvalidConfig(verdict.problems)
+    if problems := [*builder.problems, *_own_mistakes(verdict.problems, builder)]:
+        raise InvalidConfig(problems)
     completed = complete(_normalise(config), known, variables)
     origins = {path: _origin(node, file, variables) for path, node in builder.origins.items()}
     warnings = (*without_empty.warnings, *verdict.warnings)
@@ -90,13 +90,21 @@ def profile_files(config: Config, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in config.profiles)
 
 
-def _with_own_profiles(config: Config, known: KnownNames, folder: Path, file: str) -> KnownNames:
+def _with_own_profiles(config: Config, known: KnownNames, folder: Path, builder: Builder) -> KnownNames:
     if not config.profiles or known.with_profiles is None:
         return known
     try:
         return known.with_profiles(profile_files(config, folder))
     except ProfileError as fault:
-        raise InvalidConfig([Problem(f"profiles: {fault}", file)]) from None
+        line = line_of("profiles", builder.origins)
+        found = [Problem(f"profiles: {one}", builder.file, line) for one in fault.problems or (fault,)]
+        raise InvalidConfig([*builder.problems, *found]) from None
+
+
+def _own_mistakes(problems: Sequence[Problem], builder: Builder) -> list[Problem]:
+    """Without those that only name an entry that has a mistake itself."""
+    names = [f'"{name}"' for name in builder.dropped]
+    return [problem for problem in problems if not any(name in problem.message for name in names)]
 
 
 def _missing(loaded: Loaded) -> Iterator[Problem]:

@@ -18,11 +18,12 @@ from dragoman.config.name_patterns import STAR, is_pattern, match_pattern
 from dragoman.config.schema import ClientKey, Config, HistoryConfig, Model, ModelRateLimits, Provider, RuleChoice
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
-from dragoman.errors import near_match
+from dragoman.errors import near_match, nearest_first
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
+_WILD = frozenset("*?[")
 LocatedMessage = tuple[str, str]  # a key path, and the message about it
 
 
@@ -34,7 +35,7 @@ class ValidationResult(Struct, frozen=True):
 def validate(config: Config, known: KnownNames, origins: Origins, file: str) -> ValidationResult:
     """All problems and warnings that need more than one value to find."""
     problems = [Problem(message, file, line_of(path, origins)) for path, message in _problems(config, known)]
-    warnings = [f"{file}:{line_of(path, origins)}: {message}" for path, message in _warnings(config)]
+    warnings = [f"{file}:{line_of(path, origins)}: {message}" for path, message in _warnings(config, known)]
     return ValidationResult(problems, warnings)
 
 
@@ -132,7 +133,7 @@ def _rules(path: str, rules: Mapping[str, RuleChoice], known: KnownNames) -> Ite
     for name, choice in rules.items():
         here = join_path(path, name)
         if name not in known.rules:
-            yield here, f"{here} is not a rule; {near_match(name, known.rules)}"
+            yield here, f"{here} is not a rule; {nearest_first(name, known.rules)}"
         elif options := known.rules[name]:
             yield from _rule_choice(here, choice, options)
         elif known.choice_refusal is not None and (refusal := known.choice_refusal(name, choice)):
@@ -284,12 +285,25 @@ def _media(allow: tuple[str, ...]) -> Iterator[LocatedMessage]:
                 yield path, f"{path} is {quote(entry)}; it must be a host, *.suffix, an address or a network"
 
 
-def _warnings(config: Config) -> Iterator[LocatedMessage]:
+def _warnings(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     for name, key in config.keys.items():
         for i, model in enumerate(key.allowed_models):
-            if model not in config.models and not set(model) & set("/*?["):
+            if not _leads_somewhere(model, config, known):
                 path = f"{join_path('keys', name)}.allowed_models[{i}]"
-                yield path, f"{path} is {quote(model)}, which is not a model of this file"
+                names = {*config.models, *config.routes}
+                yield (
+                    path,
+                    f"{path} is {quote(model)}, which is not a model of this file; {near_match(model, names)}",
+                )
+
+
+def _leads_somewhere(name: str, config: Config, known: KnownNames) -> bool:
+    """Whether a key that may use this name may use anything. A pattern may fit names that only a provider knows."""
+    if name in config.models or name in config.routes or set(name) & _WILD:
+        return True
+    provider, slash, _ = name.partition("/")
+    profiles = known.profiles if known.profiles is not None else {provider}
+    return bool(slash) and (provider in config.providers or provider in profiles)
 
 
 def public_bind_refusal(config: Config, host: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,6 +26,10 @@ class Loss(IntEnum):
 
     def __str__(self) -> str:
         return self.name.lower()
+
+
+LossName = Literal["nothing", "order", "metadata", "authority", "content"]
+"""The losses by their names, as callers give them."""
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -9,6 +9,9 @@ from typing import Final, Literal, get_args
 
 DialectName = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "cohere", "ollama", "bedrock"]
 
+SourceName = Literal["auto"] | DialectName
+"""The dialect of a request, or that it is to be recognised."""
+
 DIALECT_NAMES: Final[tuple[DialectName, ...]] = get_args(DialectName)
 
 DEFAULT_DIALECT: Final[DialectName] = "openai-chat"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Undo
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, LossName, Undo
 from dragoman.conversation.conversation import SYSTEM_ROLES, Ask, Conversation
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT, SourceName
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Opaque, Text
@@ -45,8 +45,8 @@ from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, 
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.request_wrappers import find_wrapped
 from dragoman.engine.unseen_content import unseen, unseen_content
-from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match
-from dragoman.profiles.facts import Doubt, Facts, Stance
+from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match, nearest_first
+from dragoman.profiles.facts import Doubt, DoubtName, Facts, Stance
 from dragoman.profiles.profile import NO_ENVELOPE, Envelope, Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
 from dragoman.rules.context import Context
@@ -151,7 +151,7 @@ _FAITHFUL = Doubt.FAITHFUL
 def adapt(
     request: Request,
     *,
-    source: str = DEFAULT_DIALECT,
+    source: SourceName = DEFAULT_DIALECT,
     target: str,
     stream: bool | None = None,
     headers: Mapping[str, str] | None = None,
@@ -159,10 +159,10 @@ def adapt(
     media: Mapping[str, bytes] | None = None,
     profiles: Profiles | None = None,
     rules: Mapping[str, Any] | None = None,
-    max_loss: str | None = None,
+    max_loss: LossName | None = None,
     synthetic: bool = True,
     stop_after: str = "",
-    doubt: str = _FAITHFUL,
+    doubt: DoubtName = "faithful",
     history: TrimPolicy | None = None,
     cuts: Sequence[Cut] = (),
     limits: RequestLimits = DEFAULT_LIMITS,
@@ -187,7 +187,7 @@ def adapt(
         kept=kept or {},
         media=media or {},
         stop_after=stop_after,
-        doubt=_FAITHFUL if doubt is _FAITHFUL else doubt_of(doubt),
+        doubt=_FAITHFUL if doubt == "faithful" else doubt_of(doubt),
         history=None if policy is None else TrimRequest(policy, tuple(cuts)),
     )
     return compile_ask(ask, found, options)
@@ -241,7 +241,7 @@ def choose(target: str, profiles: Profiles | None = None, rules: Mapping[str, An
 def check_choice(name: str, choice: Any) -> None:
     """Raise OptionError where a rule or its option is not known."""
     if name not in BY_NAME:
-        raise OptionError(f'no rule is called "{name}"; {near_match(name, BY_NAME)}', hint="see `dragoman rules`")
+        raise OptionError(f'no rule is called "{name}"; {nearest_first(name, BY_NAME)}', hint="see `dragoman rules`")
     rule = BY_NAME[name]
     if rule.parse is not None:
         rule.parse(choice)

@@ -15,7 +15,7 @@ map.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic
 
 import msgspec
@@ -100,6 +100,15 @@ class TriedTarget(msgspec.Struct, frozen=True, gc=False):
     target: str
     failed: str
     status: int
+
+
+def with_targets(failure: Failure, tried: Sequence[TriedTarget]) -> Failure:
+    """The failure with every target that was asked, where it was more than one: the provider's words come first."""
+    last = {one.target: one for one in tried}
+    if len(last) < 2:
+        return failure
+    asked = ", ".join(f"{one.target}: {one.status or one.failed}" for one in last.values())
+    return msgspec.structs.replace(failure, message=f"{failure.message} (asked without success: {asked})")
 
 
 class Spent(msgspec.Struct, frozen=True, gc=False):
@@ -558,7 +567,8 @@ class Exchange(Generic[D]):
 
     def _give_up(self, failure: Failure) -> GaveUp:
         assert self.destination is not None
-        self.failure = with_numbers(failure, self.ask, self.destination.target.facts.context_window)
+        counted = with_numbers(failure, self.ask, self.destination.target.facts.context_window)
+        self.failure = with_targets(counted, self.tried)
         return GaveUp(self.failure)
 
     # Compiling and sending.

@@ -14,7 +14,7 @@ import msgspec
 
 from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT, SourceName
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
@@ -27,7 +27,7 @@ from dragoman.engine.report import ReportBuilder, body_repairs, reported
 from dragoman.engine.token_estimate import estimate_request, may_exceed
 from dragoman.engine.unseen_content import unseen, unseen_content
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Doubt, Facts
+from dragoman.profiles.facts import Doubt, DoubtName, Facts
 from dragoman.profiles.models import known_window
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules.rule import Rule
@@ -80,11 +80,11 @@ class _Step(msgspec.Struct, frozen=True):
 def lint(
     request: Request,
     *,
-    source: str = DEFAULT_DIALECT,
+    source: SourceName = DEFAULT_DIALECT,
     targets: str | Iterable[str],
     profiles: Profiles | None = None,
     rules: Mapping[str, Any] | None = None,
-    doubt: str = Doubt.FAITHFUL,
+    doubt: DoubtName = "faithful",
 ) -> list[Finding]:
     """What each target would refuse in this request.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
@@ -14,6 +13,7 @@ from dragoman.engine.adapt import check_choice
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.families import family_names
+from dragoman.profiles.mistakes import enum_values
 from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
@@ -29,7 +29,7 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
     return KnownNames(
         profiles=frozenset(names),
         rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
-        facts={field.name: _enum_values(field.type) for field in msgspec.structs.fields(Facts)},
+        facts={field.name: enum_values(field.type) for field in msgspec.structs.fields(Facts)},
         texts=frozenset(TEXTS),
         families=family_names(),
         variables={name: found for name, found in variables.items() if found},
@@ -45,20 +45,14 @@ def own_profiles(files: Iterable[Path], profiles: Profiles | None = None) -> Pro
     """The profiles with those of the user's files. Raises ProfileError."""
     found = profiles or Profiles()
     for file in files:
-        found = found.extended(read_profiles_file(file))
+        found = found.extended(read_profiles_file(file, choice_refusal))
     return found
 
 
 def choice_refusal(rule: str, choice: Any) -> str | None:
-    """Why a rule that takes free text does not take this one; None where it does."""
+    """Why there is no such rule, or why it does not take this choice; None where it does."""
     try:
         check_choice(rule, choice)
     except OptionError as fault:
         return fault.message if not fault.hint else f"{fault.message} ({fault.hint})"
     return None
-
-
-def _enum_values(annotation: Any) -> tuple[str, ...]:
-    """The values of a fact that is an enum; empty if any value is possible."""
-    plain = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
-    return tuple(plain) if isinstance(plain, type) and issubclass(plain, Enum) else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -19,6 +19,10 @@ class Stance(StrEnum):
     ACCEPTS = "accepts"
     REFUSES = "refuses"
     UNKNOWN = "unknown"
+
+
+DoubtName = Literal["faithful", "careful"]
+"""The values of `Doubt`, as callers give them."""
 
 
 class Doubt(StrEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -22,7 +22,9 @@ from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.families import family_names
+from dragoman.profiles.mistakes import Mistake, RuleCheck, fact_mistakes, key_mistakes, rule_mistakes
 from dragoman.profiles.models import CatalogueUse, facts_from, find_model
+from dragoman.profiles.toml_lines import KeyPath, key_lines, line_at
 
 
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -419,24 +421,56 @@ def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
     return profile
 
 
-def read_profiles_file(path: Path) -> dict[str, Profile]:
-    """The user's profiles: one TOML file whose tables are named after them, or one profile named after its file.
+def read_profiles_file(path: Path, check_rule: RuleCheck | None = None) -> dict[str, Profile]:
+    """The user's profiles: one TOML file whose tables are named after them.
 
-    A table whose name is a built-in profile's corrects that one (it is `like` it).
+    A table whose name is a built-in profile's corrects that one (it is `like` it). Raises ProfileError with all
+    mistakes of the file, each with its line. `check_rule` says what is wrong with the choice of a rule.
     """
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        table = tomllib.loads(text)
     except OSError as fault:
         raise ProfileError(f"cannot be read: {fault.strerror}", at=str(path)) from None
-    except tomllib.TOMLDecodeError as fault:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise ProfileError(str(fault), at=str(path)) from None
-    if isinstance(table.get("dialect") or table.get("like"), str):
-        return {path.stem: make_profile(path.stem, table, str(path))}
-    found: dict[str, Profile] = {}
+    lines = key_lines(text)
+    mistakes = [
+        f"{path}:{line_at(lines, at)}: {message}" for at, message in _mistakes(table, check_rule or _any_choice)
+    ]
+    if mistakes:
+        raise ProfileError("\n".join(mistakes), problems=tuple(mistakes))
+    return {name: _own_profile(name, content, f"{path}: {name}") for name, content in table.items()}
+
+
+def _own_profile(name: str, content: Mapping[str, Any], file: str) -> Profile:
+    if name in builtin_names() and "like" not in content and "dialect" not in content:
+        content = {"like": name, **content}
+    return make_profile(name, content, file)
+
+
+def _any_choice(rule: str, choice: Any) -> str | None:
+    return None
+
+
+def _mistakes(table: Mapping[str, Any], check_rule: RuleCheck) -> Iterator[Mistake]:
     for name, content in table.items():
         if not isinstance(content, dict):
-            raise ProfileError(f'"{name}" is not a table', at=str(path), hint="write [NAME] and its facts below it")
-        if name in builtin_names() and "like" not in content and "dialect" not in content:
-            content = {"like": name, **content}
-        found[name] = make_profile(name, content, f"{path}: {name}")
-    return found
+            yield (name,), f'"{name}" is not a table; write [NAME] and its facts below it'
+            continue
+        yield from _layer_mistakes(content, Profile, (name,), check_rule)
+        for kind, key in ((Models, "models"), (Evidence, "evidence")):
+            for index, item in enumerate(_tables(content.get(key))):
+                yield from _layer_mistakes(item, kind, (name, key, index), check_rule)
+
+
+def _layer_mistakes(
+    content: Mapping[str, Any], kind: type[msgspec.Struct], path: KeyPath, check_rule: RuleCheck
+) -> Iterator[Mistake]:
+    yield from key_mistakes(content, kind, path)
+    yield from fact_mistakes(content.get("facts"), (*path, "facts"))
+    yield from rule_mistakes(content.get("rules"), (*path, "rules"), check_rule)
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

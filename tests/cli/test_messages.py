@@ -1,0 +1,187 @@
+"""What users are told: all mistakes at once, the near word first, what to install, which values a shell completes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner, Result
+
+import dragoman
+from dragoman.cli import cli, main
+from dragoman.conversation.changes import Loss
+from dragoman.conversation.dialect_names import DIALECT_NAMES
+from dragoman.profiles.facts import Doubt, DoubtName
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(cli, args, prog_name="dragoman", input='{"messages":[{"role":"user","content":"Hi"}]}')
+
+
+# config check
+
+
+def check(tmp_path: Path, text: str) -> Result:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    return run("config", "check", str(file))
+
+
+def test_config_check_takes_a_file(tmp_path: Path) -> None:
+    done = check(tmp_path, "server: {port: 1}\n")
+    assert (done.exit_code, done.stdout) == (0, "mine.yaml: valid (0 providers, 0 models, 0 keys)\n")
+    assert run("config", "check", "a.yaml", "--config", "b.yaml").exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "providers:\nmodels: {}\n"])
+def test_an_empty_file_is_not_valid(text: str, tmp_path: Path) -> None:
+    done = check(tmp_path, text)
+    assert done.exit_code == 1
+    assert "mine.yaml: says nothing" in done.stderr
+
+
+MANY = """\
+server: {port: many}
+providers:
+  groq: {connections: lots}
+  fast: {profile: gemni}
+models:
+  a: {target: groq/x, hidden: maybe}
+  b: {fallbacks: [groq/y]}
+  c: {target: nowhere/x}
+default_model: b
+rules: {late-sytem: user}
+"""
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    done = check(tmp_path, MANY)
+    assert done.exit_code == 1
+    lines = [line.split(": ")[0] for line in done.stderr.splitlines()]
+    assert lines == [f"mine.yaml:{number}" for number in (1, 3, 4, 6, 7, 8, 10)]
+    assert "default_model" not in done.stderr, "its model is there, and has a mistake of its own"
+
+
+def test_a_section_that_is_lost_takes_no_blame_for_others(tmp_path: Path) -> None:
+    done = check(tmp_path, "providrs: {fast: {profile: groq}}\nmodels: {a: {target: fast/x}}\n")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("mine.yaml:1: providrs is not a known key")
+
+
+# Profiles
+
+PROFILE = """\
+[mine]
+dialect = "openai-chat"
+titel = "x"
+[mine.facts]
+system_plce = "opening"
+system_place = "openin"
+first_turn = 5
+[mine.rules]
+late-sytem = "user"
+[[mine.models]]
+match = "a*"
+[[mine.models]]
+match = "x*"
+facts = { last_trn = "user" }
+[mine.models.rules]
+many-systems = "nothing"
+"""
+
+
+def test_all_mistakes_of_a_profile_with_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(PROFILE)
+    done = run("adapt", "--to", "mine/x", "--profiles", str(file))
+    assert done.exit_code == 1
+    told = done.stderr.splitlines()
+    starts = [
+        (3, '"titel" is no key of a profile here; did you mean "title"?'),
+        (5, '"system_plce" is no fact; did you mean "system_place"?'),
+        (6, 'system_place cannot be "openin"; did you mean "opening"?'),
+        (7, "first_turn: Expected `str`, got `int`"),
+        (9, 'no rule is called "late-sytem"; did you mean "late-system"?'),
+        (14, '"last_trn" is no fact; did you mean "last_turn"?'),
+    ]
+    assert len(told) >= len(starts)
+    for line, (number, words) in zip(told, starts, strict=False):
+        assert line.startswith(f"dragoman: {file}:{number}: {words}")
+
+
+def test_a_configuration_names_them_too(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('[mine]\ndialect = "openai-chat"\n[mine.rules]\nlate-sytem = "user"\n')
+    done = check(tmp_path, "server: {port: 1}\nprofiles: [own.toml]\n")
+    assert done.exit_code == 1
+    assert "mine.yaml:2: profiles: " in done.stderr
+    assert 'own.toml:4: no rule is called "late-sytem"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("rules", "late-sytem"),
+        ("adapt", "--to", "openai/x", "--rule", "late-sytem=user"),
+        ("adapt", "--to", "openai/x", "--stop-after", "late-sytem"),
+    ],
+)
+def test_the_near_rule_comes_first(args: tuple[str, ...]) -> None:
+    done = run(*args)
+    assert done.exit_code == 2
+    assert 'no rule is called "late-sytem"; did you mean "late-system"? Known: ' in done.stderr
+
+
+# Extras
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delitem(sys.modules, "dragoman.emulators.template_server", raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setattr(sys, "argv", ["dragoman", "emulate", "vllm", "--port", "0"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == "dragoman: this needs jinja2, which is not installed (pip install 'dragoman[emulators]')"
+
+
+# Completion
+
+
+@pytest.mark.parametrize(
+    ("args", "incomplete", "wanted"),
+    [
+        (["lint", "a.json", "--to"], "anthr", "anthropic/"),
+        (["lint", "a.json", "--to"], "openai/gpt-4o,anthropic/claude-opus", "openai/gpt-4o,anthropic/claude-opus-4-6"),
+        (["adapt", "--rule"], "late-s", "late-system="),
+        (["adapt", "--rule"], "late-system=o", "late-system=opening"),
+        (["adapt", "--from"], "claude", "claude-code"),
+        (["route", "--from"], "anth", "anthropic"),
+        (["adapt", "--max-loss"], "auth", "authority"),
+        (["adapt", "--stop-after"], "late-s", "late-system"),
+        (["rules"], "late-s", "late-system"),
+        (["profiles"], "mistr", "mistral"),
+        (["explain"], "groq/llama-3.3", "groq/llama-3.3-70b-versatile"),
+        (["chat"], "claude-son", "claude-sonnet-4-5"),
+        (["emulate"], "vll", "vllm"),
+    ],
+)
+def test_values_are_completed(args: list[str], incomplete: str, wanted: str) -> None:
+    found = ShellComplete(cli, {}, "dragoman", "_DRAGOMAN_COMPLETE").get_completions(args, incomplete)
+    assert wanted in [item.value for item in found]
+    assert all(item.value.startswith(incomplete) for item in found)
+
+
+# Types
+
+
+def test_names_are_types_in_the_library() -> None:
+    hints = get_type_hints(dragoman.adapt)
+    assert {name for part in get_args(hints["source"]) for name in get_args(part)} == {"auto", *DIALECT_NAMES}
+    assert get_args(dragoman.LossName) == tuple(str(loss) for loss in Loss)
+    assert get_args(DoubtName) == tuple(Doubt)
+    assert hints["doubt"] == DoubtName
+    assert get_type_hints(dragoman.lint)["source"] == hints["source"]
