@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.dialect_names import DialectName
 from dragoman.dialects.registry import dialect
 
 _QUESTION = "What is the weather in Paris?"
@@ -16,7 +17,7 @@ class DemoConversation(msgspec.Struct, frozen=True):
     """A conversation, its client, and the provider that refuses it unchanged."""
 
     client: str
-    dialect: str
+    dialect: DialectName
     provider: str
     model: str
     reason: str

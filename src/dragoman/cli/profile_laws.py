@@ -14,7 +14,7 @@ import msgspec
 
 from dragoman.cli.console import print_table, printable
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.emulators.chat_service import ChatService
 from dragoman.emulators.provider import ErrorResponse
 from dragoman.emulators.stated_facts import stated
@@ -40,7 +40,7 @@ class LawRequest(msgspec.Struct, frozen=True):
     """A request, and what it is about."""
 
     about: str
-    dialect: str
+    dialect: DialectName
     body: dict[str, Any]
 
 
@@ -111,7 +111,7 @@ class _Trial:
         if own:
             self._try(Law.REPORTED, request, bool(first.changes) == (first.body != body), lambda: _rules(first))
 
-    def _compiled(self, body: bytes, dialect: str) -> Adapted:
+    def _compiled(self, body: bytes, dialect: DialectName) -> Adapted:
         return adapt(body, source=dialect, target=self._target.name, profiles=self._profiles)
 
     def _refusal(self, body: bytes) -> str:
