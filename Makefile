@@ -6,8 +6,8 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-stream bench-trim soak hostile guard docs-site package package-test man lock sbom \
-        console-test
+        bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard docs-site package package-test man lock \
+        sbom console-test
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -114,6 +114,9 @@ bench-adapt: .venv-bench/ready ## Measure compiling a request, compared with Lit
 
 bench-stream: .venv-bench/ready ## Measure translating a stream, compared with LiteLLM's
 	cd bench && ../$(BENCH)/python stream.py
+
+cluster: $(VENV)/ready ## Run four replicas on one Redis under load, while things go wrong (needs redis-server)
+	$(BIN)/python bench/cluster.py
 
 bench-trim: $(VENV)/ready ## Measure trimming a long history, compared with reading it
 	$(BIN)/python bench/trim.py

@@ -60,23 +60,29 @@ class Pending:
         self.late = late
         self.packed = packed
 
-    def resolve(self, reply: Any) -> None:
+    def resolve(self, reply: Any) -> bool:
+        """Hand over the answer; whether somebody still waited for it."""
         future = self.future
         if future is not None and not future.done():
             if isinstance(reply, hiredis.ReplyError):
                 future.set_exception(RedisRefused(str(reply)))
             else:
                 future.set_result(reply)
-        elif self.late is not None:
+            return True
+        if self.late is not None:
             self.late(None if isinstance(reply, hiredis.ReplyError) else reply)
+        return False
 
 
 class RedisConnection(asyncio.Protocol):
-    """The protocol of one socket. `answered` is called for every reply, `lost` once when the connection ends."""
+    """The protocol of one socket. `answered` is called for every reply, `lost` once when the connection ends.
+
+    `answered` is told the reply, whether anybody was to wait for it, and whether somebody still did.
+    """
 
     def __init__(
         self,
-        answered: Callable[[Pending, Any], None],
+        answered: Callable[[Any, bool, bool], None],
         lost: Callable[[RedisConnection, Exception | None], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -97,8 +103,8 @@ class RedisConnection(asyncio.Protocol):
             reader.feed(data)
             while (reply := reader.gets()) is not _NOTHING:
                 pending = waiting.popleft()
-                pending.resolve(reply)
-                self._answered(pending, reply)
+                in_time = pending.resolve(reply)
+                self._answered(reply, pending.future is not None, in_time)
         except (hiredis.ProtocolError, IndexError):  # not Redis, or out of step: nothing that comes can be trusted
             self.abort()
 
@@ -205,7 +211,7 @@ class RedisDialer:
         return found[0].decode(), int(found[1])
 
 
-def _ignore(pending: Pending, reply: Any) -> None:
+def _ignore(reply: Any, is_asked: bool, in_time: bool) -> None:
     """A sentinel is asked once."""
 
 

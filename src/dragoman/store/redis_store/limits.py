@@ -11,12 +11,15 @@ from typing import Any
 
 from dragoman.store.clock import Clock
 from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
-from dragoman.store.rate_windows import SLICE, RateWindows, bounded
+from dragoman.store.rate_windows import MANY_KEYS, MINUTE, SLICE, RateWindows, bounded
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, pack
 from dragoman.store.redis_store.keys import RedisKeys, digest
 from dragoman.store.redis_store.link import RedisLink, evalsha
 from dragoman.store.redis_store.replicas import Replicas
 from dragoman.store.redis_store.scripts import Scripts
+
+SOON = 1.0
+"""Seconds to wait where nobody knows better."""
 
 
 class CountTicket:
@@ -30,6 +33,59 @@ class CountTicket:
         self.counted: bool | None = None
 
 
+class LastAnswers:
+    """What Redis last said of each key, for a minute in which it says nothing.
+
+    Of the room that was left then, and of what has become free since (as much in each second), a replica may use its
+    share. Its own counts alone would not do: they know nothing of what others, or it before a restart, have used.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[str, _LeftRoom] = {}
+
+    def note(self, key: str, verdict: Allowed | Limited, now: float) -> None:
+        if len(self._left) >= MANY_KEYS:
+            self._left.clear()
+        self._left[key] = _LeftRoom(now, verdict)
+
+    def refusal(self, key: str, limits: KeyLimits, tokens: int, now: float, sharers: int) -> Limited | None:
+        """A refusal by what was left, or None where there is room or the answer is too old. Room is then used."""
+        last = self._left.get(key)
+        if last is None or not 0.0 <= now - last.at < MINUTE:
+            return None
+        part = (now - last.at) / MINUTE
+        rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
+        if rpm is not None and last.requests + 1 > _share(rpm, last.requests_left, part, sharers):
+            return Limited(SOON, "requests", rpm)
+        if tpm is not None and last.tokens + tokens > _share(tpm, last.tokens_left, part, sharers):
+            return Limited(SOON, "tokens", tpm)
+        last.requests += 1
+        last.tokens += tokens
+        return None
+
+
+class _LeftRoom:
+    """When an answer came, what it left, and what this replica has granted alone since."""
+
+    __slots__ = ("at", "requests", "requests_left", "tokens", "tokens_left")
+
+    def __init__(self, at: float, verdict: Allowed | Limited) -> None:
+        self.at = at
+        self.requests = self.tokens = 0
+        self.requests_left: int | None
+        self.tokens_left: int | None
+        if isinstance(verdict, Allowed):
+            self.requests_left, self.tokens_left = verdict.requests_left, verdict.tokens_left
+        else:
+            self.requests_left, self.tokens_left = (0, None) if verdict.what == "requests" else (None, 0)
+
+
+def _share(limit: int, left: int | None, part: float, sharers: int) -> float:
+    """What one replica may use; where it is not known what was left, its share of the whole."""
+    room = limit if left is None else left + (limit - left) * part
+    return max(room / sharers, 0.0)
+
+
 class RedisLimits:
     """`RateLimits` in Redis."""
 
@@ -41,6 +97,7 @@ class RedisLimits:
         self._steady = steady
         self._own = RateWindows(steady)
         self._unsent = RateWindows(steady)
+        self._last = LastAnswers()
         link.back.append(self._push)
 
     async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
@@ -55,12 +112,11 @@ class RedisLimits:
         except RedisRefused:
             ticket.counted = False
             return self._alone(key, limits, ticket)
-        if reply[0] == 0:
-            what = reply[1].decode()
-            limit = limits.requests_per_minute if what == "requests" else limits.tokens_per_minute
-            return Limited(float(reply[2]), what, limit or 0)
-        self._own.add(key, 1, tokens)
-        return _allowed(limits, reply[1], reply[2], tokens)
+        verdict = _verdict(reply, limits, tokens)
+        self._last.note(key, verdict, self._steady())
+        if isinstance(verdict, Allowed):
+            self._own.add(key, 1, tokens)
+        return verdict
 
     def settle(self, key: str, tokens: int) -> None:
         tokens = bounded(tokens)
@@ -74,8 +130,9 @@ class RedisLimits:
         return self._own.forget(key)
 
     def _alone(self, key: str, limits: KeyLimits, ticket: CountTicket) -> Allowed | Limited:
-        """Decide by this replica's own counts, against its share."""
-        verdict = self._own.reserve(key, self._replicas.share(limits), ticket.tokens)
+        """Decide by this replica's own counts, against its share; shortly after an answer, by what was left then."""
+        refusal = self._last.refusal(key, limits, ticket.tokens, self._steady(), self._replicas.sharers)
+        verdict = refusal or self._own.reserve(key, self._replicas.share(limits), ticket.tokens)
         ticket.granted = isinstance(verdict, Allowed)
         self._correct(key, ticket)
         return verdict
@@ -92,7 +149,13 @@ class RedisLimits:
             self._tell(key, sign, sign * ticket.tokens)
 
     def _tell(self, key: str, requests: int, tokens: int, age: float = 0.0) -> None:
-        if not self._link.post(self._command(key, KeyLimits(), requests, tokens, age)):
+        command = self._command(key, KeyLimits(), requests, tokens, age)
+        if not self._link.post(command, partial(self._told, key, requests, tokens)):
+            self._unsent.add(key, requests, tokens)
+
+    def _told(self, key: str, requests: int, tokens: int, reply: Any) -> None:
+        """Where the connection was lost before the answer, Redis has most likely never counted it."""
+        if reply is None:
             self._unsent.add(key, requests, tokens)
 
     def _push(self, lost_since: float | None) -> None:
@@ -116,8 +179,13 @@ class RedisLimits:
         return name, name + ":order"
 
 
-def _allowed(limits: KeyLimits, requests: int, used: int, tokens: int) -> Allowed:
+def _verdict(reply: Any, limits: KeyLimits, tokens: int) -> Allowed | Limited:
+    """What the script says: the counts before this request, or for what and how long to wait."""
     rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
+    if reply[0] == 0:
+        what = reply[1].decode()
+        return Limited(float(reply[2]), what, (rpm if what == "requests" else tpm) or 0)
+    requests, used = reply[1], reply[2]
     return Allowed(
         None if rpm is None else rpm - requests - 1,
         None if tpm is None else max(0, tpm - used - tokens),

@@ -18,7 +18,6 @@ import hiredis
 from dragoman.store.clock import Clock
 from dragoman.store.redis_store.connection import (
     MOST_WAITING,
-    Pending,
     RedisAway,
     RedisConnection,
     RedisDialer,
@@ -53,6 +52,7 @@ class RedisLink:
         self._task: asyncio.Task[None] | None = None
         self._gone: asyncio.Event | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._is_open = False
         self._slow = False
         self._late_answers = 0
         self._outbox: deque[bytes] = deque()
@@ -118,6 +118,11 @@ class RedisLink:
         return True
 
     @property
+    def is_kept_up(self) -> bool:
+        """Whether somebody still sees to the connection."""
+        return self._task is not None and not self._closed
+
+    @property
     def connected(self) -> bool:
         """Whether there is a connection at all, though it may be slow."""
         return self._connection is not None
@@ -155,9 +160,11 @@ class RedisLink:
             raise
 
     def post(self, packed: bytes, late: Callable[[Any], None] | None = None, *, again: bool = False) -> bool:
-        """Send a command that nobody waits for. False where it was not sent; with `again` it is kept for later."""
-        if self.ready:
-            assert self._connection is not None
+        """Send a command that nobody waits for, also to a Redis that is slow.
+
+        False where there is no connection; with `again` the command is then kept for later.
+        """
+        if self._connection is not None and self._is_open:
             self._connection.send(packed, None, late, again=again)
             return True
         if again:
@@ -198,30 +205,28 @@ class RedisLink:
             if due > now:
                 if future is not None and not future.done():
                     self._timer = asyncio.get_running_loop().call_at(due, self._due)
-                    return
+                    break
                 continue
             if future is not None and not future.done():
                 future.set_exception(RedisAway("no answer in time"))
-                self._note_late()
+                self._late_answers += 1
+        self._check_speed()
 
-    def _note_late(self) -> None:
-        self._late_answers += 1
+    def _check_speed(self) -> None:
         if self._late_answers >= SLOW_ANSWERS and not self._slow:
             self._slow = True
             self.ready, self.why = False, "it answers too slowly"
 
-    def _answered(self, pending: Pending, reply: Any) -> None:
+    def _answered(self, reply: Any, is_asked: bool, in_time: bool) -> None:
+        if in_time and not self._slow:
+            self._late_answers = 0
         if isinstance(reply, hiredis.ReplyError):
             text = str(reply)
-            if pending.future is None:
+            if not is_asked:
                 self.failed += 1
                 self.last_error = text
             if text.startswith(_RECONNECT) and self._connection is not None:
                 self._connection.abort()
-        elif not self._slow and (pending.future is None or not pending.future.cancelled()):
-            in_time = asyncio.get_running_loop().time() - pending.sent <= self._deadline
-            if in_time:
-                self._late_answers = 0
 
     # Keeping the connection up.
 
@@ -260,7 +265,7 @@ class RedisLink:
         connection = self._connection
         assert connection is not None
         self._slow, self._late_answers = False, 0
-        self.ready = True
+        self.ready = self._is_open = True
         outbox, self._outbox, self._outbox_bytes = self._outbox, deque(), 0
         for packed in outbox:
             connection.send(packed, again=True)
@@ -281,20 +286,22 @@ class RedisLink:
                     self.why = "it does not answer"
                     connection.abort()
                 elif self._slow and not connection.waiting:
-                    connection.send(_PING, late=self._probed(loop.time()))
+                    probe = loop.create_future()
+                    probe.add_done_callback(self._probed)
+                    connection.send(_PING, probe)
+                    self._watch(_PING)
 
-    def _probed(self, sent: float) -> Callable[[Any], None]:
-        def answered(reply: Any) -> None:
-            if reply is not None and asyncio.get_running_loop().time() - sent <= self._deadline and self._slow:
-                self._open(None)
-
-        return answered
+    def _probed(self, probe: asyncio.Future[Any]) -> None:
+        """Answered in time: requests may ask again. What could not wait was sent all along."""
+        if not probe.cancelled() and probe.exception() is None and self._slow:
+            self._slow, self._late_answers = False, 0
+            self.ready = True
 
     def _lost(self, connection: RedisConnection, error: Exception | None) -> None:
         """Whoever waits goes on alone; what may be sent twice is kept."""
         if connection is self._connection:
             self._connection = None
-            self.ready = False
+            self.ready = self._is_open = False
             if not self._slow or error is not None:
                 self.why = f"the connection was lost{f': {error}' if error else ''}"
         waiting, connection.waiting = connection.waiting, deque()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from dragoman.config.schema import RedisOptions, StoreConfig
@@ -44,6 +45,7 @@ from dragoman.store.table_backed import (
 
 Value = TypeVar("Value")
 START_SECONDS = 1.0
+CLOSE_SECONDS = 2.0
 
 
 class RedisStore:
@@ -136,7 +138,12 @@ class RedisStore:
         return all(await asyncio.gather(self._counts.flush(seconds), self._values.flush(seconds)))
 
     async def aclose(self) -> None:
+        """What is booked and not yet in Redis would be lost with this process: it gets some time."""
         self.replicas.stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while self.budgets.waiting and self._counts.is_kept_up:  # noqa: ASYNC110 - at the very end
+                    await asyncio.sleep(0.01)
         await asyncio.gather(self._counts.aclose(), self._values.aclose())
 
     async def _prepare_values(self, connection: RedisConnection) -> float | None:

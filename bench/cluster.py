@@ -1,0 +1,541 @@
+"""Four replicas on one Redis, under load, while things go wrong. Checks what must hold, and prints the figures.
+
+    python bench/cluster.py [--rate 40] [--seconds 10] [--json FILE]
+
+Replicas are processes, each with a clock that is off by up to two seconds. Each reaches Redis through a proxy of this
+script, which can stand still (a partition) or lead elsewhere (a failover). The client does what a balancer does: it
+asks the next replica where one cannot be reached. Phases: steady, rolling restart, a replica killed, Redis standing
+still, Redis killed and started empty, failover, partition, steady again.
+
+What must hold:
+  answered    every request is answered, though a balancer may have to ask twice
+  limit       in no minute more requests of a key than its limit and 1 %; in a partition its replica's share on top
+  budget      Redis has booked what was answered, give or take what was under way when a replica was killed
+  reasoning   no turn of a tool loop has lost its reasoning state, but to a replica that was killed or cut off
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.store.redis_server import RedisServer, free_port
+
+REPLICAS = 4
+SKEWS = (0.0, 2.0, -2.0, 1.0)
+LIMIT = 600
+"""Requests per minute of the key `limited`, which asks for twice as many."""
+PRICE = 1000.0
+"""Of a million tokens: an answer costs about a cent."""
+CALL = {"reasoning": "Let me look.", "calls": [{"name": "look", "arguments": {"at": "it"}}]}
+GEMINI = "gemini-3-pro-preview"
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+DEADLINE_MS = 25
+ATTEMPTS = 12
+
+
+class Answer(msgspec.Struct):
+    """One request of the client: when it was answered, by whom, and after how long."""
+
+    key: str
+    at: float
+    status: int
+    seconds: float
+    phase: str
+    replica: int
+    tries: int
+    cost: float = 0.0
+
+
+class Proxy:
+    """Leads one replica to Redis. `stand_still` drops what comes, both ways; `lead` cuts and goes elsewhere."""
+
+    def __init__(self, port: int) -> None:
+        self.target = port
+        self.port = free_port()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+
+    def stand_still(self) -> None:
+        self._open.clear()
+
+    def go_on(self) -> None:
+        """A partition that ends: what was under way is gone."""
+        self._open.set()
+        self.cut()
+
+    def lead(self, port: int) -> None:
+        self.target = port
+        self.cut()
+
+    def cut(self) -> None:
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._open.wait()
+        try:
+            there, to_there = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, to_there}
+        await asyncio.gather(self._pump(reader, to_there), self._pump(there, writer), return_exceptions=True)
+        self._writers -= {writer, to_there}
+
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65536):
+                await self._open.wait()
+                sink.write(data)
+                await sink.drain()
+        finally:
+            sink.transport.abort()
+
+
+class Replica:
+    """A gateway in a process of its own."""
+
+    def __init__(self, number: int, folder: Path, config: dict[str, Any]) -> None:
+        self.number = number
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.file = folder / f"replica-{number}" / "dragoman.yaml"
+        self.file.parent.mkdir()
+        self.file.write_text(yaml.safe_dump(config))
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, __file__, "--serve", str(self.file), str(self.port), str(SKEWS[self.number])]
+        log = (self.file.parent / "log").open("ab")
+        self.process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def end(self, how: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(how)
+
+    async def ended(self) -> None:
+        while self.process is not None and self.process.poll() is None:  # noqa: ASYNC110 - another process's end
+            await asyncio.sleep(0.05)
+
+    async def ready(self, http: httpx.AsyncClient) -> dict[str, Any]:
+        while True:
+            with suppress(httpx.HTTPError):
+                shown: dict[str, Any] = (await http.get(self.url + "/ready")).json()
+                if shown["ready"]:
+                    return shown
+            await asyncio.sleep(0.05)
+
+
+class Cluster:
+    """The replicas, Redis and its proxies, and the client with what it has seen."""
+
+    def __init__(self, folder: Path, urls: dict[str, str]) -> None:
+        self.redis, self.spare = RedisServer(), RedisServer()
+        self.proxies = [Proxy(self.redis.port) for _ in range(REPLICAS)]
+        self.replicas = [Replica(n, folder, config_of(urls, self.proxies[n].port)) for n in range(REPLICAS)]
+        self.http = httpx.AsyncClient(timeout=20, limits=httpx.Limits(max_connections=200))
+        self.answers: list[Answer] = []
+        self.lost: list[tuple[str, str]] = []
+        self.failed: list[str] = []
+        self.turns = 0
+        self.phase = "start"
+        self.killed_in_flight = 0
+        self.partition: tuple[float, float] = (0.0, 0.0)
+        self.recovery: dict[str, float] = {}
+        self._next = 0
+        self._running: set[asyncio.Task[None]] = set()
+        self._at: Counter[int] = Counter()
+
+    async def start(self) -> None:
+        for proxy in self.proxies:
+            await proxy.start()
+        for replica in self.replicas:
+            replica.start()
+        shown = [await replica.ready(self.http) for replica in self.replicas]
+        assert len({one["config"] for one in shown}) == REPLICAS  # each has a proxy of its own in its file
+        await self.all_back()
+
+    async def all_back(self) -> float:
+        """Wait until every replica shares state again; how long that took."""
+        started = time.monotonic()
+        for replica in self.replicas:
+            while True:
+                shown = await replica.ready(self.http)
+                if shown["shared_state"] == "ok" and shown["replicas"] >= REPLICAS:
+                    break
+                await asyncio.sleep(0.02)
+        return time.monotonic() - started
+
+    async def close(self) -> None:
+        for replica in self.replicas:
+            replica.end(signal.SIGTERM)
+        for replica in self.replicas:
+            await replica.ended()
+        await self.http.aclose()
+        self.redis.close()
+        self.spare.close()
+
+    # The client.
+
+    async def ask(self, key: str, body: dict[str, Any], start: int | None = None) -> tuple[Any, str]:
+        """Ask one replica after the other until one answers."""
+        self._next += 1
+        first = self._next if start is None else start
+        began = time.monotonic()
+        for tries in range(ATTEMPTS):
+            number = (first + tries) % REPLICAS
+            self._at[number] += 1
+            asked = time.monotonic()
+            try:
+                done = await self.http.post(
+                    self.replicas[number].url + "/v1/chat/completions",
+                    json=body,
+                    headers={"authorization": f"Bearer {key}"},
+                )
+                if done.status_code not in (502, 503):
+                    self._note(key, done, began if tries == 0 else asked, number, tries)
+                    return done, done.headers.get("x-dragoman-changes", "")
+            except httpx.HTTPError:
+                await asyncio.sleep(0.05 * (tries // REPLICAS))
+            finally:
+                self._at[number] -= 1
+        self.failed.append(f"{self.phase}: {key}")
+        return None, ""
+
+    def _note(self, key: str, done: httpx.Response, began: float, replica: int, tries: int) -> None:
+        now = time.monotonic()
+        cost = 0.0
+        if done.status_code == 200:
+            usage = done.json()["usage"]
+            cost = (usage["prompt_tokens"] + usage["completion_tokens"]) * PRICE / 1e6
+        self.answers.append(Answer(key, now, done.status_code, now - began, self.phase, replica, tries, cost))
+
+    async def load(self, rate: float, stop: asyncio.Event) -> None:
+        """So many requests a second, whatever becomes of them: half of them of the limited key."""
+        kinds: list[Callable[[], Awaitable[None]]] = [self._limited, self._paid, self._limited, self._loop]
+        number = 0
+        began = time.monotonic()
+        while not stop.is_set():
+            task = asyncio.create_task(_run(kinds[number % len(kinds)]))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            number += 1
+            await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
+        await asyncio.gather(*self._running)
+
+    async def _limited(self) -> None:
+        await self.ask("limited", {"model": "plain", "messages": [{"role": "user", "content": "Hi"}]})
+
+    async def _paid(self) -> None:
+        await self.ask("paid", {"model": "plain", "messages": [{"role": "user", "content": "Hi " * 5}]})
+
+    async def _loop(self) -> None:
+        """A tool loop, each turn at the next replica."""
+        messages: list[Any] = [{"role": "user", "content": f"Look {random.random()}"}]
+        first = random.randrange(REPLICAS)
+        for turn in range(4):
+            body = {"model": "thinking", "messages": messages, "tools": [TOOL]}
+            done, changes = await self.ask("loop", body, first + turn)
+            if done is None:
+                return
+            self.turns += 1
+            if done.status_code != 200 or "signature" in changes or "reasoning" in changes:
+                self.lost.append((self.phase, f"{done.status_code} {changes} {done.text[:100]}"))
+                return
+            message = done.json()["choices"][0]["message"]
+            calls = message.get("tool_calls") or []
+            if not calls:
+                return
+            messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+            messages += [{"role": "tool", "tool_call_id": call["id"], "content": "seen"} for call in calls]
+
+    # What goes wrong.
+
+    async def rolling_restart(self) -> None:
+        for replica in self.replicas:
+            replica.end(signal.SIGTERM)
+            await replica.ended()
+            replica.start()
+            await replica.ready(self.http)
+
+    async def kill_replica(self) -> None:
+        victim = self.replicas[1]
+        self.killed_in_flight += self._at[1]
+        victim.end(signal.SIGKILL)
+        await victim.ended()
+        await asyncio.sleep(1.0)
+        victim.start()
+        await victim.ready(self.http)
+
+    async def stop_redis(self) -> None:
+        self.redis.stop()
+        await asyncio.sleep(3.0)
+        self.redis.go_on()
+        self.recovery["Redis stood still for 3 s"] = await self.all_back()
+
+    async def empty_redis(self) -> None:
+        await asyncio.to_thread(self.redis.kill)
+        await asyncio.sleep(2.0)
+        await asyncio.to_thread(self.redis.start)
+        self.recovery["Redis killed, back empty"] = await self.all_back()
+
+    async def fail_over(self) -> None:
+        """The spare follows for a while, then takes over as the first one dies."""
+        client = self.spare.client()
+        await asyncio.to_thread(client.execute_command, "REPLICAOF", "127.0.0.1", str(self.redis.port))
+        while (await asyncio.to_thread(client.info, "replication"))["master_link_status"] != "up":  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(1.0)
+        await asyncio.to_thread(self.redis.kill)
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(client.execute_command, "REPLICAOF", "NO", "ONE")
+        for proxy in self.proxies:
+            proxy.lead(self.spare.port)
+        self.recovery["failover"] = await self.all_back()
+
+    async def part(self, seconds: float) -> None:
+        began = time.monotonic()
+        self.proxies[2].stand_still()
+        await asyncio.sleep(seconds)
+        self.proxies[2].go_on()
+        self.recovery["partition of one replica"] = await self.all_back()
+        self.partition = (began, time.monotonic())
+
+    async def nothing(self) -> None:
+        return None
+
+
+async def _run(work: Callable[[], Awaitable[None]]) -> None:
+    await work()
+
+
+async def phases(cluster: Cluster, seconds: float, chosen: list[str]) -> None:
+    todo: list[tuple[str, Callable[[], Awaitable[None]]]] = [
+        ("steady", cluster.nothing),
+        ("rolling restart", cluster.rolling_restart),
+        ("replica killed", cluster.kill_replica),
+        ("Redis stands still", cluster.stop_redis),
+        ("Redis killed, back empty", cluster.empty_redis),
+        ("failover", cluster.fail_over),
+        ("partition", lambda: cluster.part(seconds)),
+        ("steady again", cluster.nothing),
+    ]
+    for name, work in todo:
+        if chosen and name not in chosen:
+            continue
+        cluster.phase = name
+        began = time.monotonic()
+        await work()
+        await asyncio.sleep(max(0.0, seconds - (time.monotonic() - began)))
+        print(f"  {name}: {time.monotonic() - began:.0f} s", flush=True)
+
+
+# Verdicts.
+
+
+def busiest_minute(answers: list[Answer], since: float, until: float) -> int:
+    """The most requests that were let through in any minute that begins within a span.
+
+    Only the gateway knows the moment. Counted are those that began and ended in the minute: they were let through in it
+    for sure, however long they waited before.
+    """
+    most = 0
+    for start in (one.at - one.seconds for one in answers):
+        if since <= start <= until:
+            inside = sum(one.at - one.seconds >= start and one.at <= start + 60.0 for one in answers)
+            most = max(most, inside)
+    return most
+
+
+def judge(cluster: Cluster, spent: float) -> dict[str, Any]:
+    """What was found, and what of it must not be."""
+    limited = [one for one in cluster.answers if one.key == "limited" and one.status == 200]
+    began, ended = cluster.partition
+    outside = max(busiest_minute(limited, 0.0, began - 60.0), busiest_minute(limited, ended, float("inf")))
+    inside = busiest_minute(limited, began - 60.0, ended)
+    paid = [one for one in cluster.answers if one.key == "paid" and one.status == 200]
+    answered = sum(one.cost for one in paid)
+    each = answered / max(len(paid), 1)
+    slack = (cluster.killed_in_flight + 1) * 2 * each
+    excused = {"replica killed", "partition", "Redis killed, back empty", "failover", "Redis stands still"}
+    lost = [one for one in cluster.lost if one[0] not in excused]
+    checks = {
+        "answered": not cluster.failed,
+        "limit": outside <= LIMIT * 1.01 + 1,
+        "limit in a partition": inside <= LIMIT * 1.01 + 1 + LIMIT // REPLICAS,
+        "budget": abs(spent - answered) <= slack,
+        "reasoning": not lost,
+    }
+    return {
+        "requests": len(cluster.answers),
+        "unanswered": len(cluster.failed),
+        "asked twice": sum(one.tries > 0 for one in cluster.answers),
+        "limit per minute": LIMIT,
+        "busiest minute": outside,
+        "busiest minute in a partition": inside,
+        "spent by Redis": round(spent, 6),
+        "spent by answers": round(answered, 6),
+        "allowed difference": round(slack, 6),
+        "tool turns": cluster.turns,
+        "turns without their reasoning": Counter(phase for phase, _ in cluster.lost),
+        "first of them": cluster.lost[:2],
+        "seconds until all share state again": {name: round(one, 2) for name, one in cluster.recovery.items()},
+        "p50 and p99 in ms": quantiles(cluster.answers),
+        "checks": checks,
+    }
+
+
+def quantiles(answers: list[Answer]) -> dict[str, tuple[float, float]]:
+    found = {}
+    for phase in dict.fromkeys(one.phase for one in answers):
+        times = [one.seconds * 1000 for one in answers if one.phase == phase]
+        cuts = statistics.quantiles(times, n=100) if len(times) > 1 else [0.0] * 99
+        found[phase] = (round(cuts[49], 1), round(cuts[98], 1))
+    return found
+
+
+async def run(rate: float, seconds: float, chosen: list[str]) -> dict[str, Any]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-cluster-")))
+        emulators = start_emulators()
+        stack.callback(emulators.wait)
+        stack.callback(emulators.kill)
+        assert emulators.stdout is not None
+        urls = json.loads(await asyncio.to_thread(emulators.stdout.readline))
+        cluster = Cluster(folder, urls)
+        try:
+            await cluster.start()
+            stop = asyncio.Event()
+            load = asyncio.create_task(cluster.load(rate, stop))
+            await phases(cluster, seconds, chosen)
+            stop.set()
+            await load
+            await cluster.all_back()
+            await asyncio.sleep(1.5)  # what is settled after an answer
+            name = "dragoman:spent:" + hashlib.blake2b(b"paid", digest_size=16).hexdigest() + ":total"
+            server = cluster.spare if "failover" in cluster.recovery else cluster.redis
+            amounts = await asyncio.to_thread(server.client().hgetall, name)
+            spent = float(amounts.get(b"added", 0)) + float(amounts.get(b"base", 0))
+            figures = judge(cluster, spent)
+            figures["decided alone"] = await local_decisions(cluster)
+            return figures
+        finally:
+            await cluster.close()
+
+
+def start_emulators() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, __file__, "--emulate"], stdout=subprocess.PIPE)
+
+
+async def local_decisions(cluster: Cluster) -> list[int]:
+    found = []
+    for replica in cluster.replicas:
+        text = (await cluster.http.get(replica.url + "/metrics", headers={"authorization": "Bearer boss"})).text
+        found += [int(line.split()[1]) for line in text.splitlines() if line.startswith("dragoman_store_local_dec")]
+    return found
+
+
+def config_of(urls: dict[str, str], port: int) -> dict[str, Any]:
+    def sha(name: str) -> str:
+        return hashlib.sha256(name.encode()).hexdigest()
+
+    return {
+        "providers": {
+            "openai": {"base_url": urls["openai"], "api_key": "sk-none-0123456789"},
+            "gemini": {"base_url": urls["gemini"], "api_key": "none-0123456789"},
+        },
+        "models": {
+            "plain": {"target": "openai/gpt-4o", "price": {"input": PRICE, "output": PRICE}},
+            "thinking": {"target": f"gemini/{GEMINI}"},
+        },
+        "keys": {
+            "boss": {"sha256": sha("boss"), "admin": True},
+            "limited": {"sha256": sha("limited"), "requests_per_minute": LIMIT},
+            "paid": {"sha256": sha("paid"), "budget": {"total": 1e9}},
+            "loop": {"sha256": sha("loop")},
+        },
+        "store": {
+            "hot": f"redis://127.0.0.1:{port}/0",
+            "redis": {"deadline_ms": DEADLINE_MS, "replicas": REPLICAS},
+        },
+        "server": {"shutdown_grace": 5},
+    }
+
+
+# The processes that this script starts.
+
+
+def serve(file: str, port: str, skew: str) -> None:
+    """One replica. Its clocks are off; nothing in the gateway knows that."""
+    from dragoman.gateway.app import Gateway
+    from dragoman.gateway.server import Server, bind
+    from dragoman.gateway.services import open_services
+    from dragoman.store.clock import Clocks
+
+    off = float(skew)
+    clocks = Clocks(wall=lambda: time.time() + off, steady=lambda: time.monotonic() + off)
+    services = open_services(Path(file), clocks=clocks)
+    Server(services, Gateway(services, watch=False)).run(sockets=[bind("127.0.0.1", int(port))])
+
+
+def emulate() -> None:
+    """The providers. Gemini refuses a turn whose signature does not come back."""
+    from dragoman.testing import emulator
+
+    with emulator("openai") as openai, emulator("gemini", signatures="strict") as gemini:
+        gemini.script(*[CALL, CALL, "Done."] * 5_000)
+        print(json.dumps({"openai": openai.base_url, "gemini": gemini.base_url}), flush=True)
+        signal.pause()
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--serve"]:
+        serve(*sys.argv[2:5])
+        return 0
+    if sys.argv[1:2] == ["--emulate"]:
+        emulate()
+        return 0
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rate", type=float, default=40.0, help="requests a second")
+    options.add_argument("--seconds", type=float, default=12.0, help="of each phase")
+    options.add_argument("--phase", action="append", help="only this one; may be given several times")
+    options.add_argument("--json", type=Path, help="write the figures here, too")
+    given = options.parse_args()
+    figures = asyncio.run(run(given.rate, given.seconds, given.phase or []))
+    checks = figures.pop("checks")
+    for name, value in figures.items():
+        print(f"{name}: {dict(value) if isinstance(value, Counter) else value}")
+    for name, holds in checks.items():
+        print(f"{'ok  ' if holds else 'FAIL'} {name}")
+    if given.json is not None:
+        given.json.write_bytes(msgspec.json.format(msgspec.json.encode({**figures, "checks": checks})) + b"\n")
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
