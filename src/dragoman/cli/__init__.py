@@ -38,11 +38,15 @@ COMMANDS = {
     "usage": "Show what was used and what it cost.",
     "requests": "List the requests of the ledger.",
     "lessons": "Show or forget what refusals have taught.",
+    "store": "Check, move, export and prune what outlives requests.",
+    "forget": "Remove everything that is kept for a client key.",
     "completion": "Print a script that completes commands in a shell.",
 }
 """All subcommands, in the order in which a newcomer needs them. Each is in the module of its name."""
 
-NEEDS_NAMES = frozenset({"config", "import", "init", "keys", "lessons", "requests", "serve", "usage"})
+NEEDS_NAMES = frozenset(
+    {"config", "forget", "import", "init", "keys", "lessons", "requests", "serve", "store", "usage"}
+)
 """Commands that check the names of rules, facts and profiles in a configuration."""
 
 _TAKEN = frozenset({"import", "requests"})

@@ -105,7 +105,10 @@ GETS: dict[str, Endpoint] = {
     **{served.path: models.models for served in served_paths(Job.LIST_MODELS)},
     **{served.path: partial(introspection.about, body=served.endpoint.answer) for served in served_paths(Job.ABOUT)},
 }
-DELETES: dict[str, Endpoint] = {"/dragoman/lessons": introspection.forget}
+DELETES: dict[str, Endpoint] = {
+    "/dragoman/lessons": introspection.forget,
+    "/dragoman/callers": introspection.forget_caller,
+}
 _REPORTS = "/dragoman/requests/"
 _CONSOLE = "/dragoman/"
 _OTHER_ADDRESSES = ("/dragoman", "/admin/config")

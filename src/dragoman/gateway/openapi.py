@@ -106,6 +106,7 @@ def _paths() -> dict[str, Any]:
         "/dragoman/models": {"get": _operation("Models and their health")},
         "/dragoman/keys": {"get": _operation("Keys, their limits and budgets")},
         "/dragoman/config": {"get": _operation("The configuration")},
+        "/dragoman/callers": {"delete": _operation("Remove everything that is kept for a key", parameters=[_NAME])},
         "/metrics": {"get": _operation("Counts for Prometheus", sorts=("text/plain",))},
         "/health": {"get": _operation("Alive", **_OPEN)},
         "/ready": {"get": _operation("Ready for traffic", **_OPEN)},

@@ -6,13 +6,14 @@ import asyncio
 
 from dragoman.config.schema import StoreConfig
 from dragoman.store.health import StoreHealth, combined
-from dragoman.store.store import HotPart, LedgerPart
+from dragoman.store.store import HotPart, LedgerPart, Prunable
 
 
 class ComposedStore:
     """`Store` of two parts that know nothing of each other. What fails in one does not touch the other."""
 
     def __init__(self, hot: HotPart, ledger: LedgerPart) -> None:
+        self.hot = hot
         self._parts = (hot, ledger)
         self.place = f"{hot.place}, ledger: {ledger.place}"
         self.ledger = ledger.ledger
@@ -32,6 +33,9 @@ class ComposedStore:
 
     async def forget(self, caller: str) -> int:
         return sum([await part.forget(caller) for part in self._parts])
+
+    async def prune(self) -> int:
+        return sum([await part.prune() for part in self._parts if isinstance(part, Prunable)])
 
     async def flush(self, seconds: float = 5.0) -> bool:
         return all(await asyncio.gather(*(part.flush(seconds) for part in self._parts)))

@@ -6,7 +6,7 @@ what a failure means for the request. `tests/store/contract` holds every backend
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dragoman.config.schema import StoreConfig
 from dragoman.store.budgets import Budgets
@@ -49,6 +49,14 @@ class StorePart(Protocol):
 
     async def aclose(self) -> None:
         """Write what waits, and let go of files and threads. What is recorded later is lost; it fails nothing."""
+
+
+@runtime_checkable
+class Prunable(Protocol):
+    """A part that does not remove by itself, at once, what is too old or too much."""
+
+    async def prune(self) -> int:
+        """Remove it now; how many entries. Raises StoreUnavailable."""
 
 
 class LedgerPart(StorePart, Protocol):

@@ -26,6 +26,7 @@ from dragoman.gateway.metrics import render_metrics
 from dragoman.gateway.model_names import find_route
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
+from dragoman.store import StoreUnavailable
 from dragoman.upstream.dispatch import Dispatch
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
@@ -121,6 +122,20 @@ async def forget(services: Services, inbound: Inbound, outbound: Outbound, known
     """Forget lessons: all, or those of `?target=` and `?name=`."""
     may_look(known, "/dragoman/lessons")
     forgotten = await services.memory.forget(inbound.query.get("target"), inbound.query.get("name"))
+    await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
+
+
+async def forget_caller(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """Remove everything that is kept for the key `?name=`, for admins."""
+    may_look(known, "/dragoman/callers")
+    name = inbound.query.get("name")
+    if name is None:
+        raise Refused(Failure(FailureKind.BAD_REQUEST, "say whose state to forget: ?name=KEY", 400, param="name"))
+    try:
+        forgotten = await services.store.forget(name)
+    except StoreUnavailable as fault:
+        message = f"not everything was removed; try again: {fault}"
+        raise Refused(Failure(FailureKind.OVERLOADED, message, 503, retry_after=1.0)) from None
     await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
 
 

@@ -106,6 +106,11 @@ class RedisBudgets:
             await self._link.ask(pack(("DEL", *names)))
         return len(set(names))
 
+    async def take(self, key: str, period: str, amount: float) -> None:
+        """What another store has counted was spent at least. Raises RedisAway or RedisRefused."""
+        seconds = 0 if period == "total" else KEPT_SECONDS
+        await self._link.ask(evalsha(self._scripts.raise_, [self._name(key, period)], "moved", repr(amount), seconds))
+
     def _verdict(self, key: str, periods: Periods, reply: list[Any]) -> Spending | Exhausted:
         spending = self._know(key, periods, reply)
         if reply[0] > 0:

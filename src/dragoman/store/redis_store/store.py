@@ -42,6 +42,7 @@ from dragoman.store.table_backed import (
     response_bounds,
     vault_bounds,
 )
+from dragoman.store.transfer import ValueRow
 
 Value = TypeVar("Value")
 START_SECONDS = 1.0
@@ -133,6 +134,18 @@ class RedisStore:
         except (RedisAway, RedisRefused) as error:
             raise StoreUnavailable(f"{self.place}: {error}") from error
         return count + await self.lessons.forget_caller(caller) + self.limits.forget(caller)
+
+    async def take_value(self, row: ValueRow) -> None:
+        try:
+            await self.tables[row.kind].take(row.caller, row.place, row.key, row.value)
+        except (RedisAway, RedisRefused) as error:
+            raise StoreUnavailable(f"{self.place}: {error}") from error
+
+    async def take_spent(self, key: str, period: str, amount: float) -> None:
+        try:
+            await self.budgets.take(key, period, amount)
+        except (RedisAway, RedisRefused) as error:
+            raise StoreUnavailable(f"{self.place}: {error}") from error
 
     async def flush(self, seconds: float = 5.0) -> bool:
         return all(await asyncio.gather(self._counts.flush(seconds), self._values.flush(seconds)))

@@ -78,6 +78,10 @@ class Database:
         """Have something removed now and then, by the writing thread."""
         self._writer.add_sweep(sweep)
 
+    def sweep_now(self) -> None:
+        """Have everything that is too old or too much removed with the next write, and write."""
+        self._writer.sweep_now()
+
     def read_at_start(self, read: Callable[[sqlite3.Connection], Result]) -> Result:
         """A read before there are requests, on this thread. Raises StoreError."""
         try:

@@ -122,6 +122,14 @@ class SqliteStore:
             raise StoreUnavailable(f"{self.place} is busy")
         return count
 
+    async def prune(self) -> int:
+        await self.flush()
+        before = await self._database.report(_rows)
+        self._database.sweep_now()
+        if not await self.flush(30.0):
+            raise StoreUnavailable(f"{self.place} is busy")
+        return max(before - await self._database.report(_rows), 0)
+
     async def flush(self, seconds: float = 5.0) -> bool:
         return await self._database.written(seconds)
 
@@ -137,3 +145,8 @@ class SqliteStore:
 def _counts(caller: str, connection: sqlite3.Connection) -> list[int]:
     """How many entries there are of a caller, in each table."""
     return [connection.execute(one, (caller,)).fetchone()[0] for one in _OF_CALLER]
+
+
+def _rows(connection: sqlite3.Connection) -> int:
+    tables = ("state", "lessons", "requests")
+    return sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)  # noqa: S608

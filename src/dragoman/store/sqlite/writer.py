@@ -66,6 +66,11 @@ class WriterThread:
     def add_sweep(self, sweep: Sweep) -> None:
         self._sweeps.append(sweep)
 
+    def sweep_now(self) -> None:
+        for sweep in self._sweeps:
+            sweep.jobs = sweep.every
+        self.jobs.put(WriteJob("SELECT 1", ()))
+
     def close(self) -> None:
         if self.jobs.close():
             self._connection.close()

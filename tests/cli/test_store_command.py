@@ -1,0 +1,116 @@
+"""`dragoman store` and `dragoman forget`: a file is moved to Redis, once, and a key is forgotten everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from tests.store.contract.backends import OWNER, Time, lesson, parts
+from tests.store.redis_server import RedisServer
+
+from dragoman.cli import cli
+from dragoman.config.schema import Budget, RedisOptions, StoreConfig
+from dragoman.engine.history.calibration import CountedTokens, observed
+from dragoman.store import Entry, Pin, PinOwner, SqliteStore
+from dragoman.store.budgets import periods_at
+from dragoman.store.redis_store import RedisStore, parse_address
+
+PERIODS = periods_at(Budget(total=10), time.time())
+CALIBRATION = observed(None, CountedTokens(1_000, 1_300))
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    one = RedisServer()
+    yield one
+    one.close()
+
+
+def written(folder: Path) -> Path:
+    """A file as a gateway leaves it."""
+    file = folder / "dragoman.sqlite3"
+
+    async def write() -> None:
+        store = SqliteStore(file, StoreConfig())
+        await store.vault.put(OWNER, {"call_1": parts()})
+        await store.pins.put(PinOwner("anna"), {"call_1": Pin("groq/x", 1.0)})
+        clock = Time()
+        clock.wall = time.time()
+        await store.lessons.put(lesson("a", clock))
+        store.calibrations.put("openai/x", CALIBRATION)
+        await store.budgets.reserve("anna", PERIODS, 1.5)
+        store.ledger.record(Entry(id="r1", time=time.time(), caller="anna"))
+        await store.aclose()
+
+    asyncio.run(write())
+    return file
+
+
+def configured(folder: Path, url: str | None) -> list[str]:
+    file = folder / "dragoman.yaml"
+    store = {"hot": url, "redis": {"deadline_ms": 2000}} if url is not None else {}
+    file.write_text(yaml.safe_dump({"store": store}))
+    return ["--config", str(file)]
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, list(words), catch_exceptions=False)
+
+
+def test_a_file_is_moved_to_redis_and_twice_is_once(tmp_path: Path, server: RedisServer) -> None:
+    written(tmp_path)
+    config = configured(tmp_path, server.url)
+    for _ in range(2):
+        done = run("store", "migrate", *config)
+        assert (done.exit_code, done.output) == (
+            0,
+            "moved 2 values, 1 lessons, 1 calibrations, 3 budgets, 0 requests\n",
+        )
+
+    async def read() -> None:
+        options = StoreConfig(redis=RedisOptions(deadline_ms=2000))
+        store = RedisStore(parse_address(server.url), options)
+        await store.start()
+        assert await store.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
+        assert await store.pins.find(PinOwner("anna"), ["call_1"]) == {"call_1": Pin("groq/x", 1.0)}
+        assert [record.name for record in await store.lessons.all()] == ["a"]
+        assert store.calibrations.find("openai/x") == CALIBRATION
+        assert await store.budgets.reserve("anna", PERIODS, 0.5) == (2.0, 2.0, 2.0)
+        await store.aclose()
+
+    asyncio.run(read())
+
+
+def test_a_check_says_whether_redis_is_there(tmp_path: Path, server: RedisServer) -> None:
+    config = configured(tmp_path, server.url)
+    found = run("store", "check", *config)
+    assert found.exit_code == 0
+    assert f"redis://127.0.0.1:{server.port}/0" in found.output
+    server.kill()
+    away = run("store", "check", *config)
+    assert away.exit_code == 1
+    assert "away" in away.output
+    assert run("store", "migrate", *config, "--from", str(written(tmp_path))).exit_code == 2
+    refused = run("forget", *config, "--key", "anna", "--yes")
+    assert refused.exit_code == 2
+    assert "not everything was removed" in refused.output
+
+
+def test_export_prune_and_forget_on_a_file(tmp_path: Path) -> None:
+    written(tmp_path)
+    config = configured(tmp_path, None)
+    lines = [json.loads(line) for line in run("store", "export", *config).output.splitlines()]
+    assert [next(iter(line)) for line in lines] == ["request", "lesson"]
+    assert lines[0]["request"]["id"] == "r1"
+    assert run("store", "prune", *config).output == "0 removed\n"
+    assert run("store", "migrate", *config).exit_code == 2
+    assert run("forget", *config, "--key", "anna").exit_code == 130  # nobody has said yes
+    assert run("forget", *config, "--key", "anna", "--yes").output == "6 removed\n"
+    assert run("forget", *config, "--key", "anna", "--yes").output == "0 removed\n"
+    assert '"request"' not in run("store", "export", *config).output
