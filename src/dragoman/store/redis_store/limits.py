@@ -150,10 +150,10 @@ class RedisLimits:
 
     def _tell(self, key: str, requests: int, tokens: int, age: float = 0.0) -> None:
         command = self._command(key, KeyLimits(), requests, tokens, age)
-        if not self._link.post(command, partial(self._told, key, requests, tokens)):
+        if not self._link.post(command, partial(self._acknowledged, key, requests, tokens)):
             self._unsent.add(key, requests, tokens)
 
-    def _told(self, key: str, requests: int, tokens: int, reply: Any) -> None:
+    def _acknowledged(self, key: str, requests: int, tokens: int, reply: Any) -> None:
         """Where the connection was lost before the answer, Redis has most likely never counted it."""
         if reply is None:
             self._unsent.add(key, requests, tokens)

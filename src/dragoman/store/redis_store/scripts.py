@@ -210,7 +210,7 @@ local function spent()
   end
   return sums
 end
-local function told(first, sums)
+local function amounts(first, sums)
   local shown = {first}
   for i = 1, known do shown[i + 1] = string.format('%.17g', sums[i]) end
   return shown
@@ -221,16 +221,16 @@ local function add(more)
     local ttl = tonumber(ARGV[4 + 2 * i])
     if ttl > 0 then redis.call('EXPIRE', KEYS[i + 2], ttl) end
   end
-  return told(0, spent())
+  return amounts(0, spent())
 end
-if number <= last then return told(-1, spent()) end
+if number <= last then return amounts(-1, spent()) end
 redis.call('SET', seen, string.format('%.0f', number), 'EX', 7200)
 if mode == 'add' then return add(amount) end
 if mode == 'resolve' then
   local booked, admitted = redis.call('GETBIT', marks, about % 8192) == 1, ARGV[5 + 2 * known] == '1'
   if admitted and not booked then return add(amount) end
   if booked and not admitted then return add(string.format('%.17g', 0 - amount)) end
-  return told(0, spent())
+  return amounts(0, spent())
 end
 local sums, full = spent(), 0
 for i = 1, known do
@@ -240,7 +240,7 @@ end
 redis.call('SETBIT', marks, number % 8192, full == 0 and 1 or 0)
 redis.call('SETBIT', marks, (number + 4096) % 8192, 0)
 redis.call('EXPIRE', marks, 7200)
-if full > 0 then return told(full, sums) end
+if full > 0 then return amounts(full, sums) end
 return add(amount)
 """
 """Amounts by period. Every booking of a replica has a number: one that was seen before is not booked again. The marks
