@@ -128,6 +128,15 @@ def test_requests_of_anthropics_client_for_foundry_are_accepted_there(clouds: Cl
     assert {"x-api-key", "anthropic-version"} <= upstream.requests[-1].headers.keys()
 
 
+def test_a_provider_without_a_list_has_the_models_that_it_is_known_to_run(tmp_path: Path) -> None:
+    """Bedrock has no list; nobody answers for Claude here."""
+    providers = {"bedrock": {"api_key": "k"}, "anthropic": {"api_key": "k", "base_url": "http://127.0.0.1:9"}}
+    with gateway({"providers": providers}, tmp_path) as running:
+        listed = {one["id"] for one in running.get("/v1/models").json()["data"]}
+        tags = {one["name"] for one in running.get("/api/tags").json()["models"]}
+        assert {"us.amazon.nova-lite-v1:0", "claude-sonnet-4-6"} <= listed & tags
+
+
 def test_an_address_without_a_version_is_not_found_as_on_azure(clouds: Clouds) -> None:
     client = openai.AzureOpenAI(azure_endpoint=clouds.emulators["azure"].url, api_key="any", api_version="soon")
     with pytest.raises(openai.NotFoundError, match="Resource not found"):

@@ -88,10 +88,13 @@ async def _expanded(services: Services) -> dict[str, Entry | None]:
 
 
 async def _offered(services: Services, client: str) -> dict[str, Entry | None]:
-    """The models of every provider: by their bare names where those lead to one."""
+    """The models of every provider: by their bare names where those lead to one. A provider that has no list, or does
+    not answer, has those that it is known to run."""
     found: dict[str, Entry | None] = {}
     for provider, listed in (await provider_lists(services, services.config.providers)).items():
-        for name, entry in listed.items():
+        profile = services.config.providers[provider].profile or provider
+        known: Mapping[str, Entry | None] = listed or dict.fromkeys(offered_names(profile))
+        for name, entry in known.items():
             chosen = services.routes.family(name, client)
             found.setdefault(name if chosen is not None and chosen.provider else f"{provider}/{name}", entry)
     return found

@@ -133,6 +133,7 @@ AUTH_SENTENCE = _any_of(
     r"api key is invalid",
     r"invalid x-api-key",
     r"authentication fails",
+    r"authentication failed: please make sure your api key",
     r"no cookie auth",
     r"missing authentication header",
     r"security token included in the request",

@@ -1,0 +1,159 @@
+"""Converse requests: blocks, cache points, tools and settings, to and from the other dialects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from dragoman import adapt
+from dragoman.dialects.registry import dialect
+from dragoman.errors import DuplicateKey, MalformedRequest
+
+USER: dict[str, Any] = {"role": "user", "content": [{"text": "Rain in Paris?"}]}
+CALL = {"toolUse": {"toolUseId": "tooluse_1", "name": "weather", "input": {"city": "Paris"}}}
+RESULT = {"toolResult": {"toolUseId": "tooluse_1", "content": [{"text": "It pours."}], "status": "success"}}
+CALLED: dict[str, Any] = {"role": "assistant", "content": [{"text": "I will look."}, CALL]}
+ANSWERED: dict[str, Any] = {"role": "user", "content": [RESULT]}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = {"toolSpec": {"name": "weather", "inputSchema": {"json": SCHEMA}}}
+ID = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+CONVERSE, CLAUDE, GPT, NOVA = (
+    f"bedrock/{ID}",
+    "anthropic/claude-sonnet-4-5",
+    "openai/gpt-4o",
+    "bedrock/amazon.nova-pro-v1:0",
+)
+GIF = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+
+
+def asked(*messages: Any, **more: Any) -> dict[str, Any]:
+    return {"messages": list(messages), **more}
+
+
+def sent(body: dict[str, Any], target: str, source: str = "bedrock") -> Any:
+    return adapt(orjson.dumps(body), source=source, target=target)
+
+
+def test_a_tool_loop_is_the_same_there_and_back() -> None:
+    body = asked(USER, CALLED, ANSWERED, toolConfig={"tools": [TOOL]}, inferenceConfig={"maxTokens": 500})
+    claude = sent(body, CLAUDE)
+    assert claude.changes == ()
+    assert claude.json["messages"][1]["content"][1] == {
+        "type": "tool_use", "id": "tooluse_1", "name": "weather", "input": {"city": "Paris"}
+    }  # fmt: skip
+    assert claude.json["max_tokens"] == 500
+    back = sent(claude.json, CONVERSE, "anthropic")
+    assert back.json["messages"][:2] == [USER, CALLED]
+    assert back.json["messages"][2]["content"][0]["toolResult"]["content"] == [{"text": "It pours."}]
+    assert back.json["toolConfig"] == {"tools": [TOOL]}
+    chat = sent(body, GPT)
+    assert chat.json["messages"][1]["tool_calls"][0]["function"]["arguments"] == '{"city":"Paris"}'
+    assert chat.json["messages"][2] == {"role": "tool", "tool_call_id": "tooluse_1", "content": "It pours."}
+
+
+def test_the_path_names_the_model_and_asks_for_a_stream() -> None:
+    whole = adapt(orjson.dumps(asked(USER)), source="bedrock", target=CONVERSE, stream=False)
+    stream = adapt(orjson.dumps(asked(USER)), source="bedrock", target=CONVERSE, stream=True)
+    assert whole.path.endswith("/converse")
+    assert stream.path.endswith("/converse-stream")
+    assert whole.body == stream.body == orjson.dumps(asked(USER))
+
+
+def test_a_cache_point_is_the_hint_of_the_block_before_it() -> None:
+    point = {"cachePoint": {"type": "default"}}
+    body = asked(
+        {"role": "user", "content": [{"text": "Long."}, point, {"text": "Short."}]}, system=[{"text": "Be."}, point]
+    )
+    claude = sent(body, CLAUDE)
+    assert claude.json["messages"][0]["content"][0]["cache_control"]["type"] == "ephemeral"
+    assert "cache_control" not in claude.json["messages"][0]["content"][1]
+    assert claude.json["system"][0]["cache_control"]["type"] == "ephemeral"
+    back = sent(claude.json, CONVERSE, "anthropic")
+    assert back.json["messages"][0]["content"][1]["cachePoint"]["type"] == "default"
+    assert sent(body, CONVERSE).changes == ()
+
+
+def test_pictures_and_documents_are_bytes() -> None:
+    image = {"image": {"format": "gif", "source": {"bytes": GIF}}}
+    document = {"document": {"name": "Report", "format": "pdf", "source": {"bytes": "JVBERi0xLjQK"}}}
+    body = asked({"role": "user", "content": [{"text": "See."}, image, document]}, inferenceConfig={"maxTokens": 9})
+    blocks = sent(body, CLAUDE).json["messages"][0]["content"]
+    assert blocks[1]["source"] == {"type": "base64", "media_type": "image/gif", "data": GIF}
+    assert (blocks[2]["title"], blocks[2]["source"]["media_type"]) == ("Report", "application/pdf")
+    back = sent(
+        {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": blocks}]}, CONVERSE, "anthropic"
+    )
+    assert back.json["messages"][0]["content"] == [{"text": "See."}, image, document]
+
+
+@pytest.mark.parametrize(
+    ("choice", "chat"),
+    [
+        ({"auto": {}}, "auto"),
+        ({"any": {}}, "required"),
+        ({"tool": {"name": "weather"}}, {"type": "function", "function": {"name": "weather"}}),
+    ],
+)
+def test_tool_choices(choice: dict[str, Any], chat: Any) -> None:
+    body = asked(USER, toolConfig={"tools": [TOOL], "toolChoice": choice})
+    assert sent(body, GPT).json["tool_choice"] == chat
+    back = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tool_choice": chat}
+    back["tools"] = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]
+    assert sent(back, CONVERSE, "openai-chat").json["toolConfig"].get("toolChoice", {"auto": {}}) == choice
+
+
+def test_no_tool_at_all_cannot_be_said_so_the_tools_stay_home_or_it_is_reported() -> None:
+    chat = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tool_choice": "none"}
+    chat["tools"] = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]
+    done = sent(chat, CONVERSE, "openai-chat")
+    assert "toolChoice" not in done.json.get("toolConfig", {})
+    assert done.changes
+
+
+def test_settings_have_their_places() -> None:
+    chat = {"messages": [{"role": "user", "content": "Hi"}], "temperature": 0.5, "stop": ["END"], "max_tokens": 7}
+    done = sent(chat, NOVA, "openai-chat")
+    assert done.json["inferenceConfig"] == {"maxTokens": 7, "temperature": 0.5, "stopSequences": ["END"]}
+    claude = {"model": "m", "max_tokens": 2000, "top_k": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    assert sent(claude, CONVERSE, "anthropic").json["additionalModelRequestFields"] == {"top_k": 9}
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+    body = asked(USER, additionalModelRequestFields=thinking, inferenceConfig={"maxTokens": 2000})
+    assert sent(body, CLAUDE).json["thinking"] == thinking["thinking"]
+
+
+def test_thinking_goes_back_with_its_signature_and_nowhere_else() -> None:
+    thought = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "RXFRQkNrWUlBeGdDS2tCd3F3PT0="}}}
+    turn = {"role": "assistant", "content": [thought, {"text": "Yes."}]}
+    body = asked(USER, turn, USER, inferenceConfig={"maxTokens": 99})
+    same = sent(body, CONVERSE)
+    assert (same.changes, same.json["messages"][1]) == ((), turn)
+    assert "Hm." not in sent(body, GPT).body.decode()
+
+
+def test_blocks_that_only_bedrock_has_stay_there_and_are_reported_elsewhere() -> None:
+    guarded = {"guardContent": {"text": {"text": "Is it safe?"}}}
+    body = asked({"role": "user", "content": [{"text": "Hi."}, guarded]}, inferenceConfig={"maxTokens": 9})
+    assert sent(body, CONVERSE).changes == ()
+    assert sent(body, CLAUDE).changes
+
+
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        (b'{"messages": 7}', "/messages"),
+        (b'{"messages": [{"role": "user", "content": [7]}]}', "/messages/0"),
+        (b"{}", "/messages"),
+        (b"[]", ""),
+    ],
+)
+def test_what_is_no_request_is_refused_with_its_place(body: bytes, at: str) -> None:
+    with pytest.raises(MalformedRequest) as refused:
+        dialect("bedrock").requests.parse(body)
+    assert refused.value.at.startswith(at)
+
+
+def test_a_member_twice_is_refused() -> None:
+    with pytest.raises(DuplicateKey):
+        dialect("bedrock").requests.parse(b'{"messages":[],"system":[],"messages":[]}')
