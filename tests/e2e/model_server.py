@@ -1,6 +1,8 @@
 """llama.cpp's own server with a tiny model of random weights: a provider that nobody here wrote.
 
-    python -m tests.e2e.model_server FOLDER strict|alternating PORT
+    python -m tests.e2e.model_server FOLDER TEMPLATE PORT
+
+TEMPLATE is `strict`, `alternating`, or one of `tests/probe/templates/public_like`.
 
 The weights are noise, so the words are noise; but requests are parsed, templates run and refusals worded by llama.cpp.
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.probe.templates.chat_templates import TEMPLATES as PUBLIC_LIKE
 
 ROOT = Path(__file__).parents[2]
 LATE = "System message must be at the beginning."
@@ -128,7 +131,7 @@ def serve(folder: Path, template: str, port: int) -> None:
     import xllamacpp
 
     path = folder / f"{template}.gguf"
-    write_model(path, TEMPLATES[template])
+    write_model(path, TEMPLATES.get(template) or PUBLIC_LIKE[template])
     settings = xllamacpp.CommonParams()
     settings.model.path = str(path)
     settings.port = port
