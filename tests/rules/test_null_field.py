@@ -72,8 +72,9 @@ def test_a_field_of_a_call_may_be_null_where_calls_take_it() -> None:
     assert through(facts(unknown_fields="refuses", message_fields={"calls": ["index"]}), asked, RESULT).untouched
 
 
-def test_an_empty_list_of_calls_is_refused_by_itself() -> None:
-    said = {"role": "assistant", "content": "Hello", "tool_calls": [], "parsed": None}
+@pytest.mark.parametrize("nothing", [[], None])
+def test_an_empty_list_of_calls_is_refused_by_itself(nothing: Any) -> None:
+    said = {"role": "assistant", "content": "Hello", "tool_calls": nothing, "parsed": None}
     done = through(facts(unknown_fields="accepts", empty_calls="refuses"), HI, said)
     assert done.json["messages"][1] == {"role": "assistant", "content": "Hello", "parsed": None}
     assert done.changes == [("/messages/1", "nothing", False)]

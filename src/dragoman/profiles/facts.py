@@ -253,7 +253,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="extra message fields it takes, per role, `calls`, `tools` or `*`"),
     ] = {}
     part_fields: Annotated[Stance, Meta(description="fields of a part that its type does not have")] = ACCEPTS
-    empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls")] = ACCEPTS
+    empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls, or null for it")] = ACCEPTS
     prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (
         UNKNOWN
     )

@@ -97,7 +97,7 @@ def refuses_fields(facts: Facts, inside: bool) -> bool:
 
 
 def _empty_calls(name: str, value: bytes, facts: Facts) -> bool:
-    return name == "tool_calls" and value == b"[]" and facts.empty_calls is Stance.REFUSES
+    return name == "tool_calls" and value in _NOTHING and facts.empty_calls is Stance.REFUSES
 
 
 def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:

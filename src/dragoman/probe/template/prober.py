@@ -49,6 +49,7 @@ SERVER_FACTS: Mapping[str, Any] = {
     "bad_arguments": REFUSES,
     "duplicate_ids_in_turn": REFUSES,
     "empty_tools": REFUSES,
+    "empty_calls": REFUSES,
     "citation_part": REFUSES,
     "block_kinds": ["text", "image_url", "input_audio", "video_url"],
     "media_forms": [],

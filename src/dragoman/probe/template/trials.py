@@ -127,6 +127,18 @@ def _listed(role: str, name: str, build: Callable[[TemplateForms], Body], after:
     )
 
 
+def _call_id(name: str, asks: str, identity: str, after: tuple[str, ...] = ()) -> Trial:
+    return Trial(
+        id=name,
+        asks=asks,
+        topic=Topic.CALLS,
+        build=lambda f: body(f.user(), f.calls(call(identity)), result(identity), tools=(LOOKUP,)),
+        refused={"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": REFUSES},
+        accepted={"call_id_pattern": "", "odd_call_id": ACCEPTS},
+        after=after,
+    )
+
+
 TURN_TRIALS = (
     _listed("user turn", "user", lambda f: body({"role": "user", "content": _texts("alphaword", "omegaword")})),
     _listed(
@@ -369,16 +381,8 @@ TOOL_TRIALS = (
 )
 
 CALL_TRIALS = (
-    Trial(
-        id="call-ids",
-        asks="ids of calls in another form than nine letters and digits",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(), f.calls(call("call_0123456789abcdef")), result("call_0123456789abcdef"), tools=(LOOKUP,)
-        ),
-        refused={"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": REFUSES},
-        accepted={"call_id_pattern": "", "odd_call_id": ACCEPTS},
-    ),
+    _call_id("call-ids", "long ids of calls with other signs than letters and digits", "call_0123456789abcdef"),
+    _call_id("short-call-ids", "short ids of calls", "1", after=("call-ids",)),
     Trial(
         id="parallel-calls",
         asks="two calls in one turn",
