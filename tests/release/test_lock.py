@@ -28,6 +28,15 @@ def test_everything_that_the_project_needs_is_locked() -> None:
         assert requirement.specifier.contains(version, prereleases=True), f"{requirement}; run: make lock"
 
 
+def test_every_extra_is_in_the_guide() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    section = (ROOT / "docs" / "guide" / "operating.md").read_text().split("## Install")[1].split("\n## ")[0]
+    named = {
+        name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert named == set(extras)
+
+
 def test_what_is_locked_is_what_was_tested() -> None:
     differing = {
         name: (version, PINS[name]) for name, version in pinned().items() if PINS.get(name, version) != version
