@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections import deque
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from dragoman.config import Config, is_loopback
-from dragoman.conversation.conversation import Ask
-from dragoman.engine.exchange import Exchange
 from dragoman.engine.routing.candidates import Decision
 from dragoman.store import Entry
-from dragoman.upstream.destinations import HttpDestination
 
 if TYPE_CHECKING:
     from dragoman.gateway.request_record import RequestRecord
@@ -30,22 +26,16 @@ MOST_NOTED = 1024
 """Requests that watchers of the list may be behind."""
 
 
-class RecentExchange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A request with all that became of it. Its connection is not among that.
+class RecentExchange(msgspec.Struct, frozen=True, gc=False):
+    """A request with all that became of it, and the bytes of its bodies."""
 
-    `answer` are the pieces that the client got. Times are seconds since the request came: `asked_at` of the first send,
-    `failed_at` of each failure; `waits` are the seconds of waiting after the n-th failure.
-    """
-
+    record: RequestRecord
     entry: Entry
-    ask: Ask | None
-    exchange: Exchange[HttpDestination] | None
-    answer: Sequence[bytes]
-    asked_at: float
-    failed_at: tuple[float, ...]
-    waits: Mapping[int, float]
-    decision: Decision | None
     weight: int
+
+    def since_start(self, moment: float) -> float:
+        """Seconds between the arrival of the request and a moment of the steady clock."""
+        return moment - self.record.started
 
 
 def keeps_bodies(config: Config) -> bool:
@@ -60,7 +50,7 @@ class RecentExchanges:
     def __init__(self, keeps: bool) -> None:
         self.keeps = keeps
         self.count = self.watchers = 0
-        self._exchanges: OrderedDict[str, RecentExchange] = OrderedDict()
+        self._exchanges: deque[RecentExchange] = deque()
         self._bytes = 0
         self._entries: deque[Entry] = deque(maxlen=MOST_NOTED)
         self._routed: deque[tuple[Entry, Decision]] = deque(maxlen=MOST_DECISIONS)
@@ -82,10 +72,12 @@ class RecentExchanges:
         if record.routed is not None:
             self._routed.append((entry, record.routed.decision))
         if self.keeps:
-            self._put(_recent(record, entry))
+            if record.dispatch is not None:
+                record.dispatch.forget_connection()
+            self._put(RecentExchange(record, entry, _weight(record)))
 
     def find(self, request_id: str) -> RecentExchange | None:
-        return self._exchanges.get(request_id)
+        return next((one for one in self._exchanges if one.entry.id == request_id), None)
 
     def routed(self) -> list[tuple[Entry, Decision]]:
         """The last requests whose model was chosen by a route, the newest first."""
@@ -99,32 +91,20 @@ class RecentExchanges:
     def _put(self, exchange: RecentExchange) -> None:
         if exchange.weight > LARGEST:
             return
-        self._exchanges[exchange.entry.id] = exchange
+        self._exchanges.append(exchange)
         self._bytes += exchange.weight
         while len(self._exchanges) > MOST or self._bytes > MOST_BYTES:
-            self._bytes -= self._exchanges.popitem(last=False)[1].weight
+            self._bytes -= self._exchanges.popleft().weight
 
 
-def _recent(record: RequestRecord, entry: Entry) -> RecentExchange:
-    dispatch, exchange, routed, begun = record.dispatch, record.exchange, record.routed, record.started
-    whole = () if record.answer is None else (record.answer,)
-    answer: Sequence[bytes] = record.copy or whole
-    return RecentExchange(
-        entry=entry,
-        ask=record.ask,
-        exchange=exchange,
-        answer=answer,
-        asked_at=dispatch.asked_at - begun if dispatch is not None else 0.0,
-        failed_at=tuple([at - begun for at in dispatch.failed_at]) if dispatch is not None else (),
-        waits=dispatch.waits if dispatch is not None else {},
-        decision=routed.decision if routed is not None else None,
-        weight=_weight(record.ask, exchange) + sum(map(len, answer)),
-    )
-
-
-def _weight(ask: Ask | None, exchange: Exchange[HttpDestination] | None) -> int:
-    """The bytes of the bodies that came in and went out."""
-    asked = len(ask.source) if ask is not None else 0
-    if exchange is None or exchange.request is None:
-        return asked
-    return asked + len(exchange.request.body) + sum([len(one.request.body) for one in exchange.refusals])
+def _weight(record: RequestRecord) -> int:
+    """The bytes of all bodies. Most requests are sent once, and answered whole."""
+    exchange, ask = record.exchange, record.ask
+    size = len(ask.source) if ask is not None else 0
+    if exchange is not None and exchange.request is not None:
+        size += len(exchange.request.body)
+        if exchange.refusals:
+            size += sum([len(one.request.body) for one in exchange.refusals])
+    if record.copy:
+        return size + sum(map(len, record.copy))
+    return size + len(record.answer) if record.answer is not None else size

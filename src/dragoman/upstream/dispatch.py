@@ -217,6 +217,10 @@ class Dispatch:
         finally:
             await self._abandon()
 
+    def forget_connection(self) -> None:
+        """Let go of the answer's connection, where the exchange is over and somebody keeps it."""
+        self._incoming = None
+
     async def pieces(self, opened: Streaming) -> AsyncGenerator[bytes]:
         """The client's bytes as they come; the last of them say so if it went wrong."""
         incoming, translation = self._incoming, opened.translation

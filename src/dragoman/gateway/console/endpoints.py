@@ -169,7 +169,8 @@ async def _view(services: Services, inbound: Inbound, outbound: Outbound, known:
     entry = await services.store.ledger.report(request_id, known.caller)
     if entry is None:
         raise _refused(f'there is no request "{request_id[:100]}"', 404)
-    root = f"{inbound.scope.get('scheme', 'http')}://{inbound.headers.get('host', '127.0.0.1')}"
+    scheme, below = inbound.scope.get("scheme", "http"), inbound.scope.get("root_path", "")
+    root = f"{scheme}://{inbound.headers.get('host', '127.0.0.1')}{below}"
     await _send(outbound, await asyncio.to_thread(exchange_view, services, entry, root))
 
 

@@ -89,7 +89,8 @@ def exchange_view(services: Services, entry: Entry, root: str) -> ExchangeView:
 
 
 def _of_memory(services: Services, recent: RecentExchange, root: str) -> ExchangeView:
-    exchange, ask = recent.exchange, recent.ask
+    record = recent.record
+    exchange, ask = record.exchange, record.ask
     sent = exchange.request if exchange is not None else None
     destination = exchange.destination if exchange is not None else None
     report = (
@@ -102,7 +103,7 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
         if ask is not None and destination is not None
         else None
     )
-    answer = b"".join(recent.answer) if recent.answer else None
+    answer = b"".join(record.copy) if record.copy else record.answer
     return _view(
         services,
         recent.entry,
@@ -112,7 +113,7 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
         report=report,
         sends=_sends(services, recent),
         samples=samples,
-        decision=recent.decision,
+        decision=record.routed.decision if record.routed is not None else None,
     )
 
 
@@ -225,15 +226,16 @@ def _shown(services: Services, name: str, body: bytes | None, path: str = "") ->
 
 def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
     """Every send with its times. Connections that were opened again count as one."""
-    exchange = recent.exchange
-    if exchange is None or exchange.destination is None:
+    exchange, dispatch = recent.record.exchange, recent.record.dispatch
+    if exchange is None or dispatch is None or exchange.destination is None:
         return ()
     found: list[ShownSend] = []
-    began, lessons = recent.asked_at, list(exchange.lessons)
+    began, lessons = recent.since_start(dispatch.asked_at), list(exchange.lessons)
+    failed_at = [recent.since_start(moment) for moment in dispatch.failed_at]
     for number, refused in enumerate(exchange.refusals):
-        at = recent.failed_at[number] if number < len(recent.failed_at) else recent.entry.duration
+        at = failed_at[number] if number < len(failed_at) else recent.entry.duration
         failed = _failed_send(services, exchange, refused, (began, at))
-        waited = recent.waits.get(number + 1, 0.0)
+        waited = dispatch.waits.get(number + 1, 0.0)
         found.append(msgspec.structs.replace(failed, waited=waited, lesson=_lesson(lessons, exchange, number)))
         began = at + waited
     if exchange.failure is None:
