@@ -155,8 +155,8 @@ def near_match(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_first(word: str, known: Iterable[str]) -> str:
-    """`did you mean "a"? Known: a, b.`, for words of which so many are known that the near one would not be seen."""
+    """`Did you mean "a"? Known: a, b.`, for words of which so many are known that the near one would not be seen."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1)
     listed = ", ".join(names) if names else "none"
-    return f'did you mean "{close[0]}"? Known: {listed}.' if close else f"known: {listed}."
+    return f'Did you mean "{close[0]}"? Known: {listed}.' if close else f"Known: {listed}."

@@ -82,7 +82,7 @@ def test_a_command_that_is_not_there_does_not_break_the_others(monkeypatch: pyte
     ("args", "said"),
     [
         (("adpt",), 'no command is called "adpt"'),
-        (("rules", "late-sistem"), 'did you mean "late-system"?'),
+        (("rules", "late-sistem"), 'Did you mean "late-system"?'),
         (("profiles", "gemni"), 'Did you mean "gemini"?'),
         (("explain", "gemini"), '"gemini" is not a target'),
         (("explain", "gemni/x"), 'Did you mean "gemini"?'),

@@ -169,6 +169,16 @@ def test_a_refusal_names_its_reason_and_takes_the_message_back(tmp_path: Path) -
     assert json.loads((tmp_path / "talk.json").read_text())["messages"] == []
 
 
+def test_a_provider_that_is_not_there(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    provider = f"{{profile: openai-compatible, base_url: 'http://127.0.0.1:{port}', retries: {{attempts: 1}}}}"
+    (tmp_path / "chat.yaml").write_text(f"providers: {{a: {provider}}}\n")
+    done = talk("Hi", args=("-c", "chat.yaml", "a/m"))
+    assert "a/m did not answer: " in done.stderr
+    assert done.exit_code == 1
+
+
 def test_a_wrong_configuration(tmp_path: Path) -> None:
     (tmp_path / "chat.yaml").write_text("providrs: {}\n")
     done = talk("Hi", args=("-c", "chat.yaml"))

@@ -100,12 +100,12 @@ def test_all_mistakes_of_a_profile_with_their_lines(tmp_path: Path) -> None:
     assert done.exit_code == 1
     told = done.stderr.splitlines()
     starts = [
-        (3, '"titel" is no key of a profile here; did you mean "title"?'),
-        (5, '"system_plce" is no fact; did you mean "system_place"?'),
-        (6, 'system_place cannot be "openin"; did you mean "opening"?'),
+        (3, '"titel" is no key of a profile here. Did you mean "title"?'),
+        (5, '"system_plce" is no fact. Did you mean "system_place"?'),
+        (6, 'system_place cannot be "openin". Did you mean "opening"?'),
         (7, "first_turn: Expected `str`, got `int`"),
-        (9, 'no rule is called "late-sytem"; did you mean "late-system"?'),
-        (14, '"last_trn" is no fact; did you mean "last_turn"?'),
+        (9, 'no rule is called "late-sytem". Did you mean "late-system"?'),
+        (14, '"last_trn" is no fact. Did you mean "last_turn"?'),
     ]
     assert len(told) >= len(starts)
     for line, (number, words) in zip(told, starts, strict=False):
@@ -131,7 +131,31 @@ def test_a_configuration_names_them_too(tmp_path: Path) -> None:
 def test_the_near_rule_comes_first(args: tuple[str, ...]) -> None:
     done = run(*args)
     assert done.exit_code == 2
-    assert 'no rule is called "late-sytem"; did you mean "late-system"? Known: ' in done.stderr
+    assert 'no rule is called "late-sytem". Did you mean "late-system"? Known: ' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("adapt", "--to", "gpt-4o"), '"gpt-4o" is not a target (write openai-responses/gpt-4o)'),
+        (("explain", "claude-sonnet-4-5"), "(write anthropic/claude-sonnet-4-5)"),
+        (("explain", "nothing"), "(write PROFILE/MODEL, as in"),
+        (("explain", "anthropc/x"), 'no profile is called "anthropc". Did you mean "anthropic"? Known: '),
+        (("serv",), 'no command is called "serv". Did you mean "serve"? Known: '),
+    ],
+)
+def test_what_was_meant(args: tuple[str, ...], words: str) -> None:
+    done = run(*args)
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_nothing_is_said_of_requests_that_were_not_there() -> None:
+    done = run("lint", "none.json", "--to", "openai/gpt-4o")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "dragoman: none.json: cannot be read: No such file or directory\n",
+    )
 
 
 # Extras

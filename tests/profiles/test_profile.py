@@ -123,7 +123,8 @@ def test_a_model_may_hold_slashes() -> None:
     ("target", "says"),
     [
         ("antropic/claude", 'Did you mean "anthropic"?'),
-        ("gpt-4o", "write PROFILE/MODEL"),
+        ("gpt-4o", "write openai-responses/gpt-4o"),
+        ("mine", "write PROFILE/MODEL"),
         ("openai/", "write PROFILE/MODEL"),
         ("", "write PROFILE/MODEL"),
     ],

@@ -154,7 +154,7 @@ def adapt(
     if as_json and diff:
         raise click.UsageError("--json and --diff exclude each other; give one of them")
     if stop_after and stop_after not in BY_NAME:
-        raise OptionError(f'no rule is called "{stop_after}"; {nearest_first(stop_after, BY_NAME)}', at="--stop-after")
+        raise OptionError(f'no rule is called "{stop_after}". {nearest_first(stop_after, BY_NAME)}', at="--stop-after")
     task = AdaptTask(
         source, name, stream, max_loss, doubt, stop_after, rules, profiles, config, as_json=as_json, diff=diff
     )

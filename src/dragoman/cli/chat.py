@@ -161,7 +161,7 @@ class Talk:
             "clear": self._clear,
             "help": lambda _: click.echo(HELP, err=True),
         }
-        services.on_failure = lambda failed: note(f"{failed.target} answered {failed.status}: {failed.message}")
+        services.on_failure = lambda failed: note(str(failed))
 
     def begin(self) -> None:
         """Raises OptionError if there is no such model."""

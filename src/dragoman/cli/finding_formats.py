@@ -68,6 +68,8 @@ class TextReport:
     def end(self) -> None:
         if self._table.requests and self.count:
             self._table.print()
+        if not self.requests:
+            return  # what could not be read was told
         if not self.count:
             click.echo(f"nothing found in {_count(self.requests, 'request')}", err=True)
             return

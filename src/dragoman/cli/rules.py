@@ -22,7 +22,7 @@ def rules(name: str | None, as_json: bool) -> None:
     Besides its own options, every rule takes `keep` (change nothing) and `fail` (refuse the request).
     """
     if name is not None and name not in BY_NAME:
-        raise OptionError(f'no rule is called "{name}"; {nearest_first(name, BY_NAME)}')
+        raise OptionError(f'no rule is called "{name}". {nearest_first(name, BY_NAME)}')
     if as_json:
         described = [_plain(group, rule) for group, rule in _all() if name in (None, rule.name)]
         click.echo(msgspec.json.format(msgspec.json.encode(described[0] if name else described)).decode())

@@ -133,7 +133,7 @@ def _rules(path: str, rules: Mapping[str, RuleChoice], known: KnownNames) -> Ite
     for name, choice in rules.items():
         here = join_path(path, name)
         if name not in known.rules:
-            yield here, f"{here} is not a rule; {nearest_first(name, known.rules)}"
+            yield here, f"{here} is not a rule. {nearest_first(name, known.rules)}"
         elif options := known.rules[name]:
             yield from _rule_choice(here, choice, options)
         elif known.choice_refusal is not None and (refusal := known.choice_refusal(name, choice)):

@@ -241,7 +241,7 @@ def choose(target: str, profiles: Profiles | None = None, rules: Mapping[str, An
 def check_choice(name: str, choice: Any) -> None:
     """Raise OptionError where a rule or its option is not known."""
     if name not in BY_NAME:
-        raise OptionError(f'no rule is called "{name}"; {nearest_first(name, BY_NAME)}', hint="see `dragoman rules`")
+        raise OptionError(f'no rule is called "{name}". {nearest_first(name, BY_NAME)}', hint="see `dragoman rules`")
     rule = BY_NAME[name]
     if rule.parse is not None:
         rule.parse(choice)

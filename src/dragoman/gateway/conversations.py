@@ -14,7 +14,7 @@ import msgspec
 from dragoman.config.model_targets import find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-from dragoman.conversation.failures import Failure
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
@@ -34,11 +34,15 @@ from dragoman.wire.sse import SseDecoder
 
 
 class AttemptNote(msgspec.Struct, frozen=True):
-    """A target that was asked and did not answer."""
+    """A target that was asked without success. `status` is 0 if it did not answer at all."""
 
     target: str
     status: int
     message: str
+
+    def __str__(self) -> str:
+        did = f"answered {self.status}" if self.status else "did not answer"
+        return f"{self.target} {did}: {self.message}"
 
 
 class ChangesMade(msgspec.Struct, frozen=True):
@@ -93,6 +97,9 @@ class _TurnChunk(msgspec.Struct):
 _decode = msgspec.json.Decoder(_TurnChunk).decode
 
 
+_SILENT = frozenset({FailureKind.NETWORK, FailureKind.TIMEOUT})
+
+
 class ChatServices(Services):
     """The services of a gateway, which also tell at once of attempts that failed."""
 
@@ -101,7 +108,9 @@ class ChatServices(Services):
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         super().note_failure(exchange, failed)
         if self.on_failure is not None:
-            self.on_failure(AttemptNote(failed.destination.name, failed.failure.status or 0, failed.failure.message))
+            failure = failed.failure
+            status = 0 if failure.kind in _SILENT else failure.status
+            self.on_failure(AttemptNote(failed.destination.name, status, failure.message))
 
 
 async def take_turn(services: Services, model: str, messages: list[dict[str, Any]]) -> AsyncGenerator[TurnEvent]:

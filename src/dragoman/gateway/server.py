@@ -139,7 +139,9 @@ def bind(host: str, port: int) -> socket.socket:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
     except OSError as error:
         hint = "choose another with --port" if port else "choose another --host"
-        raise ServeError(f"cannot listen on {host}:{port}: {error.strerror}", hint=hint) from None
+        # Since Python 3.11 `strerror` repeats the address.
+        reason = os.strerror(error.errno) if error.errno else error.strerror
+        raise ServeError(f"cannot listen on {host}:{port}: {reason}", hint=hint) from None
 
 
 def url_of(listening: socket.socket, host: str) -> str:

@@ -23,7 +23,7 @@ def key_mistakes(table: Mapping[str, Any], kind: type[msgspec.Struct], path: Key
     known = [name for name in kind.__struct_fields__ if name != "name"]
     for key in table:
         if key not in known:
-            yield (*path, key), f'"{key}" is no key of a profile here; {nearest_first(key, known)}'
+            yield (*path, key), f'"{key}" is no key of a profile here. {nearest_first(key, known)}'
 
 
 def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
@@ -32,7 +32,7 @@ def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
     types = {field.name: field.type for field in msgspec.structs.fields(Facts)}
     for name, value in facts.items():
         if name not in types:
-            yield (*path, name), f'"{name}" is no fact; {nearest_first(name, types)}'
+            yield (*path, name), f'"{name}" is no fact. {nearest_first(name, types)}'
         elif fault := _value_fault(name, value, types[name]):
             yield (*path, name), fault
 
@@ -40,7 +40,7 @@ def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
 def _value_fault(name: str, value: Any, annotation: Any) -> str:
     values = enum_values(annotation)
     if values and isinstance(value, str):
-        return "" if value in values else f'{name} cannot be "{value}"; {nearest_first(value, values)}'
+        return "" if value in values else f'{name} cannot be "{value}". {nearest_first(value, values)}'
     try:
         msgspec.convert({name: value}, Facts)
     except msgspec.ValidationError as fault:

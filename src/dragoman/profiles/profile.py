@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
-from dragoman.errors import ProfileError, TargetError, near_match
+from dragoman.errors import ProfileError, TargetError, near_match, nearest_first
 from dragoman.profiles.facts import Facts
-from dragoman.profiles.families import family_names
+from dragoman.profiles.families import families_of, family_names
 from dragoman.profiles.mistakes import Mistake, RuleCheck, fact_mistakes, key_mistakes, rule_mistakes
 from dragoman.profiles.models import CatalogueUse, facts_from, find_model
 from dragoman.profiles.toml_lines import KeyPath, key_lines, line_at
@@ -267,16 +267,14 @@ class Profiles:
             found = builtin(name)
             return found if found.dialect else inherited(found, self._parent(found), ("dialect",))
         raise TargetError(
-            f'no profile is called "{name}"; {near_match(name, self.names())}', hint="see `dragoman profiles`"
+            f'no profile is called "{name}". {nearest_first(name, self.names())}', hint="see `dragoman profiles`"
         )
 
     def target(self, text: str) -> Target:
         """`PROFILE/MODEL` → the target. The model may hold slashes of its own."""
         name, slash, model = text.partition("/")
         if not slash or not model:
-            raise TargetError(
-                f'"{text}" is not a target', hint="write PROFILE/MODEL, as in anthropic/claude-sonnet-4-5"
-            )
+            raise TargetError(f'"{text}" is not a target', hint=_target_hint(text))
         key = (name, model)
         found = self._targets.get(key)
         if found is None:
@@ -321,6 +319,13 @@ class Profiles:
         layers = self.layers(profile, model)
         facts = facts_of(profile, model, layers, issuer)
         return Target(profile, model, facts, _choices(layers), _texts(layers))
+
+
+def _target_hint(text: str) -> str:
+    """What to write for a bare name: its vendor's profile, where the family of the name is known."""
+    families = families_of(text) if "/" not in text else ()
+    maker = next((family.default for family in families if family.default), "")
+    return f"write {maker}/{text}" if maker else "write PROFILE/MODEL, as in anthropic/claude-sonnet-4-5"
 
 
 def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:

@@ -113,7 +113,8 @@ def _port(config: Config) -> Check:
         if _is_gateway(port):
             return Check(_SECTION, "port", Mark.OK, f"a gateway is running on {host}:{port}")
         hint = "choose another with --port or server.port"
-        return Check(_SECTION, "port", Mark.FAIL, f"{host}:{port} cannot be used: {fault.strerror}", hint)
+        reason = os.strerror(fault.errno) if fault.errno else str(fault)
+        return Check(_SECTION, "port", Mark.FAIL, f"{host}:{port} cannot be used: {reason}", hint)
 
 
 def _is_gateway(port: int) -> bool:
