@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from tests.gateway.running import Running, gateway, provider, wait_for
 
+from dragoman.cli import cli
 from dragoman.emulators.background_server import RunningEmulator
 from dragoman.gateway.server_probes import PROBE, REFUSALS
 from dragoman.probe.live.budget import ProbeBudget
@@ -80,6 +82,18 @@ def test_what_was_found_is_shown_with_the_words_behind_it(running: Running) -> N
     (line,) = (json.loads(line) for line in probe_lines(running))
     assert (line["target"], line["ended"]) == ("local/some-model", "")
     assert line["requests"] < 40
+
+
+def test_the_command_line_explains_what_was_found(running: Running) -> None:
+    ask(running)
+    probed(running)
+    args = ["explain", "local/some-model", "--config", str(running.file), "--url", running.url, "--key", "any"]
+    text = CliRunner().invoke(cli, args, prog_name="dragoman").stdout
+    assert "because of where a system message may stand: opening [system_place]" in text
+    assert "“System message must be at the beginning.”" in text
+    running.do(running.services.store.flush)
+    stored = CliRunner().invoke(cli, args[:4], prog_name="dragoman").stdout
+    assert stored == text
 
 
 def test_it_is_asked_once_until_its_models_change(running: Running, server: RunningEmulator) -> None:

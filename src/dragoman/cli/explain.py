@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from dragoman.cli.compile_context import parse_choices, profile_options
+from dragoman.cli.compile_context import file_type, parse_choices, profile_options
 from dragoman.cli.console import printable
+from dragoman.cli.state_access import key_option, url_option
 from dragoman.cli.value_completion import complete_targets
 from dragoman.engine import explain as explaining
 from dragoman.engine.adapt import choose
@@ -21,10 +22,34 @@ from dragoman.profiles.facts import Stance
 @click.command()
 @click.argument("target", shell_complete=complete_targets)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--config", "-c", "config", type=file_type, help="A gateway's file: TARGET is PROVIDER/MODEL, with what was learnt."
+)
+@url_option
+@key_option
 @profile_options
-def explain(target: str, as_json: bool, rules: tuple[str, ...], profiles: Path | None) -> None:
-    """Explain what may be changed for TARGET (PROFILE/MODEL), and why."""
+@click.pass_context
+def explain(
+    ctx: click.Context,
+    target: str,
+    as_json: bool,
+    config: Path | None,
+    url: str | None,
+    key: str | None,
+    rules: tuple[str, ...],
+    profiles: Path | None,
+) -> None:
+    """Explain what may be changed for TARGET (PROFILE/MODEL), and why.
+
+    With --config it explains a target of that gateway: the facts that it has learnt or found by asking are in its
+    store, or are asked of the gateway at --url.
+    """
     choices = parse_choices(profiles, rules)
+    if config is not None:
+        from dragoman.cli.learnt_profile import learnt_profiles
+
+        known = learnt_profiles(ctx, target, config, url, key, choices.profiles)
+        choices = msgspec.structs.replace(choices, profiles=known)
     found = explaining.explain(target, profiles=choices.profiles, rules=choices.rules)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())

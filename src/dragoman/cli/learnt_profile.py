@@ -1,0 +1,68 @@
+"""What a gateway has found out about a target, as a profile: the facts of its store, with the refusals behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from dragoman.cli.config import loaded_or_exit
+from dragoman.cli.state_access import call_gateway, opened_store
+from dragoman.engine.lesson_book import LessonRecord, believed
+from dragoman.errors import TargetError, near_match
+from dragoman.gateway.known_names import known_names
+from dragoman.gateway.server_probes import REFUSALS
+from dragoman.profiles.profile import Evidence, Profile, Profiles
+
+_MEASURED = "MEAS"
+
+
+class _Listed(msgspec.Struct):
+    lessons: tuple[LessonRecord, ...]
+
+
+def learnt_profiles(
+    ctx: click.Context, target: str, config: Path, url: str | None, key: str | None, profiles: Profiles
+) -> Profiles:
+    """The profiles, and one more for the provider of a configuration, which holds what was learnt about its target."""
+    ctx.obj = known_names(profiles)
+    providers = loaded_or_exit(ctx, config, ()).config.providers
+    name, _, _ = target.partition("/")
+    provider = providers.get(name)
+    if provider is None:
+        raise TargetError(f'{config} has no provider "{name}"; {near_match(name, providers)}')
+    if url is not None:
+        records = msgspec.json.decode(call_gateway("GET", url, "/dragoman/lessons", key, {}), type=_Listed).lessons
+    else:
+        records = asyncio.run(_stored(ctx, config))
+    return profiles.extended({name: _profile(name, provider.profile or name, target, records)})
+
+
+async def _stored(ctx: click.Context, config: Path) -> tuple[LessonRecord, ...]:
+    async with opened_store(ctx, config, ()) as store:
+        return () if store is None else await store.lessons.all()
+
+
+def _profile(name: str, like: str, target: str, records: Iterable[LessonRecord]) -> Profile:
+    known = tuple(records)
+    facts = believed([one for one in known if one.target == target], "", time.time())
+    evidence = [entry for one in known if one.target == target + REFUSALS for entry in _evidence(one)]
+    return Profile(name=name, like=like, facts=facts, evidence=tuple(evidence))
+
+
+def _evidence(record: LessonRecord) -> Iterator[Evidence]:
+    asked, _, says = record.name.partition(": ")
+    seen = datetime.datetime.fromtimestamp(record.learnt, datetime.UTC).date()
+    for fact in _names(record.facts):
+        yield Evidence(fact=fact, seen=seen, kind=_MEASURED, says=says, source=asked)
+
+
+def _names(facts: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in facts.items():
+        yield from (f"{name}.{entry}" for entry in value) if isinstance(value, Mapping) else (name,)
