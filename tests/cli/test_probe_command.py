@@ -59,6 +59,17 @@ def test_it_goes_on_where_it_ended(template: RunningEmulator, tmp_path: Path) ->
     assert report["requests"] < whole["requests"]
 
 
+def test_a_file_that_somebody_has_taken_over_is_kept(template: RunningEmulator, tmp_path: Path) -> None:
+    out = tmp_path / "house.toml"
+    assert run(root(template), "--out", str(out), "--requests", "5").exit_code == 0
+    assert run(root(template), "--out", str(out), "--requests", "5").exit_code == 0
+    kept = out.read_text().partition("\n")[2]
+    out.write_text(kept)
+    ran = run(root(template), "--out", str(out), "--requests", "5")
+    assert "exists, and no probe wrote it" in ran.stderr
+    assert out.read_text() == kept
+
+
 def test_the_state_of_another_server_is_not_taken(template: RunningEmulator, tmp_path: Path) -> None:
     out = tmp_path / "house.toml"
     out.with_suffix(".probe.json").write_text('{"url":"http://other","model":"m","findings":[]}')

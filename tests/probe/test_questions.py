@@ -67,7 +67,15 @@ def test_lists_collect_what_is_accepted() -> None:
         ProbeFinding("choice-none", Verdict.ACCEPTED),
         ProbeFinding("choice-auto", Verdict.ACCEPTED),
     ]
-    assert facts_found(found, QUESTIONS) == {"tool_choices": ["none", "auto"]}
+    assert facts_found(found, QUESTIONS)["tool_choices"][:2] == ["none", "auto"]
+    assert "required" not in facts_found(found, QUESTIONS)["tool_choices"]
+
+
+def test_what_was_not_asked_is_not_refused() -> None:
+    """A budget may end in the middle of a list. The words that nobody asked for stay as they are by default."""
+    found = [ProbeFinding("choice-required", Verdict.REFUSED)]
+    assert {*facts_found(found, QUESTIONS)["tool_choices"]} == {"auto", "none", "named", "allowed"}
+    assert facts_found([ProbeFinding("system", Verdict.ACCEPTED)], QUESTIONS) == {}
 
 
 def test_the_evidence_of_a_fact_begins_with_a_refusal() -> None:

@@ -23,7 +23,7 @@ from dragoman.profiles.profile import Evidence, Profile, Profiles
 _MEASURED = "MEAS"
 
 
-class _Listed(msgspec.Struct):
+class _ListedLessons(msgspec.Struct):
     lessons: tuple[LessonRecord, ...]
 
 
@@ -38,7 +38,9 @@ def learnt_profiles(
     if provider is None:
         raise TargetError(f'{config} has no provider "{name}"; {near_match(name, providers)}')
     if url is not None:
-        records = msgspec.json.decode(call_gateway("GET", url, "/dragoman/lessons", key, {}), type=_Listed).lessons
+        records = msgspec.json.decode(
+            call_gateway("GET", url, "/dragoman/lessons", key, {}), type=_ListedLessons
+        ).lessons
     else:
         records = asyncio.run(_stored(ctx, config))
     return profiles.extended({name: _profile(name, provider.profile or name, target, records)})

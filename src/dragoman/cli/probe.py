@@ -24,7 +24,7 @@ from dragoman.probe.live.address import FoundServer, Headers, find_server
 from dragoman.probe.live.asking import Asker, ProbeTally
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.estimate import highest_cost
-from dragoman.probe.profile_file import FoundProfile, render_profile
+from dragoman.probe.profile_file import MARK, FoundProfile, render_profile
 from dragoman.probe.questions import Verdict
 from dragoman.probe.report import ProbeReport, render_report
 from dragoman.probe.state_file import ProbeState, parse_state, render_state
@@ -96,6 +96,8 @@ def probe(
         raise OptionError("there is no profile to compare with", at="--check", hint="give PROFILE/MODEL, not a URL")
     if resume and out is None:
         raise OptionError("it goes on from the file beside --out", at="--resume", hint="give --out too")
+    if out is not None:
+        check_overwriting(out)
     state_path = _state_path(out)
     probed = asyncio.run(_ask(wanted, ProbeBudget(requests, seconds, rate), state_path, resume))
     _finish(probed.tally, state_path)
@@ -115,6 +117,12 @@ def probe(
         _show(probed)
     wrong = any(one.agreement is Agreement.OTHER for one in compared)
     return 1 if not probed.findings or (check and wrong) else 0
+
+
+def check_overwriting(out: Path) -> None:
+    """Only what a probe wrote is written anew. Raises OptionError."""
+    if out.is_file() and not out.read_text("utf-8", "replace").startswith(MARK):
+        raise OptionError(f"{out} exists, and no probe wrote it", at="--out", hint="move it, or choose another name")
 
 
 def _wanted(where: str, model: str, key_env: str) -> _Wanted:

@@ -91,7 +91,6 @@ OPENING_QUESTIONS = (
         asks="a system message at the start",
         topic=Topic.OPENING,
         opening=(system("Be brief."),),
-        accepted=_facts(system_count="one"),
         refused=_facts(system_count="none"),
         carries=("Be brief.",),
     ),

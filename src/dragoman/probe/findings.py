@@ -48,7 +48,25 @@ def facts_found(findings: Iterable[ProbeFinding], questions: Sequence[Question])
         finding = known.get(question.id)
         if finding is not None:
             facts = merge(_with_outcome(facts, question.outcome(finding.verdict)), finding.teaches)
+    return _with_open_words(facts, questions, known)
+
+
+def _with_open_words(
+    facts: dict[str, Any], questions: Sequence[Question], known: Mapping[str, ProbeFinding]
+) -> dict[str, Any]:
+    """Lists with the words that nobody was asked about, where they are taken by default: silence refuses nothing."""
+    answered = {word for question in questions if question.id in known for word in _words(question)}
+    for question in questions:
+        for name, word in _words(question):
+            usual = getattr(_DEFAULTS, name)
+            if name in facts and word in usual and word not in facts[name] and (name, word) not in answered:
+                facts[name] = [*facts[name], word]
     return facts
+
+
+def _words(question: Question) -> list[tuple[str, str]]:
+    """The words that a question would add to facts that are lists."""
+    return [(name, word) for name, words in question.accepted.adds.items() for word in words]
 
 
 def _with_outcome(facts: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.probe.findings import ProbeFinding, ProbeLoss, evidence_of
 from dragoman.probe.questions import Question, Verdict
 
+MARK = "# Found on "
+"""How the file begins as long as it may be written anew."""
 MEASURED = "MEAS"
 """The kind of evidence: seen on the server itself."""
 
@@ -41,7 +43,7 @@ def render_profile(found: FoundProfile) -> str:
 
 
 def _head(found: FoundProfile) -> Iterator[str]:
-    yield f"# Found on {found.seen} by {found.source}. Read it, correct it, keep it."
+    yield f"{MARK}{found.seen} by {found.source}. Read it, correct it, and take out this line to keep it."
     yield from (f"# {_one_line(remark)}" for remark in found.remarks)
     yield from (f"# Never read by the model: {_one_line(loss.what)}" for loss in found.losses)
     if found.like:
