@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.probe.telling_server import telling_server
 
 from dragoman.cli import cli
 from dragoman.emulators.background_server import RunningEmulator
@@ -128,3 +129,38 @@ def test_a_server_of_another_dialect_is_recognised() -> None:
         ran = run(running.base_url.removesuffix("/v1"), "--model", "claude-sonnet-4-5")
     assert ran.exit_code == 1
     assert "speaks Anthropic Messages" in ran.stderr
+
+
+TEMPLATE = (
+    "{%- for m in messages -%}{%- if m.role == 'system' and not loop.first -%}"
+    "{{ raise_exception('System message must be at the beginning.') }}{%- endif -%}"
+    "<{{ m.role }}>{{ m.content }}{%- if m.tool_calls -%}{{ m.tool_calls | tojson }}{%- endif -%}"
+    "{%- endfor -%}{%- if tools -%}{{ tools | tojson }}{%- endif -%}"
+)
+
+
+def test_a_template_is_run_instead_of_asking(tmp_path: Path) -> None:
+    out = tmp_path / "house.toml"
+    with telling_server(TEMPLATE) as (url, asked):
+        ran = CliRunner().invoke(cli, ["probe", "--server", url, "--out", str(out)], prog_name="dragoman")
+    assert ran.exit_code == 0, ran.output
+    assert asked == ["/props"]
+    found = Profiles(read_profiles_file(out)).target("house/m")
+    assert (found.facts.system_place, found.facts.context_window) == ("opening", 4096)
+    evidence = {one.fact: one for one in found.profile.evidence}
+    assert evidence["system_place"].says == "System message must be at the beginning."
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "give one of URL, TARGET, --template and --server"),
+        (("http://127.0.0.1:9", "--server", "http://127.0.0.1:9"), "give one of"),
+        (("--server", "http://127.0.0.1:9"), "tells no Jinja template"),
+        (("--template", "nowhere.jinja"), "cannot be read"),
+    ],
+)
+def test_a_template_must_be_there(args: tuple[str, ...], message: str) -> None:
+    ran = CliRunner().invoke(cli, ["probe", *args], prog_name="dragoman")
+    assert ran.exit_code in (1, 2)
+    assert message in ran.stderr

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from tests.gateway.running import Running, gateway, provider, wait_for
+from tests.probe.telling_server import telling_server
 
 from dragoman.cli import cli
 from dragoman.emulators.background_server import RunningEmulator
@@ -49,6 +50,10 @@ def ask(running: Running, **more: object) -> list[dict[str, str]]:
         {"rule": change["rule"], "did": change["did"]}
         for change in json.loads(running.entry(answer).report())["changes"]
     ]
+
+
+def chat_requests(server: RunningEmulator) -> int:
+    return sum(request.path.endswith("/chat/completions") for request in server.requests)
 
 
 def probe_lines(running: Running) -> list[str]:
@@ -100,10 +105,10 @@ def test_it_is_asked_once_until_its_models_change(running: Running, server: Runn
     running.services.probes.look_seconds = 0.0
     ask(running)
     first = probed(running)
-    count = len(server.requests)
+    count = chat_requests(server)
     ask(running)
     assert probed(running).learnt == first.learnt
-    assert len(server.requests) == count + 1
+    assert chat_requests(server) == count + 1
     # as if it had been asked while it had other models
     lessons = running.services.store.lessons
     running.do(lambda: lessons.put(msgspec.structs.replace(first, request_id="probe-0", facts={"tools": "refuses"})))
@@ -136,3 +141,21 @@ def test_other_providers_are_not_asked(server: RunningEmulator, tmp_path: Path) 
         names = {one.name for one in started.services.store.lessons.find("local/some-model")}
         assert (names, probe_lines(started)) == ({"system-opening"}, [])  # learnt from the refusal of this request
         assert [one.verdict for one in server.requests if one.body] == ["refused", "accepted"]
+
+
+def test_the_template_of_a_server_is_run_where_it_tells_it(tmp_path: Path) -> None:
+    template = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('No system.') }}{% endif %}"
+        "{{ m.content }}{% endfor %}"
+    )
+    with telling_server(template) as (url, asked):
+        config = {"providers": {"local": provider("auto", f"{url}/v1")}}
+        with gateway(config, tmp_path) as started:
+            started.post("/v1/chat/completions", {"model": "local/m", "messages": LATE_SYSTEM[:1]})
+            wait_for(lambda: any(one.name == PROBE for one in started.services.store.lessons.find("local/m")))
+            started.do(started.services.probes.wait)
+            (record,) = started.services.store.lessons.find("local/m")
+            assert record.facts["system_count"] == "none"
+            (line,) = (json.loads(line) for line in probe_lines(started))
+    assert (line["by"], line["requests"]) == ("template", 0)
+    assert asked.count("/v1/chat/completions") == 1

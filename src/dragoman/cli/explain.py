@@ -48,8 +48,8 @@ def explain(
     if config is not None:
         from dragoman.cli.learnt_profile import learnt_profiles
 
-        known = learnt_profiles(ctx, target, config, url, key, choices.profiles)
-        choices = msgspec.structs.replace(choices, profiles=known)
+        learnt = learnt_profiles(ctx, target, config, url, key, choices.profiles)
+        choices = msgspec.structs.replace(choices, profiles=learnt)
     found = explaining.explain(target, profiles=choices.profiles, rules=choices.rules)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())

@@ -57,7 +57,7 @@ class _Probed(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.argument("where", metavar="URL|TARGET")
+@click.argument("where", metavar="[URL|TARGET]", required=False)
 @click.option("--model", default="", help="The model to ask; by default the first that the server lists.")
 @click.option("--key-env", default="", metavar="NAME", help="The environment variable that holds the key.")
 @click.option("--requests", default=60, show_default=True, type=click.IntRange(1, 1000), help="Requests at most.")
@@ -68,11 +68,13 @@ class _Probed(msgspec.Struct, frozen=True):
 @click.option(
     "--report", "report_file", type=_OUT, metavar="FILE", help="Write a report to send in: no keys, no content."
 )
+@click.option("--template", type=_OUT, metavar="FILE", help="Run a chat template instead: Jinja, its JSON, or GGUF.")
+@click.option("--server", metavar="URL", help="Run the chat template that this server tells (llama.cpp, Ollama).")
 @click.option("--with-host", is_flag=True, help="Name the server's host in the report.")
 @click.option("--resume", is_flag=True, help="Go on where an earlier run of the same --out ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report instead of a table.")
 def probe(
-    where: str,
+    where: str | None,
     model: str,
     key_env: str,
     requests: int,
@@ -81,6 +83,8 @@ def probe(
     out: Path | None,
     check: bool,
     report_file: Path | None,
+    template: Path | None,
+    server: str | None,
     with_host: bool,
     resume: bool,
     as_json: bool,
@@ -90,14 +94,22 @@ def probe(
     URL is the address of an OpenAI-compatible server, TARGET is PROFILE/MODEL. The requests have one token of output
     each. It stops at a refused key or a spent quota, waits as long as the server wants, and ends within its budget with
     what it knows. With --check the exit code is 1 if the profile is wrong.
+
+    With --template or --server nobody is asked: the chat template is run in a sandbox over the same questions.
     """
+    if out is not None:
+        check_overwriting(out)
+    if len([one for one in (where, template, server) if one is not None]) != 1:
+        raise OptionError("give one of URL, TARGET, --template and --server", at="probe")
+    if where is None:
+        from dragoman.cli.template_probe import show_template
+
+        return show_template(template, server, model, _bearer(key_env), out, as_json)
     wanted = _wanted(where, model, key_env)
     if check and wanted.target is None:
         raise OptionError("there is no profile to compare with", at="--check", hint="give PROFILE/MODEL, not a URL")
     if resume and out is None:
         raise OptionError("it goes on from the file beside --out", at="--resume", hint="give --out too")
-    if out is not None:
-        check_overwriting(out)
     state_path = _state_path(out)
     probed = asyncio.run(_ask(wanted, ProbeBudget(requests, seconds, rate), state_path, resume))
     _finish(probed.tally, state_path)
@@ -127,9 +139,7 @@ def check_overwriting(out: Path) -> None:
 
 def _wanted(where: str, model: str, key_env: str) -> _Wanted:
     if "://" in where:
-        key = _key((key_env,)) if key_env else ""
-        headers: Headers = (("authorization", f"Bearer {key}"),) if key else ()
-        return _Wanted(where, model, key, key_env, headers, None)
+        return _Wanted(where, model, _key((key_env,)) if key_env else "", key_env, _bearer(key_env), None)
     target = Profiles().target(where if "/" in where else f"{where}/{model or '-'}")
     profile = target.profile
     if target.dialect != DEFAULT_DIALECT:
@@ -142,6 +152,10 @@ def _wanted(where: str, model: str, key_env: str) -> _Wanted:
     headers = ((profile.key.header, scheme + key),) if key else ()
     asked = model or ("" if target.model == "-" else target.model)
     return _Wanted(url or profile.url, asked, key, key_env, (*profile.headers.items(), *headers), target)
+
+
+def _bearer(key_env: str) -> Headers:
+    return (("authorization", f"Bearer {_key((key_env,))}"),) if key_env else ()
 
 
 def _key(names: tuple[str, ...], required: bool = True) -> str:

@@ -1,12 +1,13 @@
 """Servers that are asked what they accept, at first use, beside the requests: those whose profile says `probed`.
 
-The first request goes out at once, compiled with care. What is found is kept in the store like a lesson, under the name
-`probe`, and is used from then on. The refusals behind it are kept beside it, for whoever asks why. The server is asked
-again when its models change.
+The first request goes out at once, compiled with care. Beside it the chat template is run where the server tells it,
+else the server is asked. What is found is kept in the store like a lesson, under the name `probe`, and is used from
+then on. The refusals behind it are kept beside it, for whoever asks why. It is done again when the models change.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from dragoman.config.schema import LogLevel
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.lesson_book import DAY, LessonRecord
+from dragoman.errors import TemplateError
 from dragoman.gateway.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.live_models import LiveModels
 from dragoman.gateway.request_log import RequestLog
@@ -29,6 +31,7 @@ from dragoman.upstream.transport import Transport
 
 if TYPE_CHECKING:
     from dragoman.probe.live.asked_server import AskedServer
+    from dragoman.probe.template.sources import TemplateSource
 
 PROBE = "probe"
 """The name of the record with all facts."""
@@ -41,6 +44,7 @@ LOOK_SECONDS = 300.0
 """How often the server is asked whether its models have changed, while it is used."""
 _BUDGET = ProbeBudget(requests=80, seconds=300.0, rate=2.0)
 _AT_ONCE = 2
+_FIND_SECONDS = 10.0
 _FAILURES, _PAUSE = 1, 3600.0
 _LONGEST_NAME = 200
 
@@ -97,26 +101,44 @@ class ServerProbes:
     async def _look(self, destination: HttpDestination) -> None:
         """Ask the server, unless it was asked before and has the same models still."""
         try:
-            mark = await self._mark(destination)
+            source = await self._template(destination)
+            mark = await self._mark(destination, "" if source is None else source.text)
             known = next((one for one in self._records.find(destination.name) if one.name == PROBE), None)
             if known is None or known.request_id != mark:
-                await self._ask(destination, mark)
+                await self._keep(destination, mark, await self._found(destination, source))
         except Exception as fault:  # nobody waits for this task, so nobody else would tell
             self._breaker.failed(destination.name)
             trace = self._redact("".join(traceback.format_exception(fault)))
             self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
 
-    async def _mark(self, destination: HttpDestination) -> str:
-        """What tells one state of a server from another: the names of its models, and what it says about this one."""
+    async def _template(self, destination: HttpDestination) -> TemplateSource | None:
+        """The chat template that the server tells, where it does and it can be run."""
+        from dragoman.probe.live.server_template import find_template
+
+        headers, transport = self._gateway.signed(destination), self._gateway.transport(destination)
+        return await find_template(destination.base_url, destination.target.model, headers, transport, _FIND_SECONDS)
+
+    async def _mark(self, destination: HttpDestination, template: str) -> str:
+        """What tells one state of a server from another: its models, what it says about this one, and the template."""
         entries = await self._gateway.live_models.entries(destination, self._gateway.transport(destination))
         entry = {name: value for name, value in entries.get(destination.target.model, {}).items() if name != "created"}
-        stated = msgspec.json.encode((sorted(entries), entry), order="sorted")
+        stated = msgspec.json.encode((sorted(entries), entry, template), order="sorted")
         return f"{PROBE}-{sha256(stated).hexdigest()[:16]}"
 
-    async def _ask(self, destination: HttpDestination, mark: str) -> None:
-        asked = await self._asked(destination)
+    async def _found(self, destination: HttpDestination, source: TemplateSource | None) -> AskedServer:
+        """What the template says; where there is none, or it takes no conversation, what the server says."""
+        from dragoman.probe.live.asked_server import run_template
+
+        if source is None:
+            return await self._asked(destination)
+        try:
+            return await asyncio.to_thread(run_template, source)
+        except TemplateError:
+            return await self._asked(destination)
+
+    async def _keep(self, destination: HttpDestination, mark: str, asked: AskedServer) -> None:
         line = {"event": "probe", "target": destination.name, "requests": asked.requests, "facts": asked.facts}
-        self._gateway.lines.add(LogLevel.INFO, {**line, "ended": asked.ended})
+        self._gateway.lines.add(LogLevel.INFO, {**line, "by": asked.by, "ended": asked.ended})
         if not asked.facts:
             self._breaker.failed(destination.name)
             return
@@ -136,7 +158,7 @@ class ServerProbes:
             await self._records.put(one)
 
     async def _asked(self, destination: HttpDestination) -> AskedServer:
-        # Loaded with the first use: most gateways know all their servers.
+        # Loaded with the first use, as the others above: most gateways know all their servers.
         from dragoman.probe.live.asked_server import ask_server
         from dragoman.probe.live.probed_server import ProbedServer
 

@@ -401,6 +401,7 @@ BASE_QUESTIONS = (
         asks="a call beside an empty text, in place of null",
         topic=Topic.CALLS,
         turns=(user(), calls(call("abcdef003"), content=""), result("abcdef003"), assistant()),
+        accepted=_facts(call_content="empty"),
         unless=(Condition("calls", ACCEPTED), Condition("calls-with-reasoning", ACCEPTED)),
         after=("tools",),
         stands_for="calls",

@@ -1,4 +1,4 @@
-"""One server asked from beginning to end: its facts, and the refusals behind them."""
+"""One server asked from beginning to end, or its template run: its facts, and the refusals behind them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import msgspec
 
 from dragoman.probe.chat_questions import QUESTIONS
-from dragoman.probe.findings import ProbeFinding, facts_found
+from dragoman.probe.findings import FoundBy, ProbeFinding, facts_found
 from dragoman.probe.inquiry import Inquiry
 from dragoman.probe.live.asking import Asker
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
-from dragoman.probe.questions import Verdict
+from dragoman.probe.questions import Question, Verdict
+from dragoman.probe.template.prober import probe_template
+from dragoman.probe.template.sources import TemplateSource
+from dragoman.profiles.profile import builtin, merge
 from dragoman.upstream.transport import Transport
 
 
@@ -26,10 +29,11 @@ class QuotedRefusal(msgspec.Struct, frozen=True):
 
 
 class AskedServer(msgspec.Struct, frozen=True):
-    """What was found. `ended`: why it ended early, or nothing."""
+    """What was found. `by`: how. `ended`: why it ended early, or nothing."""
 
     facts: dict[str, Any]
     refusals: tuple[QuotedRefusal, ...]
+    by: FoundBy
     requests: int = 0
     ended: str = ""
 
@@ -41,12 +45,20 @@ async def ask_server(
     inquiry = Inquiry(QUESTIONS)
     tally = await Asker(server, transport, budget, redact=redact).run(inquiry)
     findings = inquiry.findings
-    return AskedServer(facts_found(findings, QUESTIONS), _quoted(findings), tally.requests, tally.ended)
+    facts = facts_found(findings, QUESTIONS)
+    return AskedServer(facts, _quoted(findings, QUESTIONS), FoundBy.ASKED, tally.requests, tally.ended)
 
 
-def _quoted(findings: tuple[ProbeFinding, ...]) -> tuple[QuotedRefusal, ...]:
-    asked = {question.id: question for question in QUESTIONS}
-    refused = [finding for finding in findings if finding.verdict is Verdict.REFUSED and finding.says]
+def run_template(source: TemplateSource) -> AskedServer:
+    """What a chat template says. It takes seconds of a processor; raises TemplateError."""
+    found = probe_template(source)
+    facts = merge(builtin(found.like).facts, found.facts)
+    return AskedServer(facts, _quoted(found.findings, found.questions), FoundBy.TEMPLATE)
+
+
+def _quoted(findings: tuple[ProbeFinding, ...], questions: tuple[Question, ...]) -> tuple[QuotedRefusal, ...]:
+    asked = {question.id: question for question in questions}
+    refused = [one for one in findings if one.verdict is Verdict.REFUSED and one.says and one.question in asked]
     return tuple(
         QuotedRefusal(asked[one.question].asks, one.says, asked[one.question].outcome(one.verdict).facts)
         for one in refused
