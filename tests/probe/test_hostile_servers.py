@@ -134,6 +134,25 @@ def test_a_server_that_takes_back_a_refusal_is_not_trusted() -> None:
     assert found.refused == set()
 
 
+def test_a_model_that_could_not_finish_took_the_request() -> None:
+    words = "Could not finish the message because max_tokens or model output limit was reached. Please try again."
+    found = probe(lambda count, body: refusal(words))
+    assert (found.tally.ended, found.refused) == ("", set())
+
+
+def test_nothing_is_sent_without_a_token_limit() -> None:
+    sent: list[bytes] = []
+
+    def script(count: int, body: bytes) -> Answer:
+        sent.append(body)
+        return refusal("no limits here") if b"max_" in body else (200, GOOD, "")
+
+    found = probe(script)
+    assert "refuses a plain request" in found.tally.ended
+    assert len(sent) == 4
+    assert all(b"max_" in body for body in sent)
+
+
 def test_a_storm_of_429_ends_in_time() -> None:
     found = probe(lambda count, body: refusal("slow down", 429, "retry-after: 0\r\n"))
     assert "busy" in found.tally.ended

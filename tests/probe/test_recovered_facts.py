@@ -148,4 +148,6 @@ def test_any_facts_are_found_again(seed: int) -> None:
     wrong = {fact: found[fact] for fact in STATED if fact in found and found[fact] != facts[fact]}
     assert {fact: value for fact, value in wrong.items() if fact not in hidden} == {}
     moot = {"several_texts", "empty_beside", "calls_apart", "repeated_last", "format_without_schema"}
+    if facts["parallel_calls"] == "refuses":
+        moot |= {"result_order", "duplicate_ids_in_turn"}
     assert {fact for fact in STATED if fact not in found} <= moot

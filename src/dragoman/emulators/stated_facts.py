@@ -241,6 +241,10 @@ def _call_faults(facts: StatedFacts, message: dict[str, Any]) -> Iterator[str]:
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         return
+    if facts.refuses("parallel_calls") and len(calls) > 1:
+        yield "tool_calls: only one call at once"
+    if facts.get("call_content") == "empty" and message.get("content") is None:
+        yield "content: must be a string"
     if facts.refuses("text_beside_calls") and message.get("content"):
         yield "content: no text beside calls"
     if facts.get("reasoning_required") == "tool-turns" and not message.get("reasoning_content"):

@@ -42,9 +42,9 @@ LIMITS: tuple[Mapping[str, Any], ...] = (
     {"max_completion_tokens": 1},
     {"max_tokens": 16},
     {"max_completion_tokens": 16},
-    {},
 )
-"""Token limits for the requests, the best first. Some models take none below 16."""
+"""Token limits for the requests, the best first. Some models take none below 16. None is sent without a limit: nobody
+could say what it costs."""
 LIMIT_NAMES = frozenset({"max_tokens", "max_completion_tokens"})
 
 

@@ -15,6 +15,8 @@ from dragoman.wire.error_bodies import parse_failure
 ANSWER_LIMIT = 256 * 1024
 """Bytes of an answer that are read. One token of output needs a few hundred."""
 _DATA = b"data:"
+_CUT_SHORT = "model output limit was reached"
+"""OpenAI's models that think say so with 400 where the limit leaves no room for an answer: they took the request."""
 
 
 class ProbedServer(msgspec.Struct, frozen=True):
@@ -53,7 +55,8 @@ async def _judged(incoming: Incoming, streamed: bool) -> Failure | None:
         raise Redirected(incoming.header("location") or "an address that it does not name")
     content = await incoming.read(ANSWER_LIMIT)
     if incoming.status >= 400:
-        return parse_failure(incoming.status, dict(incoming.headers), content)
+        failure = parse_failure(incoming.status, dict(incoming.headers), content)
+        return None if _CUT_SHORT in failure.message else failure
     return _stream_failure(content) if streamed else _answer_failure(content)
 
 
