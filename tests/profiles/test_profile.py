@@ -264,3 +264,12 @@ def test_D1_doubt_favours_the_client_in_its_own_dialect_and_care_elsewhere(same:
     assert (found.empty_user, found.no_parts, found.blank_text) == (doubt, ACCEPTS, REFUSES)
     assert (found.medium("image").url, found.medium("image").inline) == (doubt, ACCEPTS)
     assert found.setting("seed").support == doubt
+
+
+def test_a_file_may_be_one_profile_named_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "house.toml"
+    file.write_text('dialect = "openai-chat"\n\n[facts]\nfirst_turn = "user"\n')
+    assert Profiles(read_profiles_file(file)).target("house/m").facts.first_turn == "user"
+    file.write_text('dialect = "openai-chat"\n\n[facts]\nfirst_turn = "user"\nfirst_tern = "user"\n')
+    with pytest.raises(ProfileError, match=r"house\.toml:5: .*first_tern"):
+        read_profiles_file(file)

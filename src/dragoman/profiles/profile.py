@@ -427,7 +427,7 @@ def make_profile(name: str, table: Mapping[str, Any], file: str) -> Profile:
 
 
 def read_profiles_file(path: Path, check_rule: RuleCheck | None = None) -> dict[str, Profile]:
-    """The user's profiles: one TOML file whose tables are named after them.
+    """The user's profiles: one TOML file whose tables are named after them, or one profile named after its file.
 
     A table whose name is a built-in profile's corrects that one (it is `like` it). Raises ProfileError with all
     mistakes of the file, each with its line. `check_rule` says what is wrong with the choice of a rule.
@@ -440,8 +440,11 @@ def read_profiles_file(path: Path, check_rule: RuleCheck | None = None) -> dict[
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise ProfileError(str(fault), at=str(path)) from None
     lines = key_lines(text)
+    single = isinstance(table.get("dialect") or table.get("like"), str)
+    table = {path.stem: table} if single else table
     mistakes = [
-        f"{path}:{line_at(lines, at)}: {message}" for at, message in _mistakes(table, check_rule or _any_choice)
+        f"{path}:{line_at(lines, at[1:] if single else at)}: {message}"
+        for at, message in _mistakes(table, check_rule or _any_choice)
     ]
     if mistakes:
         raise ProfileError("\n".join(mistakes), problems=tuple(mistakes))
