@@ -84,7 +84,8 @@ and results as text, an image as a line of text."""
 class TemplateFindings(msgspec.Struct, frozen=True):
     """What is known of a template. `facts` are those of a profile that is `like` a built-in one. `losses`: what it
     leaves out of the prompt. `renderings`: how many conversations were rendered. `unsolved`: why some of the rehearsed
-    conversations fail all the same. `parses`: the server must parse the arguments of calls."""
+    conversations fail all the same. `ended`: the template ran into a limit, and more could not be found. `parses`: the
+    server must parse the arguments of calls."""
 
     facts: Mapping[str, Any]
     findings: tuple[ProbeFinding, ...]
@@ -93,6 +94,7 @@ class TemplateFindings(msgspec.Struct, frozen=True):
     origin: str
     renderings: int
     unsolved: tuple[str, ...] = ()
+    ended: bool = False
     parses: bool = True
     like: str = LIKE
 
@@ -138,6 +140,7 @@ class TemplateProber:
             origin=self._source.origin,
             renderings=self._prompts.made,
             unsolved=unsolved,
+            ended=self._prompts.ended,
             parses=self._prompts.parses,
         )
 
@@ -186,14 +189,14 @@ class TemplateProber:
     def _find_tools(self) -> None:
         for trial in TOOL_TRIALS:
             self._ask(trial)
-            if trial.id == "tools" and self._verdicts["tools"] is Verdict.DROPPED:
+            if trial.id == "tools" and self._verdicts.get("tools") is Verdict.DROPPED:
                 self._find_tools_beside_system()
-        if self._verdicts["tools"] is Verdict.REFUSED:
+        if not self._declares:
             self._facts = merge(self._facts, {"tools": REFUSES})
             return
-        if self._verdicts["tools"] is Verdict.ACCEPTED:
+        if self._verdicts.get("tools") is Verdict.ACCEPTED:
             form, rendering = schema_form_for(self._prompts, self._forms)
-            if form != self._facts["schema_form"]:
+            if form != self._facts["schema_form"] and not self._prompts.ended:
                 renderings = [rendering] if rendering is not None else []
                 self._note(
                     "schemas", "rich schemas of tools", Topic.TOOLS, Verdict.REFUSED, {"schema_form": form}, renderings
@@ -207,6 +210,8 @@ class TemplateProber:
 
     def _find_calls(self) -> None:
         """The form in which calls and results are seen. Where there is none they are written as text."""
+        if self._prompts.ended:
+            return
         renderings = self._find_call_form()
         if renderings is not None:
             refused = {"flat_tools": True}
@@ -247,9 +252,9 @@ class TemplateProber:
         for field in REASONING_FIELDS:
             self._ask(plain_reasoning_trial(field) if plain else reasoning_trial(field))
             name = f"plain-reasoning-{field}" if plain else f"reasoning-{field}"
-            if self._verdicts[name] is Verdict.REFUSED:
+            if self._verdicts.get(name) is Verdict.REFUSED:
                 self._facts["reasoning_text"] = REFUSES
-            if self._verdicts[name] is Verdict.ACCEPTED:
+            if self._verdicts.get(name) is Verdict.ACCEPTED:
                 self._losses = [one for one in self._losses if one.what != "reasoning"]
                 break
         if "<think>" in self._source.text and "</think>" in self._source.text:
@@ -269,12 +274,15 @@ class TemplateProber:
         return rehearsal.unsolved
 
     def _ask(self, trial: Trial) -> None:
+        """Ask, if it means anything. A template that was ended says nothing any more."""
         if any(self._verdicts.get(name) is not Verdict.ACCEPTED for name in trial.after):
             return
         asked = trial.build(self._forms)
         if trial.topic is not Topic.TOOLS and not self._declares:
             asked.pop("tools", None)
         rendering = self._prompts.make(asked)
+        if self._prompts.ended:
+            return
         verdict = _verdict(rendering, trial)
         self._note(trial.id, trial.asks, trial.topic, verdict, trial.facts(verdict is Verdict.ACCEPTED), [rendering])
         if verdict is Verdict.DROPPED and trial.loss and trial.loss not in self._lost:

@@ -22,7 +22,7 @@ from dragoman.profiles.profile import Profile, Profiles, merge
 
 _NAME = "probed"
 _LIKE = "openai-compatible-lenient"
-_MOST_ROUNDS = 16
+_MOST_ROUNDS = 8
 _MOST_TRIED = 80
 """So many failures are enough to choose a correction by."""
 
@@ -173,6 +173,8 @@ class Rehearsal:
             if found is None:
                 break
             correction, _ = found
+            if self._prompts.ended:
+                break
             self._facts = merge(self._facts, correction.facts)
             yield msgspec.structs.replace(correction, cause=failing[0].rendering)
             failing = self._failing(self._facts, rehearsed())
@@ -201,12 +203,14 @@ class Rehearsal:
         profiles = profiles_with(facts)
         found: list[Failing] = []
         for one in conversations:
-            rendering = self._rendered(one, profiles, facts)
+            if self._prompts.ended:
+                break
+            rendering = self._rendered(one, profiles)
             if rendering is not None:
                 found.append(Failing(one, rendering))
         return found
 
-    def _rendered(self, one: Rehearsed, profiles: Profiles, facts: Mapping[str, Any]) -> Rendering | None:
+    def _rendered(self, one: Rehearsed, profiles: Profiles) -> Rendering | None:
         """The failure of a conversation, or None."""
         try:
             sent = adapt(one.body, target=f"{_NAME}/model", profiles=profiles).json
