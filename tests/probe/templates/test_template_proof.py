@@ -138,6 +138,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "system_only": "refuses",
         "list_content": "refuses",
         "no_parts": "refuses",
+        "missing_result": "refuses",
         "orphan_result": "refuses",
         "late_result": "refuses",
         "drops": ["reasoning"],

@@ -455,6 +455,15 @@ CALL_TRIALS = (
         settles="missing_result",
     ),
     Trial(
+        id="last-call",
+        asks="a call without a result at the end",
+        topic=Topic.CALLS,
+        build=lambda f: body(f.user("userword"), f.calls(call("callid001", "argumentword")), tools=(LOOKUP,)),
+        carries=("argumentword", "userword"),
+        refused={"missing_result": REFUSES},
+        after=("missing-result",),
+    ),
+    Trial(
         id="orphan-result",
         asks="a result without its call",
         topic=Topic.CALLS,
