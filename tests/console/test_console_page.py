@@ -164,6 +164,23 @@ def test_a_request_is_sent_again_and_compared(browser: Browser, running: Running
         expect(page.locator(".again-result")).to_contain_text("late-system")
 
 
+def test_a_long_conversation_is_folded_around_its_changes(browser: Browser, running: Running) -> None:
+    turns = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}] * 700
+    turns[900] = {"role": "system", "content": "Answer in French."}
+    running.post("/v1/chat/completions", {"model": "gemini-2.5-flash", "messages": turns})
+    with clean_page(browser, running) as page:
+        go(page, f"requests/{newest(running, model='gemini-2.5-flash')}")
+        client = page.locator(".pane").first
+        expect(client.locator(".mark").first).to_contain_text("Answer in French.")
+        expect(client).to_contain_text("… 900 items …")
+        lines = client.locator(".line")
+        assert lines.count() < 60
+        before = lines.count()
+        client.get_by_text("… 900 items …").click()
+        expect(client).to_contain_text("… 780 items …")
+        assert lines.count() == before + 120
+
+
 # Without sending.
 
 

@@ -21,7 +21,7 @@ from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination
 
-LONGEST_BODY = 2 * 1024 * 1024
+LONGEST_BODY = 8 * 1024 * 1024
 """Characters of a body that the page gets."""
 NOT_KEPT = (
     "Bodies of requests are not kept here. Set `store.keep_bodies: true` to keep them in the store, without secrets. "

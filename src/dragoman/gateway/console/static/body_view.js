@@ -7,6 +7,7 @@ import { compact, readJson } from "./json_text.js";
 const WHOLE = 160; // lines that are shown without folding
 const SHOWN_TEXT = 320; // characters of a text
 const LONGEST_TEXT = 40_000;
+const MANY = 120; // children of a list that are shown one by one
 const OPENED = 150; // marks whose places are unfolded
 const LONGEST_RAW = 60_000;
 
@@ -84,8 +85,34 @@ function blockProps(tree, marks) {
 function unfold(block, tree, view, depth, comma, marks) {
   const [first, last] = tree.kind === "object" ? "{}" : "[]";
   const again = () => fold(block, tree, view, depth, comma, marks);
-  const children = tree.children.map((child, at) => node(child, view, depth + 1, at + 1 < tree.children.length ? "," : ""));
+  const children = runs(tree, view).map((run) => (run.length > 1 ? skipped(run, tree, view, depth) : child(run[0], tree, view, depth)));
   replace(block, line(depth, badges(marks, view), twisty("▾", "Fold", again), keyOf(tree), first), children, line(depth, last, comma));
+}
+
+const child = (at, tree, view, depth) => node(tree.children[at], view, depth + 1, at + 1 < tree.children.length ? "," : "");
+
+/** The children of a long list, those together that nothing happened to. */
+function runs(tree, view) {
+  const found = [];
+  const long = tree.children.length > MANY;
+  tree.children.forEach((one, at) => {
+    const plain = long && !view.open.has(one.at) && !view.marks.has(one.at);
+    const last = found.at(-1);
+    if (plain && last?.plain) last.push(at);
+    else found.push(Object.assign([at], { plain }));
+  });
+  return found;
+}
+
+/** A line for many children, until somebody wants to see them: so many at a time. */
+function skipped(run, tree, view, depth) {
+  const block = h("div", { class: "node" });
+  const open = () => {
+    const shown = run.slice(0, MANY).map((at) => child(at, tree, view, depth));
+    block.replaceWith(...shown, ...(run.length > MANY ? [skipped(run.slice(MANY), tree, view, depth)] : []));
+  };
+  block.append(line(depth + 1, h("button", { type: "button", class: "preview", onclick: open }, `… ${count(run.length)} items …`)));
+  return block;
 }
 
 function fold(block, tree, view, depth, comma, marks) {
