@@ -38,41 +38,44 @@ Work = Callable[[int], Awaitable[object]]
 class Cost:
     """µs of CPU of this process and of Redis, and milliseconds that a caller waits, for one call."""
 
-    def __init__(self, count: int, own: float, server: float, waits: list[float]) -> None:
-        self.own, self.server = own / count * 1e6, server / count * 1e6
+    def __init__(self, count: int, own: float, server: tuple[float, float], waits: list[float]) -> None:
+        self.own, self.server, self.bytes = own / count * 1e6, server[0] / count * 1e6, server[1] / count
         cut = statistics.quantiles(waits, n=100)
         self.p50, self.p99 = cut[49] * 1e3, cut[98] * 1e3
 
     def __str__(self) -> str:
-        return f"{self.own:8.1f} {self.server:10.1f} {self.p50:10.3f} {self.p99:10.3f}"
+        return f"{self.own:8.1f} {self.server:10.1f} {self.bytes:8.0f} {self.p50:10.3f} {self.p99:10.3f}"
 
 
-async def measure(client: Any, count: int, work: Work) -> Cost:
+async def measure(client: Any, count: int, work: Work, at_once: int = AT_ONCE) -> Cost:
     """Let several tasks do it, as requests would."""
     waits: list[float] = []
 
     async def one(first: int) -> None:
-        for number in range(first, count, AT_ONCE):
+        for number in range(first, count, at_once):
             started = time.perf_counter()
             await work(number)
             waits.append(time.perf_counter() - started)
 
     before, cpu = await used(client), time.process_time()
-    await asyncio.gather(*(one(first) for first in range(AT_ONCE)))
+    await asyncio.gather(*(one(first) for first in range(at_once)))
     own = time.process_time() - cpu
-    return Cost(count, own, await used(client) - before, waits)
+    after = await used(client)
+    return Cost(count, own, (after[0] - before[0], after[1] - before[1]), waits)
 
 
-async def used(client: Any) -> float:
-    info = await client.info("cpu")
-    return float(info["used_cpu_sys"]) + float(info["used_cpu_user"])
+async def used(client: Any) -> tuple[float, float]:
+    """Seconds of CPU of Redis, and bytes that went in and out of it."""
+    info = await client.info("cpu") | await client.info("stats")
+    seconds = float(info["used_cpu_sys"]) + float(info["used_cpu_user"])
+    return seconds, float(info["total_net_input_bytes"]) + float(info["total_net_output_bytes"])
 
 
 async def run(url: str, count: int) -> None:
     store = RedisStore(parse_address(url), StoreConfig(redis=RedisOptions(prefix="bench", deadline_ms=1000)))
     await store.start()
     client: Any = redis.asyncio.Redis.from_url(url)
-    print(f"{'':26} µs here   µs Redis     ms p50     ms p99")
+    print(f"{'':26} µs here   µs Redis    bytes     ms p50     ms p99")
     needs: dict[str, Work] = {
         "limits.reserve": lambda n: store.limits.reserve(f"k{n % 100}", LIMITS, 100),
         "budgets.reserve": lambda n: store.budgets.reserve(f"k{n % 100}", PERIODS, 0.01),
@@ -83,6 +86,8 @@ async def run(url: str, count: int) -> None:
     }
     for name, work in needs.items():
         print(f"{name:26} {await measure(client, count, work)}")
+    alone = await measure(client, count // 4, needs["limits.reserve"], 1)
+    print(f"{'limits.reserve, one by one':26} {alone}")
     sha = store._scripts.count.decode()
     keys = ("bench:x", "bench:x:order")
     print(f"{'redis-py, limits.reserve':26} ", end="")

@@ -247,6 +247,24 @@ async def test_a_connection_that_is_lost_before_the_answer_books_nothing_twice(
     assert await store.budgets.reserve("anna", PERIODS, 0.0) == (3.25, 3.25, 3.25)
 
 
+async def test_a_booking_that_redis_refuses_is_not_lost(server: RedisServer, fleet: Fleet) -> None:
+    """A Redis without room refuses to write. Its refusal must not make later bookings hide this one."""
+    (store,) = await fleet.add(server)
+    await store.budgets.reserve("anna", PERIODS, 1.0)
+    client = server.client()
+    client.config_set("maxmemory", "1")
+    store.budgets.settle("anna", PERIODS, 0.5)
+    await store.flush()
+    assert store.health().failed > 0
+    client.config_set("maxmemory", "0")
+    store.budgets.settle("anna", PERIODS, 0.25)
+    await store.flush()
+    client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    await until(lambda: store.health().waiting == 0 and store.health().reconnects > 0)
+    await until(lambda: is_back(store))
+    assert await store.budgets.reserve("anna", PERIODS, 0.0) == (1.75, 1.75, 1.75)
+
+
 async def test_state_and_lessons_come_back_to_a_server_that_lost_them(server: RedisServer, fleet: Fleet) -> None:
     one, two = await fleet.add(server, 2)
     await one.vault.put(OWNER, {"call_1": parts("kept")})
@@ -300,7 +318,7 @@ def test_the_loop_of_the_gateway_serves_too(server: RedisServer) -> None:
     async def work() -> tuple[str | None, object]:
         store = RedisStore(parse_address(server.url), StoreConfig(redis=RedisOptions(deadline_ms=1000)))
         await store.start()
-        verdict = await store.limits.reserve("k", TEN)
+        verdict = (await asyncio.gather(*(store.limits.reserve("k", TEN) for _ in range(3))))[0]
         await store.aclose()
         return store.health().last_error, verdict
 

@@ -61,13 +61,14 @@ class RedisBudgets:
         self._known: dict[str, dict[str, float]] = {}
         self._own: dict[str, dict[str, float]] = {}
         self._bookings: dict[int, Booking] = {}
+        self._refused: list[Booking] = []
         self._ends: dict[str, float | None] = {}
         self._number = 0
         link.back.append(self._push)
 
     @property
     def waiting(self) -> int:
-        return len(self._bookings)
+        return len(self._bookings) + len(self._refused)
 
     async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
         is_sent, number = self._link.ready, self._next_number()
@@ -109,7 +110,8 @@ class RedisBudgets:
     async def take(self, key: str, period: str, amount: float) -> None:
         """What another store has counted was spent at least. Raises RedisAway or RedisRefused."""
         seconds = 0 if period == "total" else KEPT_SECONDS
-        await self._link.ask(evalsha(self._scripts.raise_, [self._name(key, period)], "moved", repr(amount), seconds))
+        names, run = [self._name(key, period)], self._replicas.run
+        await self._link.ask(evalsha(self._scripts.raise_, names, run, repr(amount), seconds))
 
     def _verdict(self, key: str, periods: Periods, reply: list[Any]) -> Spending | Exhausted:
         spending = self._know(key, periods, reply)
@@ -144,7 +146,7 @@ class RedisBudgets:
         """Redis has answered after all; or the connection was lost, and nobody knows."""
         reservation.answered = True
         if reply is not None:
-            reservation.booked = reply[0] == 0
+            reservation.booked = reply is not False and reply[0] == 0
         self._correct(reservation)
 
     def _correct(self, reservation: _Reservation) -> None:
@@ -185,9 +187,21 @@ class RedisBudgets:
         booking = self._bookings.pop(number, None)
         if booking is None:
             return
+        if reply is False:  # later ones may have been seen already: it gets its new number when it is sent again
+            self._refused.append(booking)
+            return
         own = 0.0 if booking.about and not booking.admitted else booking.amount
         self._add_own(booking, -own)
         self._know(booking.key, booking.periods, reply)
+        self._send_refused()
+
+    def _send_refused(self) -> None:
+        """Redis takes bookings again: send what it has refused before."""
+        refused, self._refused = self._refused, []
+        for booking in refused:
+            number = self._next_number()
+            self._bookings[number] = booking
+            self._send(number, booking)
 
     def _push(self, lost_since: float | None) -> None:
         """Redis is back: first what it has lost, then what it has never had, in the order of the numbers."""
@@ -196,6 +210,7 @@ class RedisBudgets:
                 self._raise(key, known)
         for number, booking in list(self._bookings.items()):
             self._send(number, booking)
+        self._send_refused()
 
     def _raise(self, key: str, known: dict[str, float]) -> None:
         names = [self._name(key, period) for period in known]
@@ -251,7 +266,7 @@ class RedisBudgets:
             ends = None if one.ends is None else one.ends.timestamp()
             values += ["" if one.limit is None else repr(one.limit), str(self._seconds(ends))]
         head = (mode, number, repr(booking.amount), booking.about)
-        return evalsha(self._scripts.book, keys, *head, *values, int(booking.admitted))
+        return evalsha(self._scripts.book, keys, *head, *values, int(booking.admitted), self._replicas.run)
 
     def _seconds(self, ends: float | None) -> int:
         """How long a period is kept; 0 for ever."""

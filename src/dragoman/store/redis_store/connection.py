@@ -41,9 +41,9 @@ class RedisRefused(Exception):
 class Pending:
     """A command that waits for its answer.
 
-    `future` is what the caller waits for, if anybody does. `late` is called with the answer when nobody waits any more,
-    and with None where the connection was lost before there was one. `packed` is kept for a command that may be sent
-    again.
+    `future` is what the caller waits for, if anybody does. `late` is called with the answer when nobody waits any more:
+    with False where it was an error, with None where the connection was lost before there was one. `packed` is kept for
+    a command that may be sent again.
     """
 
     __slots__ = ("future", "late", "packed", "sent")
@@ -70,7 +70,7 @@ class Pending:
                 future.set_result(reply)
             return True
         if self.late is not None:
-            self.late(None if isinstance(reply, hiredis.ReplyError) else reply)
+            self.late(False if isinstance(reply, hiredis.ReplyError) else reply)
         return False
 
 

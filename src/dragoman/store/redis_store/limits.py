@@ -139,7 +139,7 @@ class RedisLimits:
 
     def _late(self, key: str, ticket: CountTicket, reply: Any) -> None:
         """Redis has answered after all. Where the connection was lost it has most likely never counted."""
-        ticket.counted = reply is not None and reply[0] == 1
+        ticket.counted = bool(reply) and reply[0] == 1
         self._correct(key, ticket)
 
     def _correct(self, key: str, ticket: CountTicket) -> None:
@@ -155,7 +155,7 @@ class RedisLimits:
 
     def _acknowledged(self, key: str, requests: int, tokens: int, reply: Any) -> None:
         """Where the connection was lost before the answer, Redis has most likely never counted it."""
-        if reply is None:
+        if not reply:
             self._unsent.add(key, requests, tokens)
 
     def _push(self, lost_since: float | None) -> None:

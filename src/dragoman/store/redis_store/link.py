@@ -54,6 +54,7 @@ class RedisLink:
         self._timer: asyncio.TimerHandle | None = None
         self._is_open = False
         self._slow = False
+        self._probe: asyncio.Future[Any] | None = None
         self._late_answers = 0
         self._outbox: deque[bytes] = deque()
         self._outbox_bytes = 0
@@ -184,9 +185,13 @@ class RedisLink:
 
     def _watch(self, packed: bytes) -> None:
         """One timer for all: the oldest command is due first."""
-        if self._timer is None:
-            seconds = self._deadline + len(packed) / BYTES_PER_SECOND
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._due)
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._deadline + len(packed) / BYTES_PER_SECOND
+        if self._timer is not None:
+            if self._timer.when() <= due:
+                return
+            self._timer.cancel()  # it was for a large value
+        self._timer = loop.call_at(due, self._due)
 
     def _due(self) -> None:
         """Time is up. What has arrived meanwhile is read first: the loop itself may have been busy."""
@@ -194,22 +199,21 @@ class RedisLink:
 
     def _expire(self) -> None:
         self._timer = None
-        connection = self._connection
-        if connection is None:
-            return
-        now = asyncio.get_running_loop().time()
-        for pending in connection.waiting:
+        loop, soonest = asyncio.get_running_loop(), float("inf")
+        waiting = self._connection.waiting if self._connection is not None else ()
+        for pending in waiting:
             future = pending.future
+            if future is None or future.done():
+                continue
             size = len(pending.packed) if pending.packed is not None else 0
             due = pending.sent + self._deadline + size / BYTES_PER_SECOND
-            if due > now:
-                if future is not None and not future.done():
-                    self._timer = asyncio.get_running_loop().call_at(due, self._due)
-                    break
+            if due > loop.time():
+                soonest = min(soonest, due)
                 continue
-            if future is not None and not future.done():
-                future.set_exception(RedisAway("no answer in time"))
-                self._late_answers += 1
+            future.set_exception(RedisAway("no answer in time"))
+            self._late_answers += 1
+        if soonest < float("inf"):
+            self._timer = loop.call_at(soonest, self._due)
         self._check_speed()
 
     def _check_speed(self) -> None:
@@ -285,10 +289,10 @@ class RedisLink:
                 if loop.time() - oldest > STUCK_SECONDS or connection.full or len(connection.waiting) > MOST_WAITING:
                     self.why = "it does not answer"
                     connection.abort()
-                elif self._slow and not connection.waiting:
-                    probe = loop.create_future()
-                    probe.add_done_callback(self._probed)
-                    connection.send(_PING, probe)
+                elif self._slow and (self._probe is None or self._probe.done()):
+                    self._probe = loop.create_future()
+                    self._probe.add_done_callback(self._probed)
+                    connection.send(_PING, self._probe)
                     self._watch(_PING)
 
     def _probed(self, probe: asyncio.Future[Any]) -> None:

@@ -202,6 +202,7 @@ _BOOK = """
 local marks, seen = KEYS[1], KEYS[2]
 local mode, number, amount, about = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local last, known = tonumber(redis.call('GET', seen) or '0'), #KEYS - 2
+local run = ARGV[6 + 2 * known]
 local function spent()
   local sums = {}
   for i = 1, known do
@@ -217,6 +218,8 @@ local function amounts(first, sums)
 end
 local function add(more)
   for i = 1, known do
+    local there = redis.call('HMGET', KEYS[i + 2], 'run', 'added')
+    if there[1] ~= run then redis.call('HSET', KEYS[i + 2], 'run', run, 'from', there[2] or '0') end
     redis.call('HINCRBYFLOAT', KEYS[i + 2], 'added', more)
     local ttl = tonumber(ARGV[4 + 2 * i])
     if ttl > 0 then redis.call('EXPIRE', KEYS[i + 2], ttl) end
@@ -248,17 +251,20 @@ tell which reservations were booked, for a replica that lost the connection befo
 
 _RAISE = """
 for i = 1, #KEYS do
-  local known, run, ttl = tonumber(ARGV[2 * i]), 'from:' .. ARGV[1], tonumber(ARGV[2 * i + 1])
-  redis.call('HSETNX', KEYS[i], run, redis.call('HGET', KEYS[i], 'added') or '0')
-  local from = tonumber(redis.call('HGET', KEYS[i], run))
-  local base = tonumber(redis.call('HGET', KEYS[i], 'base') or '0')
+  local known, ttl = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
+  local there = redis.call('HMGET', KEYS[i], 'run', 'added', 'from', 'base')
+  local from, base = tonumber(there[3] or '0'), tonumber(there[4] or '0')
+  if there[1] ~= ARGV[1] then
+    from = tonumber(there[2] or '0')
+    redis.call('HSET', KEYS[i], 'run', ARGV[1], 'from', there[2] or '0')
+  end
   if known - from > base then redis.call('HSET', KEYS[i], 'base', string.format('%.17g', known - from)) end
   if ttl > 0 then redis.call('EXPIRE', KEYS[i], ttl) end
 end
 return 1
 """
 """After data was lost: what was spent before is at least what a replica was told. Replicas may all say so; the most
-counts, and what they add afterwards comes on top."""
+counts, and what they add afterwards comes on top: `from` is what was there when this run of the server began."""
 
 _NOTE = """
 local notes, stamps = KEYS[1], KEYS[2]
@@ -299,7 +305,7 @@ redis.call('ZADD', replicas, now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', replicas, '-inf', now - tonumber(ARGV[3]))
 redis.call('EXPIRE', replicas, 7200)
 redis.call('ZREMRANGEBYSCORE', rests, '-inf', now)
-redis.call('ZREMRANGEBYSCORE', gone, '-inf', now - 60)
+redis.call('ZREMRANGEBYSCORE', gone, '-inf', now)
 local resting = redis.call('ZRANGE', rests, 0, -1, 'WITHSCORES')
 for i = 2, #resting, 2 do resting[i] = tostring(resting[i] - now) end
 return {redis.call('ZCARD', replicas), before, redis.call('HGETALL', versions), resting,

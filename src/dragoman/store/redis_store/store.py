@@ -22,7 +22,7 @@ from dragoman.store.redis_store.connection import RedisAway, RedisConnection, Re
 from dragoman.store.redis_store.cooldowns import RedisCooldowns
 from dragoman.store.redis_store.keys import RedisKeys
 from dragoman.store.redis_store.limits import RedisLimits
-from dragoman.store.redis_store.link import RedisLink
+from dragoman.store.redis_store.link import RedisLink, evalsha
 from dragoman.store.redis_store.replicas import BEAT_SECONDS, BeatNews, Replicas
 from dragoman.store.redis_store.scripts import ScriptClock, Scripts
 from dragoman.store.redis_store.table import RedisTable
@@ -46,7 +46,9 @@ from dragoman.store.transfer import ValueRow
 
 Value = TypeVar("Value")
 START_SECONDS = 1.0
-CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 5.0
+FORGOTTEN_SECONDS, MOST_FORGOTTEN = 60, 1000
+"""For so long replicas are reminded to drop a caller that was forgotten."""
 
 
 class RedisStore:
@@ -130,7 +132,8 @@ class RedisStore:
             count = sum([await table.forget_caller(caller) for table in self.tables.values()])
             count += await self.budgets.forget(caller)
             name = caller.encode("utf-8", "surrogatepass")
-            await self._counts.ask(pack(("ZADD", self._keys.forgotten, repr(self._clocks.wall()), name)))
+            keys = (self._keys.forgotten,)
+            await self._counts.ask(evalsha(self._scripts.rest, keys, name, FORGOTTEN_SECONDS, MOST_FORGOTTEN))
         except (RedisAway, RedisRefused) as error:
             raise StoreUnavailable(f"{self.place}: {error}") from error
         return count + await self.lessons.forget_caller(caller) + self.limits.forget(caller)
