@@ -112,6 +112,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a long array of texts": (gguf(text("x") + struct.pack("<IIQ", 9, 8, 2**60)), "too large"),
     "deep arrays": (gguf(text("x") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 40), "unknown kind"),
     "an unknown kind": (gguf(text("x") + struct.pack("<I", 77)), "unknown kind, 77"),
+    "large texts": (
+        gguf(*[pair(f"tokenizer.chat_template.{number}", 8, text("a" * 1_000_000)) for number in range(70)]),
+        "too large",
+    ),
     "many tokens": (gguf(text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2**40)), "too many"),
 }
 

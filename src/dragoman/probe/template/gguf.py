@@ -18,8 +18,11 @@ MAGIC = b"GGUF"
 _MOST_PAIRS = 65_536
 _LONGEST_KEY = 65_535
 _LONGEST_TEXT = 1 << 20
+_MOST_TEXT = 1 << 26
 _MOST_SKIPPED = 1 << 30
 _DEEPEST = 3
+_MOST_TOKENS = 1_000_000
+_LONGEST_TOKEN = 4096
 
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
@@ -43,6 +46,7 @@ class _GgufReader:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._skipped = 0
+        self._taken = 0
 
     def number(self, form: str) -> int | float:
         size = struct.calcsize("<" + form)
@@ -62,6 +66,9 @@ class _GgufReader:
         length = self.count()
         if length > longest:
             raise TemplateError(f"the GGUF file has a text of {length} bytes where at most {longest} are read")
+        self._taken += length
+        if self._taken > _MOST_TEXT:
+            raise TemplateError("the texts of the GGUF file are too large")
         return self.take(length).decode("utf-8", "replace")
 
     def skip(self, size: int) -> None:
@@ -93,11 +100,11 @@ class _GgufReader:
             self.skip_value(kind, depth + 1)
 
     def token_texts(self) -> list[str]:
-        """A list of texts. Tokens are few hundred thousand at most, and short."""
+        """A list of texts. Tokens are some hundred thousand at most, and short."""
         kind, count = int(self.number("I")), self.count()
-        if kind != _TEXT or count > 4_000_000:
+        if kind != _TEXT or count > _MOST_TOKENS:
             raise TemplateError("the tokens of the GGUF file are no list of texts, or too many")
-        return [self.text(_LONGEST_KEY) for _ in range(count)]
+        return [self.text(_LONGEST_TOKEN) for _ in range(count)]
 
 
 def read_gguf(file: BinaryIO) -> GgufMetadata:
