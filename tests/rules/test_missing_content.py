@@ -19,6 +19,7 @@ def asked(**content: Any) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": "Hi"}, turn, RESULT]}
 
 
+LISTED: dict[str, Any] = {"content": []}
 FORMS: dict[str, dict[str, Any]] = {"absent": {}, "null": {"content": None}, "empty": {"content": ""}}
 DID = {
     "absent": "left out its content, which held nothing",
@@ -39,6 +40,14 @@ def test_every_form_becomes_the_one_that_is_wanted(wanted: str, given: str) -> N
     assert done.changes == [("/messages/1", "nothing", False)]
     assert done.did == [DID[wanted]]
     assert run(missing_content, done.json, known).untouched
+
+
+@pytest.mark.parametrize("wanted", FORMS)
+def test_an_empty_list_is_no_content(wanted: str) -> None:
+    done = run(missing_content, asked(**LISTED), facts(call_content=wanted))
+    assert done.json["messages"] == asked(**FORMS[wanted])["messages"]
+    assert run(missing_content, done.json, facts(call_content=wanted)).untouched
+    assert run(missing_content, asked(**LISTED), facts()).untouched
 
 
 def test_thinking_is_no_content() -> None:

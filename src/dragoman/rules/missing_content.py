@@ -53,9 +53,10 @@ def missing_content(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
 
     def filled(message: Message) -> Edit | None:
-        if message.blank == _BLANKS[wanted] or not _only_calls(message):
+        # A list without anything in it is told by its spelling.
+        if (message.blank == _BLANKS[wanted] and not message.listed) or not _only_calls(message):
             return None
-        return edit(message.but(blank=_BLANKS[wanted]), _DID[wanted])
+        return edit(message.but(blank=_BLANKS[wanted], listed=False), _DID[wanted])
 
     return rewrite_messages(conversation, filled)
 

@@ -73,7 +73,9 @@ _BLANKS = (
     ("empty", TemplateForms(blank="")),
     ("absent", TemplateForms()),
     ("null", TemplateForms(null=True)),
+    ("", TemplateForms(empty_list=True)),
 )
+"""What may stand for the content of a turn of calls, the safest first. The last one is only put up with."""
 
 
 _UNREPAIRED = ("tools", "tools-without-system", "tool-descriptions", "reasoning")
@@ -230,7 +232,7 @@ class TemplateProber:
             renderings = [self._prompts.make(_history(form, tools)) for form in forms]
             fit = [index for index, rendering in enumerate(renderings) if _carries(rendering, _HISTORY)]
             tried += [rendering for index, rendering in enumerate(renderings) if index not in fit]
-            if fit:
+            if fit and _BLANKS[fit[0]][0]:
                 self._forms = forms[fit[0]]
                 self._note_call_form(_BLANKS[fit[0]][0] if len(fit) < len(_BLANKS) else "any", tried)
                 return None
@@ -244,7 +246,7 @@ class TemplateProber:
 
     def _note_call_form(self, name: str, tried: list[Rendering]) -> None:
         verdict = Verdict.ACCEPTED if name == "any" else Verdict.REFUSED
-        asks = "any content in a turn of nothing but calls: none, null or an empty text"
+        asks = "any content in a turn of nothing but calls: none, null, an empty text or an empty list"
         self._note("bare-calls", asks, Topic.CALLS, verdict, {"call_content": name}, tried)
 
     def _find_reasoning(self) -> None:

@@ -27,11 +27,12 @@ SCHEMA: JsonObject = {
 
 class TemplateForms(msgspec.Struct, frozen=True):
     """How this template wants what can be written in several ways. `listed`: a text is a list of parts. `blank`: what
-    stands for the content of a turn of calls; None: nothing. `null`: it is null."""
+    stands for the content of a turn of calls; None: nothing. `null`: it is null. `empty_list`: it is an empty list."""
 
     listed: bool = False
     blank: str | None = None
     null: bool = False
+    empty_list: bool = False
 
     def text(self, words: str) -> Any:
         return [{"type": "text", "text": words}] if self.listed else words
@@ -49,6 +50,8 @@ class TemplateForms(msgspec.Struct, frozen=True):
         message: Body = {"role": "assistant", "tool_calls": list(made)}
         if words is not None:
             message["content"] = self.text(words)
+        elif self.empty_list:
+            message["content"] = []
         elif self.null or self.blank is not None:
             message["content"] = None if self.null else self.blank
         return message
