@@ -57,6 +57,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "emulators/chat_service.py": (),
     "emulators/compatible.py": (),
     "emulators/further_refusals.py": (),  # a test's own
+    "emulators/stated_facts.py": (),  # facts of profiles, found there
     "emulators/step_conditions.py": (),  # a test's own
     "engine/lessons.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`
