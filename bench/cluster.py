@@ -443,6 +443,8 @@ async def run(rate: float, seconds: float, chosen: list[str]) -> dict[str, Any]:
             spent = float(amounts.get(b"added", 0)) + float(amounts.get(b"base", 0))
             figures = judge(cluster, spent)
             figures["decided alone"] = await local_decisions(cluster)
+            figures["crashes"] = crashes(folder)
+            figures["checks"]["no crash"] = not figures["crashes"]
             return figures
         finally:
             await cluster.close()
@@ -450,6 +452,12 @@ async def run(rate: float, seconds: float, chosen: list[str]) -> dict[str, Any]:
 
 def start_emulators() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, __file__, "--emulate"], stdout=subprocess.PIPE)
+
+
+def crashes(folder: Path) -> list[str]:
+    """The first faults of the gateways' own, as their logs tell them."""
+    lines = [line for log in folder.glob("replica-*/log") for line in log.read_text("utf-8", "replace").splitlines()]
+    return [line[-600:] for line in lines if '"event":"crash"' in line][:3]
 
 
 async def local_decisions(cluster: Cluster) -> list[int]:

@@ -312,17 +312,29 @@ async def test_a_caller_that_one_replica_forgets_is_gone_from_all(server: RedisS
 
 
 def test_the_loop_of_the_gateway_serves_too(server: RedisServer) -> None:
-    """uvloop has transports of its own kind."""
+    """uvloop has transports and timers of its own kind."""
     uvloop = pytest.importorskip("uvloop")
 
-    async def work() -> tuple[str | None, object]:
-        store = RedisStore(parse_address(server.url), StoreConfig(redis=RedisOptions(deadline_ms=1000)))
+    async def work() -> tuple[str | None, int, bool]:
+        config = StoreConfig(redis=RedisOptions(deadline_ms=5))
+        store = RedisStore(parse_address(server.url), config, beat_seconds=0.05)
         await store.start()
-        verdict = (await asyncio.gather(*(store.limits.reserve("k", TEN) for _ in range(3))))[0]
+        many = KeyLimits(requests_per_minute=10_000)
+        for stops in (False, True):
+            if stops:
+                server.stop()
+            for _ in range(3):
+                await asyncio.gather(*(store.limits.reserve("k", many) for _ in range(20)))
+                await asyncio.sleep(0.01)
+        was_away = is_away(store)
+        server.go_on()
+        await until(lambda: is_back(store))
+        await store.flush()
+        verdict = await store.limits.reserve("k", many)
         await store.aclose()
-        return store.health().last_error, verdict
+        return store.health().last_error, many.requests_per_minute - (verdict.requests_left or 0), was_away
 
-    assert uvloop.run(work()) == (None, Allowed(9))
+    assert uvloop.run(work()) == (None, 121, True)
 
 
 async def test_everything_but_a_total_budget_expires(server: RedisServer, fleet: Fleet) -> None:

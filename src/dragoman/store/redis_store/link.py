@@ -51,7 +51,8 @@ class RedisLink:
         self._connection: RedisConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self._gone: asyncio.Event | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0  # a handle of uvloop does not always tell
         self._is_open = False
         self._slow = False
         self._probe: asyncio.Future[Any] | None = None
@@ -188,13 +189,18 @@ class RedisLink:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._deadline + len(packed) / BYTES_PER_SECOND
         if self._timer is not None:
-            if self._timer.when() <= due:
+            if self._timer_at <= due:
                 return
             self._timer.cancel()  # it was for a large value
-        self._timer = loop.call_at(due, self._due)
+        self._set_timer(due)
+
+    def _set_timer(self, due: float) -> None:
+        self._timer_at = due
+        self._timer = asyncio.get_running_loop().call_at(due, self._due)
 
     def _due(self) -> None:
         """Time is up. What has arrived meanwhile is read first: the loop itself may have been busy."""
+        self._timer_at = 0.0
         self._timer = asyncio.get_running_loop().call_later(0, self._expire)
 
     def _expire(self) -> None:
@@ -213,7 +219,7 @@ class RedisLink:
             future.set_exception(RedisAway("no answer in time"))
             self._late_answers += 1
         if soonest < float("inf"):
-            self._timer = loop.call_at(soonest, self._due)
+            self._set_timer(soonest)
         self._check_speed()
 
     def _check_speed(self) -> None:
