@@ -72,6 +72,8 @@ def test_the_heaviest_losses_come_first_and_spelling_last() -> None:
     ("places", "where"),
     [
         (["/tools/0", "/tools/1", "/tools/1"], "in 2 tools"),
+        (["/tools/0/functionDeclarations/0", "/tools/0/functionDeclarations/1"], "in 2 tools"),
+        (["/toolConfig/tools/0/toolSpec", "/toolConfig/tools/2/toolSpec"], "in 2 tools"),
         (["/messages/0/content/1", "/messages/3"], "in 2 messages"),
         (["/messages/0/content/1", "/messages/0/content/2"], "in 2 places"),
         (["/tools/0", "/system/1"], "in 2 places"),

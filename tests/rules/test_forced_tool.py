@@ -35,7 +35,7 @@ def test_thinking_is_turned_off_where_that_is_possible(choice: Any) -> None:
     done = through(choice, facts(**REFUSING), reasoning_effort="high")
     assert done.conversation.settings.thinking == OFF
     assert done.conversation.settings.tool_choice == done.ask.conversation.settings.tool_choice
-    assert done.changes == [("/thinking", "authority", False)]
+    assert done.changes == [("/reasoning_effort", "authority", False)]
     assert through(choice, facts(**REFUSING, reasoning_default=True)).conversation.settings.thinking == OFF
 
 
@@ -97,6 +97,12 @@ RESPONSES: dict[str, Any] = {
     "reasoning": {"effort": "high"},
 }
 ASKED = {"openai-chat": CHAT, "anthropic": CLAUDE, "gemini": GEMINI, "openai-responses": RESPONSES}
+THINKING_PLACES = {
+    "openai-chat": "/reasoning_effort",
+    "anthropic": "/thinking",
+    "gemini": "/generationConfig/thinkingConfig",
+    "openai-responses": "/reasoning",
+}
 PATHS = {"anthropic": "/v1/messages", "deepseek": "/chat/completions"}
 
 
@@ -125,7 +131,7 @@ def test_deepseek_calls_the_tool(source: str) -> None:
     assert done.json["thinking"] == {"type": "disabled"}
     assert "reasoning_effort" not in done.json
     assert done.json["tool_choice"] != "auto"
-    assert ("forced-tool", "/thinking", "authority", False) in done.changes
+    assert ("forced-tool", THINKING_PLACES[source], "authority", False) in done.changes
     assert refusal("deepseek", done.json) == ""
 
 

@@ -110,8 +110,8 @@ def test_in_the_targets_own_dialect_nothing_is_added(target: str) -> None:
 def test_what_was_asked_is_in_the_report_and_loses_nothing() -> None:
     done = sent(CHAT, "openai-responses/gpt-5", source="openai-chat")
     assert [entry for entry in done.changes if entry[0] == "reasoning-asked"] == [
-        ("reasoning-asked", "/include", "nothing", True),
-        ("reasoning-asked", "/thinking", "nothing", True),
+        ("reasoning-asked", "/reasoning_effort", "nothing", True),
+        ("reasoning-asked", "/reasoning_effort", "nothing", True),
     ]
 
 

@@ -120,7 +120,7 @@ def test_untouched(name: str) -> None:
 def test_adapt_for_real_providers() -> None:
     done = sent(body(tool(CONST)), "gemini-compatible/gemini-2.5-flash")
     assert done.json["tools"] == [tool(ENUM)]
-    assert {change[:2] for change in done.changes} == {("schema-keyword", "/tools/0")}
+    assert {change[:2] for change in done.changes} == {("schema-keyword", "/tools/0/functionDeclarations/0")}
     assert sent(body(tool(CONST)), "openai/gpt-4o").changes == []
     odd = body(tool({"type": "object", "properties": {"a b": {"type": "string"}}}), max_tokens=9)
     renamed = sent(odd, "anthropic/claude-opus-4-8", source=CHAT)
@@ -156,7 +156,7 @@ def in_geminis_words(**node: Any) -> dict[str, Any]:
 def test_geminis_own_schemas_lose_what_their_language_does_not_have(odd: dict[str, Any]) -> None:
     done = sent(in_geminis_words(**odd), GEMINI, source="gemini")
     assert done.json["tools"] == in_geminis_words()["tools"]
-    assert {change[:2] for change in done.changes} == {("schema-keyword", "/tools/0")}
+    assert {change[:2] for change in done.changes} == {("schema-keyword", "/tools/0/functionDeclarations/0")}
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def test_adapt_for_real_providers() -> None:
     }
     claude = sent(asked, "anthropic/claude-sonnet-4-5", source=CHAT)
     assert claude.json["thinking"] == {"type": "enabled", "budget_tokens": 10000}
-    assert claude.changes == [("thinking-form", "/thinking", "metadata", False)]
+    assert claude.changes == [("thinking-form", "/reasoning_effort", "metadata", False)]
     adaptive = sent(asked, "anthropic/claude-opus-4-8", source=CHAT)
     assert (adaptive.json["thinking"], adaptive.json["output_config"]) == (
         {"type": "adaptive", "display": "summarized"},
@@ -240,7 +240,7 @@ def test_adapt_for_real_providers() -> None:
     assert gemini.json["generationConfig"]["thinkingConfig"]["thinkingLevel"] == "HIGH"
     thoughtless = sent({**asked, "max_tokens": 8000}, "gemini/gemini-2.0-flash", source=CHAT)
     assert "thinkingConfig" not in thoughtless.json["generationConfig"]
-    assert thoughtless.changes == [("thinking-form", "/thinking", "metadata", False)]
+    assert thoughtless.changes == [("thinking-form", "/reasoning_effort", "metadata", False)]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_a_second_wish_goes_with_the_first() -> None:
     }
     once = sent(asked, "groq/qwen/qwen3-32b")
     assert once.json.keys() == {"model", "messages"}
-    assert once.changes == [("thinking-form", "/thinking", "metadata", False)]
+    assert once.changes == [("thinking-form", "/reasoning_effort", "metadata", False)]
     foreign = {
         "messages": [{"role": "user", "content": "Hi"}],
         "reasoning_effort": "low",

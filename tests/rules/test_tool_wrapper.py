@@ -45,7 +45,7 @@ def test_the_field_that_holds_the_schema() -> None:
     contents = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
     done = run(tool_wrapper, {**contents, **declared}, facts("gemini", schema_as="parameters"), source="gemini")
     assert done.json["tools"] == [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}]
-    assert done.changes == [("/tools/0", "nothing", False)]
+    assert done.changes == [("/tools/0/functionDeclarations/0", "nothing", False)]
     assert run(tool_wrapper, {**contents, **declared}, facts("gemini"), source="gemini").untouched
 
 

@@ -21,6 +21,7 @@ SPELLING = frozenset(
         "empty_tools",
         "field",
         "inline",
+        "inner",
         "limit_as",
         "listed",
         "near_misses",

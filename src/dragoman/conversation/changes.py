@@ -34,7 +34,8 @@ LossName = Literal["nothing", "order", "metadata", "authority", "content"]
 
 class Note(msgspec.Struct, frozen=True):
     """A rule's own account of one repair. Where it happened is said by value: a message and part of the conversation,
-    or a top-level `key`; the engine turns that into a pointer into the client's request.
+    or a `key`: the name of a setting, or the place of a tool. The engine turns that into a pointer into the client's
+    request.
 
     `before` and `after` are the values (or their JSON-able stand-ins) from which the digests are made.
     """

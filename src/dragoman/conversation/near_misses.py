@@ -15,6 +15,10 @@ from dragoman.conversation.parts import Json
 NO_ITEM = -2
 """The `item` of a near miss that is not in the list of messages."""
 
+LISTS = ("messages", "input", "contents", "prompt")
+SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction", "system_prompt")
+"""What dialects and clients call the messages and the system text."""
+
 
 class Miss(StrEnum):
     """The kinds of near misses. `SENTENCES` says what is done about each."""

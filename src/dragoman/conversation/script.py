@@ -307,7 +307,8 @@ def _shown_head(conversation: Conversation) -> list[str]:
 
 
 def _shown_tool(tool: Any) -> str:
-    if isinstance(tool, Tool) and tool.schema is not None and tool == Tool(tool.name, schema=tool.schema, at=tool.at):
+    plain = Tool(tool.name, schema=tool.schema, at=tool.at, inner=tool.inner) if isinstance(tool, Tool) else None
+    if plain is not None and plain.schema is not None and tool == plain:
         schema = _encode(_decode(tool.schema)).decode()
         if schema[:1] == "{":
             return f"{_shown_word(tool.name)} {schema}"

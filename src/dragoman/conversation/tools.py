@@ -8,12 +8,16 @@ import msgspec
 
 from dragoman.conversation.parts import CacheHint, Extras, Json, Origin
 
+TOOLS = "tools"
+"""What rules call the list of tools, whatever a dialect calls it."""
+
 
 class Tool(msgspec.Struct, frozen=True, gc=False):
     """A function of the client's. `schema` is the JSON Schema of its arguments.
 
     Spellings: `wrapper`, the shape it came in where that is not its dialect's own; `schema_as`, the field that held
-    the schema in a dialect with several. A `custom` tool takes plain text; `schema` then holds its format.
+    the schema in a dialect with several. A `custom` tool takes plain text; `schema` then holds its format. `at` is the
+    entry of the client's list that it stands in, `inner` its place among the tools of that entry.
     """
 
     name: str
@@ -26,6 +30,12 @@ class Tool(msgspec.Struct, frozen=True, gc=False):
     hint: CacheHint | None = None
     extras: Extras | None = None
     at: int = -1
+    inner: int = -1
+
+    @property
+    def place(self) -> str:
+        """Where a rule reports what it did to the tool."""
+        return _place(self.at) if self.inner < 0 else f"{_place(self.at)}/{self.inner}"
 
 
 class NativeTool(msgspec.Struct, frozen=True, gc=False):
@@ -35,6 +45,16 @@ class NativeTool(msgspec.Struct, frozen=True, gc=False):
     json: Json
     origin: Origin
     at: int = -1
+
+    @property
+    def place(self) -> str:
+        """Where a rule reports what it did to the tool."""
+        return _place(self.at)
+
+
+def _place(at: int) -> str:
+    """A tool that the client did not declare belongs to the whole list."""
+    return f"{TOOLS}/{at}" if at >= 0 else TOOLS
 
 
 class ChoiceMode(StrEnum):

@@ -192,16 +192,36 @@ class RenderRequest(Protocol):
     def __call__(self, conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes: ...
 
 
+class MemberPlaces(msgspec.Struct, frozen=True):
+    """Where requests hold what rules name without knowing the dialect, as JSON pointers.
+
+    `settings`: the name of a setting → where it may stand, the usual place first. `tools`: where their list may stand.
+    `tool`: what leads from an entry of that list to the tool in it; `{inner}` is its place among several. `spellings`:
+    top-level members that are parsed under another name than the client's → that other name.
+    """
+
+    settings: Mapping[str, tuple[str, ...]] = {}
+    tools: tuple[str, ...] = ("/tools",)
+    tool: str = ""
+    spellings: Mapping[str, str] = {}
+
+
+AS_NAMED = MemberPlaces()
+"""For a dialect that has each setting at its top level, under the name that rules use."""
+
+
 class RequestCodec(msgspec.Struct, frozen=True):
     """Requests, both ways.
 
     `locate` gives the JSON pointer of a parsed message, or of one of its parts; `locate_parts` those of all its parts.
+    `places` tells where everything else stands.
     """
 
     parse: ParseRequest
     render: RenderRequest
     locate: Callable[[Message, int | None], str]
     locate_parts: Callable[[Message], list[str]]
+    places: MemberPlaces = AS_NAMED
 
 
 # Answers

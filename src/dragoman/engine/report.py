@@ -14,6 +14,7 @@ from dragoman.conversation.conversation import Ask, RequestWrapper
 from dragoman.conversation.messages import MADE, Message, Role
 from dragoman.conversation.parts import Call, Part, Result
 from dragoman.dialects.registry import dialect
+from dragoman.engine.member_places import RequestPlaces
 from dragoman.rules.off_schema import off_schema
 from dragoman.rules.rule import Rule
 
@@ -77,10 +78,11 @@ class ReportBuilder:
     of ten thousand calls that share an id took minutes.
     """
 
-    __slots__ = ("_ask", "_digests", "_missed", "_parts", "_places", "_pointers")
+    __slots__ = ("_ask", "_digests", "_members", "_missed", "_parts", "_places", "_pointers")
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
+        self._members = RequestPlaces(ask, dialect(ask.dialect).requests.places)
         self._places: _Places | None = None
         self._missed = frozenset([miss.item for miss in ask.conversation.near_misses])
         self._digests: dict[int, tuple[Any, str | None]] = {}
@@ -111,7 +113,7 @@ class ReportBuilder:
     def _pointer(self, note: Note) -> str:
         message = note.message
         if message is None:
-            return f"/{note.key}" if note.key else ""
+            return self._members.locate(note.key) if note.key else ""
         if self._places is None:
             self._places = _Places(self._ask.conversation.messages)
         original = self._places.original(message)
@@ -119,8 +121,8 @@ class ReportBuilder:
             return ""
         index = None if note.part is None else self._index(original, note.part, message)
         if index is None:
-            return dialect(self._ask.dialect).requests.locate(original, None)
-        return self._pointers_of(original)[index]
+            return self._members.place_of_message(dialect(self._ask.dialect).requests.locate(original, None))
+        return self._members.place_of_message(self._pointers_of(original)[index])
 
     def _pointers_of(self, message: Message) -> list[str]:
         """The pointers to all parts of a message: one part's depends on those before it."""

@@ -20,8 +20,8 @@ SHOWN_PLACES = 8
 _SHOWN_ACTS = 5
 _HARMLESS = str(Loss.NOTHING)
 _WEIGHTS = {str(loss): int(loss) for loss in Loss}
-_TOOL = re.compile(r"/(?:tools|functions)/\d+(?:/|$)")
-_TURN = re.compile(r"/(?:messages|contents|input)/\d+(?:/|$)")
+_TOOL = re.compile(r"(?:/toolConfig)?/(?:tools|functions)/\d+(?:/function_?[dD]eclarations/\d+)?(?=/|$)")
+_TURN = re.compile(r"/(?:messages|contents|input)/\d+(?=/|$)")
 _NAMED = re.compile(r"[^\s:]{1,200}: ")
 """A tool's name, and maybe the path inside its schema, before what was done to it."""
 
@@ -102,11 +102,11 @@ def _folded(act: _Act, group: Sequence[ReportedChange]) -> FoldedChange:
 def _where(places: Sequence[str]) -> str:
     if len(places) == 1:
         return f"at {places[0]}" if places[0] else "in the request"
-    roots = {"/".join(place.split("/")[:3]) for place in places}
-    if len(roots) > 1 and all(map(_TOOL.match, roots)):
-        return f"in {len(roots)} tools"
-    if len(roots) > 1 and all(map(_TURN.match, roots)):
-        return f"in {len(roots)} messages"
+    for pattern, things in ((_TOOL, "tools"), (_TURN, "messages")):
+        found = [pattern.match(place) for place in places]
+        roots = {one.group() for one in found if one is not None}
+        if len(roots) > 1 and None not in found:
+            return f"in {len(roots)} {things}"
     return f"in {len(places)} places"
 
 

@@ -41,7 +41,7 @@ def _descriptions(conversation: Conversation) -> Note | None:
     described = next((one for one in conversation.tools if isinstance(one, Tool) and one.description), None)
     if described is None:
         return None
-    return _note("descriptions of tools", key=f"tools/{described.at}", loses=Loss.METADATA)
+    return _note("descriptions of tools", key=described.place, loses=Loss.METADATA)
 
 
 def _system(conversation: Conversation) -> Note | None:

@@ -55,5 +55,5 @@ def _function(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or not tool.custom:
         return tool
     made = but(tool, custom=False, schema=_SCHEMA)
-    notes.append(Note(f"turned the tool {tool.name} into a function", key=f"tools/{tool.at}", before=tool, after=made))
+    notes.append(Note(f"turned the tool {tool.name} into a function", key=tool.place, before=tool, after=made))
     return made

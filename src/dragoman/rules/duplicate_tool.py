@@ -48,4 +48,4 @@ def duplicate_tool(conversation: Conversation, context: Context) -> Rewrite:
 
 def _note(tool: Tool, first: Tool) -> Note:
     loses = Loss.NOTHING if but(tool, at=first.at) == first else Loss.CONTENT
-    return Note(f"left out another tool of the name {tool.name}", key=f"tools/{tool.at}", loses=loses, before=tool)
+    return Note(f"left out another tool of the name {tool.name}", key=tool.place, loses=loses, before=tool)

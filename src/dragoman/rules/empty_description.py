@@ -38,7 +38,7 @@ def empty_description(conversation: Conversation, context: Context) -> Rewrite:
     tools: list[Tool | NativeTool] = []
     for tool in conversation.tools:
         if isinstance(tool, Tool) and tool.description == EMPTY:
-            notes.append(Note(f"left out the empty description of {tool.name}", key=f"tools/{tool.at}"))
+            notes.append(Note(f"left out the empty description of {tool.name}", key=tool.place))
             tool = but(tool, description=None)
         tools.append(tool)
     return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)

@@ -52,7 +52,7 @@ def many_strict(conversation: Conversation, context: Context) -> Rewrite:
             continue
         tools.append(but(tool, strict=None))
         did = f"sent {tool.name} without `strict`: more than the target compiles"
-        notes.append(Note(did, key=f"tools/{tool.at}", before=tool.strict))
+        notes.append(Note(did, key=tool.place, before=tool.strict))
     return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
 
 

@@ -38,7 +38,7 @@ def missing_description(conversation: Conversation, context: Context) -> Rewrite
     tools: list[Tool | NativeTool] = []
     for tool in conversation.tools:
         if isinstance(tool, Tool) and tool.description is None:
-            notes.append(Note(f"gave {tool.name} an empty description", key=f"tools/{tool.at}", after=EMPTY))
+            notes.append(Note(f"gave {tool.name} an empty description", key=tool.place, after=EMPTY))
             tool = but(tool, description=EMPTY)
         tools.append(tool)
     return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)

@@ -54,7 +54,7 @@ def native_tool(conversation: Conversation, context: Context) -> Rewrite:
             tools += _unpacked(tool, names, notes)
         else:
             did = f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}"
-            notes.append(Note(did, key=f"tools/{tool.at}", before=tool.json))
+            notes.append(Note(did, key=tool.place, before=tool.json))
     settings = _choice(conversation.settings, facts, notes)
     if not notes:
         return Rewrite(conversation)
@@ -82,13 +82,13 @@ def _unpacked(tool: NativeTool, names: dict[str, str], notes: list[Note]) -> lis
     found: list[Tool] = []
     for entry in wire.get("tools", ()):
         if not isinstance(entry, dict) or entry.get("type") != "function" or "name" not in entry:
-            notes.append(Note(f"left out a tool of the namespace {space}", key=f"tools/{tool.at}", before=entry))
+            notes.append(Note(f"left out a tool of the namespace {space}", key=tool.place, before=entry))
             continue
         name = f"{space}__{entry['name']}"
         names[name] = entry["name"]
         found.append(_function(entry, name, tool.at))
     did = f"unpacked the namespace {space} into tools"
-    notes.append(Note(did, key=f"tools/{tool.at}", loses=Loss.METADATA, before=tool.json, after=tuple(found)))
+    notes.append(Note(did, key=tool.place, loses=Loss.METADATA, before=tool.json, after=tuple(found)))
     return found
 
 

@@ -62,4 +62,4 @@ def _written_anew(message: Message, items: set[int], whole: bool) -> Message:
 
 def _note(miss: NearMiss) -> Note:
     did = f"{SENTENCES[miss.kind]} ({miss.kind})"
-    return Note(did, key=miss.at[1:], loses=_LOSSES.get(miss.kind, Loss.NOTHING), before=miss.lost, after=None)
+    return Note(did, key=miss.at, loses=_LOSSES.get(miss.kind, Loss.NOTHING), before=miss.lost, after=None)

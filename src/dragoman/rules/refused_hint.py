@@ -64,7 +64,7 @@ def _count(conversation: Conversation) -> int:
 def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.hint is None or len(notes) >= surplus:
         return tool
-    notes.append(Note("took off a cache hint", key=f"tools/{tool.at}", before=tool.hint))
+    notes.append(Note("took off a cache hint", key=tool.place, before=tool.hint))
     return but(tool, hint=None)
 
 

@@ -75,7 +75,7 @@ def _compiled(
         return tool
     if tool.schema is None and facts.tools_without_schema is Stance.REFUSES:
         did = f"{tool.name}: said that it takes no arguments"
-        notes.append(Note(did, key=f"tools/{tool.at}", loses=Loss.NOTHING, after=NO_ARGUMENTS))
+        notes.append(Note(did, key=tool.place, loses=Loss.NOTHING, after=NO_ARGUMENTS))
         tool = but(tool, schema=NO_ARGUMENTS)
     if tool.strict is not None and facts.strict_tools is Stance.REFUSES:
         tool = _unmarked(tool, notes, "the target has no strict mode")
@@ -92,7 +92,7 @@ def _compiled(
         return tool
     for note in compiled.notes:
         did = f"{tool.name}{note.at}: {note.did}"
-        notes.append(Note(did, key=f"tools/{tool.at}", loses=_LOSSES[note.loses], before=tool.schema))
+        notes.append(Note(did, key=tool.place, loses=_LOSSES[note.loses], before=tool.schema))
     if compiled.names:
         renamed[tool.name] = dict(compiled.names)
     return but(tool, schema=compiled.json)
@@ -114,9 +114,7 @@ def _form(facts: Facts, name: str, strict: bool) -> SchemaForm:
 
 def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
     notes.append(
-        Note(
-            f"sent {tool.name} without `strict`: {why}", key=f"tools/{tool.at}", loses=Loss.METADATA, before=tool.strict
-        )
+        Note(f"sent {tool.name} without `strict`: {why}", key=tool.place, loses=Loss.METADATA, before=tool.strict)
     )
     return but(tool, strict=None)
 

@@ -91,7 +91,7 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
         return tool
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
     did = f"took {_listed(gone)} out of the tool {tool.name}"
-    notes.append(Note(did, key=f"tools/{tool.at}", before=tool.extras, after=extras))
+    notes.append(Note(did, key=tool.place, before=tool.extras, after=extras))
     return but(tool, extras=extras)
 
 

@@ -104,7 +104,7 @@ def _renamed_tool(tool: Tool | NativeTool, names: dict[str, str], notes: list[No
     if isinstance(tool, NativeTool) or tool.name not in names:
         return tool
     made = but(tool, name=names[tool.name])
-    notes.append(Note("wrote its name in the target's form", key=f"tools/{tool.at}", before=tool.name, after=made.name))
+    notes.append(Note("wrote its name in the target's form", key=tool.place, before=tool.name, after=made.name))
     return made
 
 

@@ -45,5 +45,5 @@ def _wrapped(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool |
     if tool.wrapper == wrapper and tool.schema_as == schema_as:
         return tool
     shape = wrapper or "the target's own shape"
-    notes.append(Note(f"wrote the tool {tool.name} in {shape}", key=f"tools/{tool.at}", before=tool, after=tool))
+    notes.append(Note(f"wrote the tool {tool.name} in {shape}", key=tool.place, before=tool, after=tool))
     return but(tool, wrapper=wrapper, schema_as=schema_as)

@@ -70,8 +70,9 @@ def _decoded(raw: Any) -> Any:
 def _load_requests() -> RequestCodec:
     from dragoman.dialects.anthropic.request_parse import locate, locate_parts, parse_request
     from dragoman.dialects.anthropic.request_render import render_request
+    from dragoman.dialects.anthropic.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts)
+    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:

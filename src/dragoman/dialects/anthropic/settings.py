@@ -19,7 +19,7 @@ from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
 from dragoman.dialects.anthropic.setting_shapes import READERS, SHAPES, SPARE
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import MemberPlaces, RenderOptions
 from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.ownership import own_choice, require_own
@@ -36,6 +36,7 @@ from dragoman.dialects.top_level import (
     decode_word,
     joined_misses,
     parse_members,
+    places_of,
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -206,6 +207,22 @@ FORM = SettingForm(
     spare=SPARE,
 )
 """How Messages writes settings, and what other dialects call them."""
+
+
+_THOUGHTS = ("/thinking", "/output_config/effort")
+PLACES = MemberPlaces(
+    {
+        **places_of(PLAIN),
+        "stop": ("/stop_sequences",),
+        "response_format": ("/output_config/format",),
+        "parallel_tool_calls": ("/tool_choice/disable_parallel_tool_use",),
+        "user": ("/metadata/user_id",),
+        "thinking": _THOUGHTS,
+        "reasoning_effort": (*_THOUGHTS[1:], *_THOUGHTS[:1]),
+        "include": _THOUGHTS,
+    }
+)
+"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -18,7 +18,7 @@ from dragoman.conversation.tools import ToolChoice
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.message_render import render_system
 from dragoman.dialects.bedrock.tools import TOOL_CONFIG, parse_choice, parse_tools, render_choice, render_tools
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import MemberPlaces, RenderOptions
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.settings import is_unlimited, meant_scalar, meant_stop
 from dragoman.dialects.near_misses.tools import MeantTools
@@ -37,6 +37,7 @@ from dragoman.dialects.top_level import (
     decoded,
     joined_misses,
     parse_members,
+    places_of,
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -292,6 +293,25 @@ PARSERS: SpecialMembers = {
     OUTPUT: _parse_output,
     "serviceTier": _parse_tier,
 }
+
+
+_THOUGHTS = (f"/{ADDITIONAL}/thinking", f"/{ADDITIONAL}/reasoning_effort", f"/{OUTPUT}/effort")
+PLACES = MemberPlaces(
+    {
+        **places_of(INFERENCE_SETTINGS, f"/{INFERENCE}"),
+        "top_k": (f"/{ADDITIONAL}/top_k",),
+        "stop": (f"/{INFERENCE}/stopSequences",),
+        "response_format": (f"/{OUTPUT}/textFormat",),
+        "service_tier": ("/serviceTier",),
+        "tool_choice": (f"/{TOOL_CONFIG}/toolChoice",),
+        "thinking": _THOUGHTS,
+        "reasoning_effort": _THOUGHTS,
+        "include": _THOUGHTS,
+    },
+    tools=(f"/{TOOL_CONFIG}/tools",),
+    tool="/toolSpec",
+)
+"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -51,8 +51,9 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
 def _load_requests() -> RequestCodec:
     from dragoman.dialects.cohere.request_parse import locate, locate_parts, parse_request
     from dragoman.dialects.cohere.request_render import render_request
+    from dragoman.dialects.cohere.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts)
+    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:

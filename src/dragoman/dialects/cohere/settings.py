@@ -19,7 +19,7 @@ from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import render_documents
 from dragoman.dialects.cohere.setting_shapes import SHAPES, SPARE
 from dragoman.dialects.cohere.tools import parse_tools, render_tools
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import MemberPlaces, RenderOptions
 from dragoman.dialects.near_misses.choices import parse_any_choice
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.ownership import own_choice, require_own
@@ -36,6 +36,7 @@ from dragoman.dialects.top_level import (
     decode_whole,
     joined_misses,
     parse_members,
+    places_of,
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -167,6 +168,17 @@ FORM = SettingForm(
     spare=SPARE,
 )
 """How Cohere writes settings, and what other dialects call them."""
+
+
+PLACES = MemberPlaces(
+    {
+        **places_of(PLAIN),
+        "stop": ("/stop_sequences",),
+        "reasoning_effort": ("/thinking",),
+        "include": ("/thinking",),
+    }
+)
+"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

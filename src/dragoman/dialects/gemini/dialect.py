@@ -58,8 +58,9 @@ def _client_framing(query: Mapping[str, str]) -> Framing:
 def _load_requests() -> RequestCodec:
     from dragoman.dialects.gemini.request_parse import locate, locate_parts, parse_request
     from dragoman.dialects.gemini.request_render import render_request
+    from dragoman.dialects.gemini.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts)
+    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:

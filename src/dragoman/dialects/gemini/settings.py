@@ -15,7 +15,7 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import MemberPlaces, RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
@@ -45,6 +45,7 @@ from dragoman.dialects.top_level import (
     decoded,
     joined_misses,
     parse_members,
+    places_of,
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -317,6 +318,25 @@ FORM = SettingForm(
     shapes=SHAPES,
 )
 """How Gemini writes settings, and what other dialects call them."""
+
+
+_FORMATS = ("responseFormat", "responseJsonSchema", "responseSchema", "responseMimeType")
+_THOUGHTS = (f"/{GENERATION_CONFIG}/{THINKING_CONFIG}",)
+PLACES = MemberPlaces(
+    {
+        **places_of(PLAIN),
+        **places_of(GENERATION, f"/{GENERATION_CONFIG}"),
+        "stop": (f"/{GENERATION_CONFIG}/stopSequences",),
+        "response_format": tuple([f"/{GENERATION_CONFIG}/{name}" for name in _FORMATS]),
+        "tool_choice": ("/toolConfig/functionCallingConfig", "/toolConfig"),
+        "thinking": _THOUGHTS,
+        "reasoning_effort": _THOUGHTS,
+        "include": _THOUGHTS,
+    },
+    tool="/functionDeclarations/{inner}",
+    spellings={name: snake for snake, name in SNAKE.items()},
+)
+"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -64,13 +64,13 @@ def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
                 at_key = f"{at}/{key}"
                 wrapper = SNAKE if key == SNAKE else ""
                 for place, item in enumerate(several(text, at_key)):
-                    found.append(_parse_declaration(bytes(item), index, f"{at_key}/{place}", wrapper))
+                    found.append(_parse_declaration(bytes(item), (index, place), f"{at_key}/{place}", wrapper))
             else:
                 found.append(NativeTool(camel(key), render_object({key: text}), ORIGIN, index))
     return tuple(found), raw not in (b"", b"null") and not found
 
 
-def _parse_declaration(raw: bytes, index: int, at: str, wrapper: str) -> Tool:
+def _parse_declaration(raw: bytes, places: tuple[int, int], at: str, wrapper: str) -> Tool:
     wire = named(raw, at)
     name = wire.pop("name", b"")
     if name[:1] != b'"':
@@ -86,7 +86,8 @@ def _parse_declaration(raw: bytes, index: int, at: str, wrapper: str) -> Tool:
         wrapper=wrapper,
         schema_as=spelled,
         extras=extras_of(NAME, wire),
-        at=index,
+        at=places[0],
+        inner=places[1],
     )
 
 

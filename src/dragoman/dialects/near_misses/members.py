@@ -8,15 +8,11 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.messages import FIELD
-from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.near_misses import LISTS, SYSTEMS, Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.dialects.near_misses.loose_json import NULL, as_text, fields_of, first_of, items_of
 from dragoman.dialects.near_misses.misfits import Trimmed
 from dragoman.errors import MalformedRequest
-
-LISTS = ("messages", "input", "contents", "prompt")
-SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction", "system_prompt")
-"""What dialects and clients call the messages and the system text."""
 
 
 class MemberForm(msgspec.Struct, frozen=True):

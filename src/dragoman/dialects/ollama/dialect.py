@@ -42,8 +42,9 @@ def _ndjson(query: Mapping[str, str]) -> Framing:
 def _load_requests() -> RequestCodec:
     from dragoman.dialects.ollama.request_parse import locate, locate_parts, parse_request
     from dragoman.dialects.ollama.request_render import render_request
+    from dragoman.dialects.ollama.settings import PLACES
 
-    return RequestCodec(parse_request, render_request, locate, locate_parts)
+    return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:

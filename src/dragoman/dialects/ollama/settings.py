@@ -14,7 +14,7 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import MemberPlaces, RenderOptions
 from dragoman.dialects.near_misses.settings import meant_scalar, meant_stop
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.tools import parse_tools, render_tools
@@ -33,6 +33,7 @@ from dragoman.dialects.top_level import (
     decoded,
     joined_misses,
     parse_members,
+    places_of,
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -154,6 +155,20 @@ def _parse_format(raw: bytes) -> ParsedMember:
 
 
 PARSERS: SpecialMembers = {"options": _parse_options, "think": _parse_think, "format": _parse_format}
+
+
+PLACES = MemberPlaces(
+    {
+        **places_of(PLAIN),
+        **places_of(OPTIONS, "/options"),
+        "stop": ("/options/stop",),
+        "response_format": ("/format",),
+        "thinking": ("/think",),
+        "reasoning_effort": ("/think",),
+        "include": ("/think",),
+    }
+)
+"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

@@ -21,7 +21,7 @@ from dragoman.conversation.settings import (
     Settings,
 )
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import MemberPlaces, RenderOptions
 from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_chat import NAME, ORIGIN
@@ -44,6 +44,7 @@ from dragoman.dialects.top_level import (
     decode_word,
     joined_misses,
     parse_members,
+    places_of,
     setting_members,
 )
 from dragoman.errors import MalformedRequest
@@ -241,6 +242,20 @@ def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
         return ()
     kind = Miss.TYPE if streams else Miss.NO_STREAM
     return (NearMiss(kind, "/stream_options", members=("stream_options",), lost=raw),)
+
+
+_THOUGHTS = ("/thinking", "/reasoning_effort", "/reasoning")
+PLACES = MemberPlaces(
+    {
+        **places_of(PLAIN),
+        "max_tokens": ("/max_tokens", "/max_completion_tokens"),
+        "tool_choice": ("/tool_choice", "/function_call"),
+        "thinking": _THOUGHTS,
+        "include": _THOUGHTS,
+    },
+    tools=("/tools", "/functions"),
+)
+"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

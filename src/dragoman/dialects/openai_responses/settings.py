@@ -15,7 +15,7 @@ from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import MemberPlaces, RenderOptions
 from dragoman.dialects.near_misses.answer_formats import take_chat_format
 from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_responses import NAME, ORIGIN
@@ -38,6 +38,7 @@ from dragoman.dialects.top_level import (
     decode_word,
     joined_misses,
     parse_members,
+    places_of,
     setting_members,
 )
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -217,6 +218,19 @@ FORM = SettingForm(
     spare=SPARE,
 )
 """How Responses writes settings, and what other dialects call them."""
+
+
+PLACES = MemberPlaces(
+    {
+        **places_of(PLAIN),
+        "logprobs": (f"/{INCLUDE}",),
+        "verbosity": ("/text/verbosity",),
+        "response_format": ("/text/format",),
+        "thinking": ("/reasoning",),
+        "reasoning_effort": ("/reasoning/effort", "/reasoning"),
+    }
+)
+"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:

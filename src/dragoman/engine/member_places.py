@@ -1,0 +1,130 @@
+"""Where the settings and tools that rules speak of stand in the client's own body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.near_misses import LISTS, SYSTEMS
+from dragoman.conversation.tools import TOOLS
+from dragoman.dialects.dialect import MemberPlaces
+from dragoman.wire.json_reader import split_members
+
+_decode = msgspec.json.Decoder().decode
+_DIGITS = 10
+"""No list has so many items."""
+
+
+class RequestPlaces:
+    """Finds pointers into one request. Each member is looked at once, and only where a rule speaks of one."""
+
+    __slots__ = ("_ask", "_decoded", "_located", "_names", "_places")
+
+    def __init__(self, ask: Ask, places: MemberPlaces) -> None:
+        self._ask = ask
+        self._places = places
+        self._located: dict[str, str] = {}
+        self._decoded: dict[str, Any] = {}
+        self._names: dict[str, str] = {}
+
+    def locate(self, key: str) -> str:
+        """The pointer to what rules call `key`: the first place that the body has, or where it would stand. A key that
+        is a pointer comes from who read the body."""
+        found = self._located.get(key)
+        if found is None:
+            found = self._located[key] = self._locate(key)
+        return found
+
+    def place_of_message(self, at: str) -> str:
+        """A pointer to a message, by the client's own names. A text in place of a list has no places inside."""
+        head, slash, rest = at[1:].partition("/")
+        name = self._name(head)
+        if slash and self._begins(name, b'"'):
+            return f"/{name}"
+        return at if name == head else f"/{name}{slash}{rest}"
+
+    def _locate(self, key: str) -> str:
+        if key[0] == "/":
+            return self.place_of_message(key)
+        head, _, rest = key.partition("/")
+        if head == TOOLS:
+            return self._locate_tool(rest)
+        places = self._places.settings.get(key, ())
+        if not places and head not in self._places.spellings:
+            return self.place_of_message(f"/{key}")
+        places = (*places, f"/{key}")
+        return next(filter(None, map(self._found, places)), places[0])
+
+    def _locate_tool(self, rest: str) -> str:
+        """A tool, or else the entry that holds it, or the list. A plain list need not be read for that."""
+        lists = self._places.tools
+        listed = next((one for one in lists if one.partition("/")[2].partition("/")[0] in self._ask.members), lists[0])
+        if not rest:
+            return listed
+        entry, _, inner = rest.partition("/")
+        if not self._places.tool:
+            return f"{listed}/{rest}" if self._begins(listed[1:], b"[") else listed
+        inside = self._places.tool.format(inner=inner)
+        places = (f"{listed}/{entry}{inside}", f"{listed}/{rest}", f"{listed}/{entry}", listed)
+        return next(filter(None, map(self._found, places)), listed)
+
+    def _found(self, at: str) -> str | None:
+        """The pointer by the client's own names, or None where the body has nothing there."""
+        head, *steps = at[1:].split("/")
+        if head not in self._ask.members:
+            return None
+        out = f"/{self._name(head)}"
+        value: Any = self._value(head) if steps else None
+        for step in steps:
+            name = _step(value, step)
+            if name is None:
+                return None
+            out = f"{out}/{name}"
+            value = value[int(name)] if isinstance(value, list) else value[name]
+        return out
+
+    def _value(self, name: str) -> Any:
+        if name not in self._decoded:
+            try:
+                self._decoded[name] = _decode(self._ask.members[name])
+            except (msgspec.DecodeError, RecursionError):
+                self._decoded[name] = None
+        return self._decoded[name]
+
+    def _begins(self, name: str, sign: bytes) -> bool:
+        """How a member's value begins. It is not copied: it may be the whole conversation."""
+        return bytes(memoryview(self._ask.members.get(name, b""))[:1]) == sign
+
+    def _name(self, name: str) -> str:
+        """The client's own name for a top-level member."""
+        found = self._names.get(name)
+        if found is None:
+            found = self._names[name] = self._other_name(name)
+        return found
+
+    def _other_name(self, name: str) -> str:
+        members = self._ask.members
+        if name not in members:
+            alike = LISTS if name in LISTS else SYSTEMS if name in SYSTEMS else ()
+            return next((other for other in alike if other in members), name)
+        other = self._places.spellings.get(name)
+        if other is None or f'"{other}"'.encode() not in self._ask.source:
+            return name
+        return other if other in split_members(self._ask.source) else name
+
+
+def _step(value: Any, step: str) -> str | None:
+    """The step of a pointer as the value has it: some servers take names in either case."""
+    if isinstance(value, list):
+        return step if step.isdecimal() and len(step) < _DIGITS and int(step) < len(value) else None
+    if not isinstance(value, dict):
+        return None
+    if step in value:
+        return step
+    return next((name for name in value if _plain(name) == _plain(step)), None)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
