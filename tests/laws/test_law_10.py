@@ -201,7 +201,7 @@ def test_events_that_wait_for_a_call_are_rendered_in_linear_work(dialect: Dialec
     assert many < 12 * few, (few, many)
 
 
-SIZES = (2_000, 20_000) if FULL else (300, 3_000)
+SIZES = (2_000, 20_000) if FULL else (100, 1_000)
 """How many changes the smaller and the larger request need."""
 MARGIN = 3.0
 TRIES = 4

@@ -5,6 +5,7 @@ Each builder takes the number and gives the request's body as plain data.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -141,7 +142,9 @@ def response_output(number: int, identity: str = "") -> Wire:
 
 
 def response_thought(number: int) -> Wire:
-    return {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": f"gAAAAA{number}"}
+    """Its state has the form of a real one: a token of whole blocks."""
+    token = urlsafe_b64encode(b"\x80" + number.to_bytes(72, "big")).decode()
+    return {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": token}
 
 
 def custom(number: int) -> list[Wire]:
