@@ -37,6 +37,9 @@ def test_headers_of_the_dialect_are_passed_on_within_it(
 SERVERS = {"mcp_servers": [{"type": "url", "url": "https://m.example/sse", "name": "m"}]}
 TOOLSET = {"tools": [{"type": "mcp_toolset", "mcp_server_name": "m"}]}
 SCREEN = {"type": "computer_20250124", "name": "computer", "display_width_px": 100, "display_height_px": 100}
+SCOPED = {
+    "system": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "scope": "global", "ttl": "1h"}}]
+}
 EDITS = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
 
 
@@ -48,6 +51,8 @@ EDITS = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}
         ({**SERVERS, **TOOLSET}, "mcp-client-2026-09-15", "mcp-client-2026-09-15"),
         (EDITS, "files-api-2025-04-14, x", "files-api-2025-04-14,x,context-management-2025-06-27"),
         ({"tools": [SCREEN]}, "", "computer-use-2025-01-24"),
+        (SCOPED, "", "prompt-caching-scope-2026-01-05"),
+        (SCOPED, "prompt-caching-scope-2026-09-01", "prompt-caching-scope-2026-09-01"),
         ({}, "x", "x"),
     ],
 )
@@ -64,3 +69,11 @@ def test_a_field_that_needs_a_beta_brings_its_name(more: dict[str, object], give
 def test_no_beta_is_named_elsewhere() -> None:
     sent = adapt({**MESSAGES, **EDITS}, source="anthropic", target="openai/gpt-4o")
     assert "anthropic-beta" not in sent.headers
+
+
+def test_a_scope_without_its_beta_is_refused_as_anthropic_does() -> None:
+    sent = adapt({**MESSAGES, **SCOPED}, source="anthropic", target="anthropic/claude-sonnet-4-5")
+    headers = {name: value for name, value in sent.headers.items() if name != "anthropic-beta"}
+    refused = judge("anthropic", "claude-sonnet-4-5", sent.path, headers, sent.body)
+    assert refused is not None
+    assert "system.0.cache_control.ephemeral.scope: Extra inputs are not permitted" in str(refused.body)

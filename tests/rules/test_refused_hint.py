@@ -100,3 +100,34 @@ def test_adapt_for_real_providers() -> None:
     assert refusing.json["messages"] == [{"role": "user", "content": [words("Hi")]}]
     assert refusing.changes == [("refused-hint", "/messages/0/content/0", "metadata", False)]
     assert sent(said, "openrouter/openai/gpt-4o").json["messages"] == said["messages"]
+
+
+SCOPED: dict[str, Any] = {"cache_control": {"type": "ephemeral", "scope": "global", "ttl": "1h"}}
+NARROW: dict[str, Any] = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+
+
+def test_a_scope_that_the_target_refuses_is_left_out() -> None:
+    done = through(request(SCOPED, top=SCOPED), facts(CLAUDE, cache_scope="refuses"))
+    assert {name: value for name, value in done.json.items() if name != "model"} == request(NARROW, top=NARROW)
+    assert [at for at, _, _ in done.changes] == [*EVERYWHERE, "/messages/2/content/0", "/cache_control"]
+    assert {(loses, adds) for _, loses, adds in done.changes} == {("metadata", False)}
+    assert through(request(NARROW, top=NARROW), facts(CLAUDE, cache_scope="refuses")).untouched
+    assert through(request(SCOPED, top=SCOPED), facts(CLAUDE)).untouched
+
+
+def test_what_is_taken_off_needs_no_other_scope() -> None:
+    done = through(request(SCOPED), facts(CLAUDE, cache_scope="refuses", cache_hint_max=2))
+    assert str(done.json).count("cache_control") == 2
+    assert "scope" not in str(done.json)
+
+
+def test_the_clouds_get_no_scope_whatever_the_client_names() -> None:
+    asked = {"max_tokens": 9, "system": [words("Be brief.", **SCOPED)], "messages": [{"role": "user", "content": "Hi"}]}
+    for target in ("vertex-anthropic/claude-sonnet-4-6", "bedrock-anthropic/us.anthropic.claude-opus-4-8"):
+        done = sent(asked, target, source=CLAUDE)
+        assert done.json["system"] == [words("Be brief.", **NARROW)]
+        assert done.changes == [("refused-hint", "/system/0", "metadata", False)]
+    same = sent(asked, "anthropic-compatible/some-model", source=CLAUDE)
+    assert same.json["system"] == asked["system"]
+    careful = sent(asked, "anthropic-compatible/some-model", source=CLAUDE, doubt="careful")
+    assert "scope" not in str(careful.json)

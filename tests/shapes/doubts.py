@@ -362,6 +362,10 @@ ANTHROPIC: dict[str, DoubtCase] = {
         _claude({"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]}),
         r'"cache_control":',
     ),
+    "cache_scope": DoubtCase(
+        _claude(_blocks({"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "scope": "global"}})),
+        r'"scope":',
+    ),
     "media.image.url": DoubtCase(
         _claude(_blocks(_image(type="url", url="https://example.com/cat.png"))), r'"source":\{"type":"url"'
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from dragoman.conversation.cache_hints import hints_of, names_scope
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool
 from dragoman.profiles.profile import BetaUse
@@ -32,3 +33,5 @@ def _needed(conversation: Conversation, use: BetaUse) -> Iterator[str]:
             yield use.tools[tool.kind]
     if conversation.extras is not None:
         yield from (use.fields[name] for name in conversation.extras.fields if name in use.fields)
+    if use.cache_scope and any(map(names_scope, hints_of(conversation))):
+        yield use.cache_scope

@@ -91,7 +91,8 @@ class BodyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BetaUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a provider takes only from those who name a beta in a header: top-level fields, and kinds of its own tools.
+    """What a provider takes only from those who name a beta in a header: top-level fields, kinds of its own tools,
+    and a `scope` in cache hints.
 
     A beta's name ends with its date. Of two dates of one beta the tool's is meant.
     """
@@ -99,6 +100,7 @@ class BetaUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     header: str = ""
     fields: dict[str, str] = {}
     tools: dict[str, str] = {}
+    cache_scope: str = ""
 
 
 class Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,7 @@
 """A cache hint that the target refuses, or more of them than it takes.
 
 A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
-prefix.
+prefix. Where the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
 
 Loses metadata.
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.conversation.cache_hints import hints_of
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -25,40 +26,39 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.hint_scope import without_scope
 from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
 
 
 @rule(
     "refused-hint",
-    when=lambda facts: facts.cache_hints is Stance.REFUSES or facts.cache_hint_max > 0,
+    when=lambda facts: (
+        facts.cache_hints is Stance.REFUSES or facts.cache_hint_max > 0 or facts.cache_scope is Stance.REFUSES
+    ),
     looks_for=Trait.HINTS,
     loses=Loss.METADATA,
 )
 def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    count = _count(conversation)
-    surplus = count if facts.cache_hints is Stance.REFUSES else count - facts.cache_hint_max
-    if surplus <= 0:
-        return Rewrite(conversation)
     notes: list[Note] = []
+    count = sum(1 for _ in hints_of(conversation))
+    surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
+    if surplus > 0:
+        conversation = _without_surplus(conversation, surplus, notes)
+    if facts.cache_scope is Stance.REFUSES:
+        conversation = without_scope(conversation, notes)
+    return Rewrite(conversation, tuple(notes))
+
+
+def _without_surplus(conversation: Conversation, surplus: int, notes: list[Note]) -> Conversation:
     tools = kept(conversation.tools, [_bare_tool(tool, surplus, notes) for tool in conversation.tools])
     messages = kept(conversation.messages, [_bare(message, surplus, notes) for message in conversation.messages])
     hint = conversation.hint
     if hint is not None and len(notes) < surplus:
         notes.append(Note("took off a cache hint", key="cache_control", before=hint))
         hint = None
-    return Rewrite(conversation.but(messages=messages, tools=tools, hint=hint), tuple(notes))
-
-
-def _count(conversation: Conversation) -> int:
-    holders: list[Any] = [conversation, *conversation.messages]
-    holders += [tool for tool in conversation.tools if isinstance(tool, Tool)]
-    for message in conversation.messages:
-        for part in message.parts:
-            holders.append(part)
-            holders += part.parts if isinstance(part, Result) else ()
-    return sum(1 for holder in holders if holder.hint is not None)
+    return conversation.but(messages=messages, tools=tools, hint=hint)
 
 
 def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool | NativeTool:

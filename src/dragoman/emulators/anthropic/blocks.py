@@ -70,7 +70,7 @@ def loose_record(*required: str) -> FieldCheck:
 
 
 cache_control: FieldCheck = nullable(
-    tagged({"ephemeral": record({"type": anything, "ttl": one_of("5m", "1h")})}, tag_in_path=True)
+    tagged({"ephemeral": record({"type": anything, "ttl": one_of("5m", "1h"), "scope": text})}, tag_in_path=True)
 )
 _cached: dict[str, FieldCheck] = {"type": anything, "cache_control": cache_control}
 _citations = nullable(record({"enabled": boolean}))

@@ -6,7 +6,7 @@ from typing import Any
 
 from dragoman.emulators.anthropic import thinking
 from dragoman.emulators.anthropic.conversation import check_conversation
-from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.anthropic.field_checks import AnthropicRefusal, invalid, join_path
 from dragoman.emulators.anthropic.fields import check_fields
 from dragoman.emulators.anthropic.models import ClaudeModel, claude_model
 from dragoman.emulators.anthropic.schemas import check_compilable, check_schema
@@ -30,6 +30,8 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     thinking.check_blocks(body["messages"], model, options.strict_signatures)
     _check_system(body)
     _check_cache_marks(body)
+    if "prompt-caching-scope" not in beta or _names_model(request.path):
+        _check_cache_scope(body, "")
     check_tool_set(body)
     _check_capabilities(body, model, beta)
 
@@ -91,6 +93,22 @@ def _check_system(body: dict[str, Any]) -> None:
     system = body.get("system")
     if isinstance(system, list) and any(block.get("type") == "text" and not block["text"] for block in system):
         raise AnthropicRefusal("system: text content blocks must be non-empty")
+
+
+def _check_cache_scope(value: Any, at: str) -> None:
+    """Without its beta a hint has no scope. The clouds that name the model in the path do not have that beta."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_cache_scope(item, join_path(at, index))
+    elif isinstance(value, dict):
+        hint = value.get("cache_control")
+        if isinstance(hint, dict) and "scope" in hint:
+            raise invalid(join_path(at, "cache_control.ephemeral.scope"), "Extra inputs are not permitted")
+        for name in _HINTED.intersection(value):
+            _check_cache_scope(value[name], join_path(at, name))
+
+
+_HINTED = frozenset({"tools", "system", "messages", "content"})
 
 
 def _check_cache_marks(body: dict[str, Any]) -> None:
