@@ -285,9 +285,10 @@ def test_tools_in_several_objects() -> None:
             schema_as="parameters",
             extras=Extras("gemini", {"behavior": b'"BLOCKING"'}),
             at=0,
+            inner=0,
         ),
         NativeTool("googleSearch", b'{"google_search":{}}', GEMINI, 1),
-        Tool("g", None, b'{"type":"object"}', wrapper="function_declarations", at=1),
+        Tool("g", None, b'{"type":"object"}', wrapper="function_declarations", at=1, inner=0),
     )
     assert orjson.loads(render_request(ask.conversation, WANTED))["tools"] == [
         {"functionDeclarations": [tools[0]["functionDeclarations"][0]]},

@@ -66,3 +66,14 @@ def test_null_for_the_old_choice_is_left_out_where_it_is_refused() -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "function_call": None}
     assert sent(body, "mistral/mistral-large-latest").json.keys() == {"model", "messages"}
     assert sent(body, "openai/gpt-4o").changes == []
+
+
+def test_no_functions_are_no_functions() -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "functions": None, "function_call": None}
+    done = sent(asked, "mistral/mistral-large-latest")
+    assert done.json.keys() == {"model", "messages"}
+    assert [entry[:3] for entry in done.changes] == [
+        ("null-setting", "/function_call", "nothing"),
+        ("null-setting", "/functions", "nothing"),
+    ]
+    assert sent(asked, "openai/gpt-4o").json.keys() == {"model", *asked}

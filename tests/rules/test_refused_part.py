@@ -244,3 +244,13 @@ def test_mistral_has_no_spoken_answers() -> None:
     adapted = adapt({"messages": said}, source=CHAT, target="mistral/mistral-large-latest")
     assert "audio" not in adapted.json["messages"][1]
     assert [change.rule for change in adapted.changes] == ["refused-part"]
+
+
+def test_a_provider_without_spoken_answers_gets_their_words() -> None:
+    spoken = {"role": "assistant", "content": None, "audio": {"id": "audio_1", "transcript": "Good day."}}
+    turns = [{"role": "user", "content": "Hi"}, spoken, {"role": "user", "content": "Go on"}]
+    done = sent({"messages": turns}, "cerebras/llama-3.3-70b")
+    assert "audio_1" not in str(done.json)
+    assert done.json["messages"][1]["content"] == "Good day."
+    assert ("refused-part", "/messages/1/audio") in {entry[:2] for entry in done.changes}
+    assert sent({"messages": turns}, "openai/gpt-4o").json["messages"][1] == spoken

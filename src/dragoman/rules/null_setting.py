@@ -45,6 +45,6 @@ def _is_refused(name: str, facts: Facts) -> bool:
         return False
     if name == "max_completion_tokens":
         return facts.limit_name == "max_tokens"
-    if name == "function_call":
+    if name in ("function_call", "functions"):
         return facts.legacy_calls is Stance.REFUSES
     return facts.setting(name).support is Stance.REFUSES or (name == "seed" and facts.seed_name not in ("", name))

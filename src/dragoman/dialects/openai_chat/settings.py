@@ -80,7 +80,11 @@ SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
-    settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
+    members = setting_members(source, SKIPPED)
+    functions = source.get("functions")
+    if functions is not None and len(functions) == 4 and bytes(functions) == b"null":
+        members = (*members, ("functions", b"null"))
+    settings, extras, misses = parse_settings(members)
     found = parse_tools(source)
     usage = _include_usage(source)
     near_misses = joined_misses(found.misses, misses, _odd_stream_options(source), stream_misses(source))
