@@ -207,6 +207,76 @@ async def test_what_stands_still_costs_three_requests_their_deadline_and_then_no
     assert await store.limits.reserve("k", limits) == Allowed(1000 - 106)
 
 
+async def test_a_replica_that_knows_nothing_of_a_key_waits_for_a_slow_redis(server: RedisServer, fleet: Fleet) -> None:
+    """It has just started, and would allow its share on top of what others have used."""
+    (other,) = await fleet.add(server, replicas=2)
+    for key in ("k", "later"):
+        for _ in range(10):
+            assert isinstance(await other.limits.reserve(key, TEN), Allowed)
+    (fresh,) = await fleet.add(server, deadline_ms=10, replicas=2)
+    server.client().client_pause(150)
+    verdicts = await asyncio.gather(*(fresh.limits.reserve("k", TEN) for _ in range(5)))
+    assert [type(one) for one in verdicts] == [Limited] * 5
+    await until(lambda: is_back(fresh))
+    server.client().client_pause(300)
+    for _ in range(4):
+        await fresh.limits.reserve("k", TEN)
+    assert is_away(fresh)  # nobody asks any more, and yet
+    assert isinstance(await fresh.limits.reserve("later", TEN), Limited)
+    assert isinstance(await fresh.limits.reserve("new", TEN), Allowed)
+    await until(lambda: is_back(fresh))
+    await fresh.flush()
+    assert await other.limits.reserve("new", TEN) == Allowed(8)
+
+
+async def test_a_redis_that_stands_still_is_waited_for_once(server: RedisServer, fleet: Fleet) -> None:
+    (fresh,) = await fleet.add(server, deadline_ms=10, replicas=2)
+    server.stop()
+    first = await asyncio.gather(*(fresh.limits.reserve("k", TEN) for _ in range(7)))
+    assert [type(one) for one in first] == [Allowed] * 5 + [Limited] * 2
+    one = fresh.limits.reserve("another", TEN)
+    with pytest.raises(StopIteration):
+        one.send(None)
+    server.go_on()
+    await until(lambda: is_back(fresh))
+    await fresh.flush()
+    assert await fresh.limits.reserve("k", TEN) == Allowed(4)
+
+
+async def test_a_late_answer_tells_what_others_have_used(server: RedisServer, fleet: Fleet) -> None:
+    (one,) = await fleet.add(server, deadline_ms=10, replicas=2)
+    (other,) = await fleet.add(server, replicas=2)
+    assert isinstance(await one.limits.reserve("k", TEN), Allowed)
+    for _ in range(9):
+        assert isinstance(await other.limits.reserve("k", TEN), Allowed)
+    server.client().client_pause(200)
+    assert isinstance(await one.limits.reserve("k", TEN), Allowed)  # its share of what was left when it last heard
+    await one.flush()
+    await until(lambda: is_back(one))
+    server.client().client_pause(100)
+    assert isinstance(await one.limits.reserve("k", TEN), Limited)
+
+
+async def test_what_a_replica_that_has_ended_used_still_counts_when_redis_has_lost_it(
+    server: RedisServer, fleet: Fleet
+) -> None:
+    """Nobody is left who could tell Redis, but others have heard of it."""
+    one, other = await fleet.add(server, 2, replicas=1)
+    for _ in range(8):
+        assert isinstance(await other.limits.reserve("k", TEN), Allowed)
+    assert await one.limits.reserve("k", TEN) == Allowed(1)
+    await other.aclose()
+    await one.replicas.beat()
+    for _ in range(2):  # it may lose its data again before the minute is over
+        server.kill()
+        await until(lambda: is_away(one))
+        server.start()
+        await until(lambda: is_back(one))
+    verdicts = [await one.limits.reserve("k", TEN) for _ in range(3)]
+    assert [type(verdict) for verdict in verdicts] == [Allowed, Limited, Limited]
+    assert isinstance(await one.limits.reserve("unheard", TEN), Allowed)
+
+
 async def test_what_was_decided_twice_is_corrected_when_the_late_answer_comes(
     server: RedisServer, fleet: Fleet
 ) -> None:

@@ -1,11 +1,13 @@
 """Requests and tokens per minute, counted in Redis for all replicas.
 
 Each replica also keeps its own counts. While Redis is away they decide, against this replica's share of the limit, and
-what Redis has missed is told to it when it is back.
+what Redis has missed is told to it when it is back. A replica that has heard nothing of a key for a minute (it may have
+just started) does not know what others have used: it waits a little longer for a Redis that is only slow.
 """
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -20,17 +22,21 @@ from dragoman.store.redis_store.scripts import Scripts
 
 SOON = 1.0
 """Seconds to wait where nobody knows better."""
+FIRST_ANSWER_SECONDS = 0.5
+"""For so long a request waits for a slow Redis where this replica knows nothing of its key."""
 
 
 class CountTicket:
     """A reservation: what this replica decided alone, and whether Redis counted it. Either may be known first."""
 
-    __slots__ = ("counted", "granted", "tokens")
+    __slots__ = ("counted", "granted", "late", "limits", "tokens")
 
-    def __init__(self, tokens: int) -> None:
+    def __init__(self, limits: KeyLimits, tokens: int) -> None:
+        self.limits = limits
         self.tokens = tokens
         self.granted: bool | None = None
         self.counted: bool | None = None
+        self.late: asyncio.Future[Any] | None = None
 
 
 class LastAnswers:
@@ -47,6 +53,25 @@ class LastAnswers:
         if len(self._left) >= MANY_KEYS:
             self._left.clear()
         self._left[key] = _LeftRoom(now, verdict)
+
+    def note_late(self, key: str, verdict: Allowed | Limited, now: float, requests: int, tokens: int) -> None:
+        """An answer that nobody waited for. It knows of so much of what was granted alone; the rest is on its way."""
+        before = self._left.get(key)
+        self.note(key, verdict, now)
+        if before is not None:
+            last = self._left[key]
+            last.requests, last.tokens = max(before.requests - requests, 0), max(before.tokens - tokens, 0)
+
+    def knows(self, key: str, now: float) -> bool:
+        """Whether Redis has said something of a key within the last minute."""
+        last = self._left.get(key)
+        return last is not None and 0.0 <= now - last.at < MINUTE
+
+    def add(self, newer: LastAnswers, now: float) -> None:
+        """Take what another knows of keys of which this one knows nothing any more."""
+        self._left = {key: last for key, last in self._left.items() if self.knows(key, now)}
+        for key, last in newer._left.items():
+            self._left.setdefault(key, last)
 
     def refusal(self, key: str, limits: KeyLimits, tokens: int, now: float, sharers: int) -> Limited | None:
         """A refusal by what was left, or None where there is room or the answer is too old. Room is then used."""
@@ -98,21 +123,29 @@ class RedisLimits:
         self._own = RateWindows(steady)
         self._unsent = RateWindows(steady)
         self._last = LastAnswers()
+        self._before_loss: LastAnswers | None = None
+        self._loss_at = 0.0
+        self._is_vain = False
         link.back.append(self._push)
 
     async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
         tokens, is_sent = bounded(tokens), self._link.ready
-        ticket = CountTicket(tokens)
+        if self._before_loss is not None and (refusal := self._refusal_after_loss(key, limits, tokens)) is not None:
+            return refusal
+        ticket = CountTicket(limits, tokens)
         command = self._command(key, limits, 1, tokens, 0.0, asks=True)
         try:
             reply = await self._link.ask(command, partial(self._late, key, ticket))
         except RedisAway:
             ticket.counted = ticket.counted if is_sent else False
-            return self._alone(key, limits, ticket)
+            reply = await self._late_reply(key, ticket, command)
+            if not reply:
+                return self._alone(key, limits, ticket)
         except RedisRefused:
             ticket.counted = False
             return self._alone(key, limits, ticket)
         verdict = _verdict(reply, limits, tokens)
+        self._is_vain = False
         self._last.note(key, verdict, self._steady())
         if isinstance(verdict, Allowed):
             self._own.add(key, 1, tokens)
@@ -137,26 +170,68 @@ class RedisLimits:
         self._correct(key, ticket)
         return verdict
 
+    def _refusal_after_loss(self, key: str, limits: KeyLimits, tokens: int) -> Limited | None:
+        """A refusal by what Redis said before it lost its counts, for a minute.
+
+        Replicas tell Redis what they have counted, but those that have ended cannot. What it said last knew of them, so
+        until that minute is over a replica uses no more than its share of what was left then.
+        """
+        now = self._steady()
+        if self._before_loss is None or now - self._loss_at >= MINUTE:
+            self._before_loss = None
+            return None
+        return self._before_loss.refusal(key, limits, tokens, now, self._replicas.sharers)
+
+    async def _late_reply(self, key: str, ticket: CountTicket, command: bytes) -> Any:
+        """What a slow Redis says after all, where this replica knows nothing of a key. None: it decides alone.
+
+        A replica that has just started would allow its share on top of what others, or it before, have used. Where one
+        request has waited in vain no other does until Redis has answered again.
+        """
+        if self._is_vain or self._last.knows(key, self._steady()):
+            return None
+        if ticket.counted is False:  # not asked, because Redis is slow
+            if not self._link.post(command, partial(self._late, key, ticket)):
+                return None
+            ticket.counted = None
+        ticket.late = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(FIRST_ANSWER_SECONDS):
+                return await ticket.late
+        except TimeoutError:
+            self._is_vain = True
+            return None
+
     def _late(self, key: str, ticket: CountTicket, reply: Any) -> None:
         """Redis has answered after all. Where the connection was lost it has most likely never counted."""
         ticket.counted = bool(reply) and reply[0] == 1
+        if reply:
+            self._is_vain = False
+            known = (1, ticket.tokens) if ticket.granted and ticket.counted else (0, 0)
+            self._last.note_late(key, _verdict(reply, ticket.limits, ticket.tokens), self._steady(), *known)
+        if ticket.late is not None and not ticket.late.done():
+            ticket.late.set_result(reply)
         self._correct(key, ticket)
 
     def _correct(self, key: str, ticket: CountTicket) -> None:
         """Tell Redis what it does not know, or take back what it counted and nobody was granted."""
         if ticket.granted is not None and ticket.counted is not None and ticket.granted is not ticket.counted:
             sign = 1 if ticket.granted else -1
-            self._tell(key, sign, sign * ticket.tokens)
+            self._tell(key, sign, sign * ticket.tokens, limits=ticket.limits if ticket.granted else None)
 
-    def _tell(self, key: str, requests: int, tokens: int, age: float = 0.0) -> None:
+    def _tell(self, key: str, requests: int, tokens: int, age: float = 0.0, limits: KeyLimits | None = None) -> None:
+        """Have Redis count. With `limits` its answer says what is left: a slow Redis informs this replica, too."""
         command = self._command(key, KeyLimits(), requests, tokens, age)
-        if not self._link.post(command, partial(self._acknowledged, key, requests, tokens)):
+        if not self._link.post(command, partial(self._acknowledged, key, requests, tokens, limits)):
             self._unsent.add(key, requests, tokens)
 
-    def _acknowledged(self, key: str, requests: int, tokens: int, reply: Any) -> None:
+    def _acknowledged(self, key: str, requests: int, tokens: int, limits: KeyLimits | None, reply: Any) -> None:
         """Where the connection was lost before the answer, Redis has most likely never counted it."""
         if not reply:
             self._unsent.add(key, requests, tokens)
+        elif limits is not None:
+            self._is_vain = False
+            self._last.note_late(key, _verdict(reply, limits, tokens), self._steady(), requests, tokens)
 
     def _push(self, lost_since: float | None) -> None:
         """Tell Redis what it has missed: what was counted while it was away, and what it has lost."""
@@ -164,6 +239,9 @@ class RedisLimits:
         counts = list(unsent.counts())
         if lost_since is not None:
             counts = [(key, bucket) for key, bucket in self._own.counts() if (bucket[0] + 1) * SLICE > lost_since]
+            before = self._before_loss or LastAnswers()
+            before.add(self._last, now)
+            self._before_loss, self._last, self._loss_at = before, LastAnswers(), now
         for key, (number, requests, tokens) in counts:
             self._tell(key, requests, tokens, max(now - (number + 1) * SLICE, 0.0))
 
