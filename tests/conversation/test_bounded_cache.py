@@ -52,7 +52,7 @@ def counted(pool: CachePool) -> int:
 
 def test_other_tools_with_every_request_do_not_fill_the_memory(small_pool: CachePool) -> None:
     most = 0
-    for number in range(400):
+    for number in range(120):
         for target in TARGETS:
             adapt(request(number), target=target)
             most = max(most, small_pool.held)
@@ -66,7 +66,7 @@ def test_what_is_counted_is_what_is_held(small_pool: CachePool) -> None:
     gc.collect()
     tracemalloc.start()
     try:
-        for number in range(400):
+        for number in range(120):
             for target in TARGETS:
                 adapt(request(number), target=target)
         gc.collect()
