@@ -1,6 +1,7 @@
 """Four replicas on one Redis, under load, while things go wrong. Checks what must hold, and prints the figures.
 
     python bench/cluster.py [--rate 40] [--seconds 10] [--json FILE]
+    python bench/cluster.py --streams 1000 [--json FILE]
 
 Replicas are processes, each with a clock that is off by up to two seconds. Each reaches Redis through a proxy of this
 script, which can stand still (a partition) or lead elsewhere (a failover). The client does what a balancer does: it
@@ -28,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -359,17 +360,19 @@ async def phases(cluster: Cluster, seconds: float, chosen: list[str]) -> None:
 
 
 def busiest_minute(answers: list[Answer], since: float, until: float) -> int:
-    """The most requests that were let through in any minute that begins within a span.
+    """The most requests that were let through in any minute that begins within a span."""
+    return max((len(one) for one in minutes(answers, since, until)), default=0)
+
+
+def minutes(answers: list[Answer], since: float, until: float) -> Iterator[list[Answer]]:
+    """What was let through in each minute that begins, with a request, within a span.
 
     Only the gateway knows the moment. Counted are those that began and ended in the minute: they were let through in it
     for sure, however long they waited before.
     """
-    most = 0
     for start in (one.at - one.seconds for one in answers):
         if since <= start <= until:
-            inside = sum(one.at - one.seconds >= start and one.at <= start + 60.0 for one in answers)
-            most = max(most, inside)
-    return most
+            yield [one for one in answers if one.at - one.seconds >= start and one.at <= start + 60.0]
 
 
 def judge(cluster: Cluster, spent: float) -> dict[str, Any]:
@@ -378,6 +381,8 @@ def judge(cluster: Cluster, spent: float) -> dict[str, Any]:
     began, ended = cluster.partition
     outside = max(busiest_minute(limited, 0.0, began - 60.0), busiest_minute(limited, ended, float("inf")))
     inside = busiest_minute(limited, began - 60.0, ended)
+    before, after = minutes(limited, 0.0, began - 60.0), minutes(limited, ended, float("inf"))
+    busiest = max((*before, *after), key=len, default=[])
     paid = [one for one in cluster.answers if one.key == "paid" and one.status == 200]
     answered = sum(one.cost for one in paid)
     each = answered / max(len(paid), 1)
@@ -397,6 +402,7 @@ def judge(cluster: Cluster, spent: float) -> dict[str, Any]:
         "asked twice": sum(one.tries > 0 for one in cluster.answers),
         "limit per minute": LIMIT,
         "busiest minute": outside,
+        "its requests by phase": Counter(one.phase for one in busiest),
         "busiest minute in a partition": inside,
         "spent by Redis": round(spent, 6),
         "spent by answers": round(answered, 6),
@@ -521,6 +527,14 @@ def emulate() -> None:
         signal.pause()
 
 
+async def figures_of(given: argparse.Namespace) -> dict[str, Any]:
+    if given.streams is None:
+        return await run(given.rate, given.seconds, given.phase or [])
+    from cluster_streams import run_streams
+
+    return await run_streams(given.streams)
+
+
 def main() -> int:
     if sys.argv[1:2] == ["--serve"]:
         serve(*sys.argv[2:5])
@@ -533,8 +547,9 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=12.0, help="of each phase")
     options.add_argument("--phase", action="append", help="only this one; may be given several times")
     options.add_argument("--json", type=Path, help="write the figures here, too")
+    options.add_argument("--streams", type=int, help="so many streams across two restarted replicas instead")
     given = options.parse_args()
-    figures = asyncio.run(run(given.rate, given.seconds, given.phase or []))
+    figures = asyncio.run(figures_of(given))
     checks = figures.pop("checks")
     for name, value in figures.items():
         print(f"{name}: {dict(value) if isinstance(value, Counter) else value}")

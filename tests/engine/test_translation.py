@@ -288,6 +288,34 @@ def test_a_connection_that_dies_is_told_once(client: str) -> None:
     assert translation.close() == b""
 
 
+_WHOLE = {
+    "anthropic": b'data: {"type":"message_start","message":{"id":"m","model":"c"}}\n\n'
+    b'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
+    b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n'
+    b'data: {"type":"content_block_stop","index":0}\n\n'
+    b'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}\n\n'
+    b'data: {"type":"message_stop"}\n\n',
+    "openai-chat": b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n'
+    b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+    b"data: [DONE]\n\n",
+}
+
+
+@pytest.mark.parametrize("undo", [FORCED, Undo()], ids=["translated", "relayed"])
+@pytest.mark.parametrize("client", DIALECT_NAMES)
+@pytest.mark.parametrize("upstream", _WHOLE)
+def test_a_connection_that_dies_after_the_whole_answer_adds_no_error(upstream: str, client: str, undo: Undo) -> None:
+    """As when the gateway stops while a provider has not yet closed its connection."""
+    closed, died = (Translation(upstream, client, undo, ANSWERING) for _ in range(2))
+    proper = closed.feed(_WHOLE[upstream]) + closed.close()
+    assert died.feed(_WHOLE[upstream]) + died.fail(Failure(FailureKind.NETWORK, "cut")) == proper
+    assert died.failure is None
+    before_its_end = Translation(upstream, client, undo, ANSWERING)
+    before_its_end.feed(_WHOLE[upstream].rpartition(b"data: ")[0])
+    assert b"cut" in before_its_end.fail(Failure(FailureKind.NETWORK, "cut"))
+    assert before_its_end.failure is not None
+
+
 def test_an_unknown_dialect_is_named_with_its_nearest() -> None:
     with pytest.raises(TargetError, match='Did you mean "anthropic"'):
         Translation("antropic", "gemini")

@@ -447,9 +447,17 @@ class Exchange(Generic[D]):
         return self._failed(failure) if failure is not None else None
 
     def cut(self, failure: Failure) -> bytes:
-        """The driver itself ends a stream that the client has seen: the error that stands at its end."""
+        """The driver itself ends a stream that the client has seen: the error that stands at its end.
+
+        Where the client had the whole answer already there is no failure.
+        """
         self.failure = failure
-        return self._translation.fail(failure) if self._translation is not None else b""
+        if self._translation is None:
+            return b""
+        last = self._translation.fail(failure)
+        if self._translation.failure is None:
+            self.failure = None
+        return last
 
     # After a failure.
 

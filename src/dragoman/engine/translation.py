@@ -56,6 +56,7 @@ class Translation:
         "_completes",
         "_context",
         "_frames",
+        "_is_closed",
         "_observer",
         "_origin",
         "_parser",
@@ -118,6 +119,7 @@ class Translation:
         self._frames: RelayFrames | RelayLines | BinaryRelay | None = None
         self._stop_word = ""
         self._tally = AnswerTally(origin.model if origin is not None else "")
+        self._is_closed = False
         self.ended = False
         self.usage: Usage | None = None
         self.stop: Stop | None = None
@@ -162,6 +164,7 @@ class Translation:
     def close(self) -> bytes:
         """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
         out = self._close()
+        self._is_closed = True
         return out if self._wrap is None else self._wrap.feed(out) + self._wrap.close()
 
     def _close(self) -> bytes:
@@ -172,18 +175,32 @@ class Translation:
         return out + self._writer().close()
 
     def fail(self, failure: Failure) -> bytes:
-        """The connection broke or timed out: the client's own terminal error."""
+        """The connection broke or timed out: the client's own terminal error.
+
+        A client that has the whole answer already gets its proper end: an error after it would be a second end.
+        """
         out = self._fail(failure)
-        return out if self._wrap is None else self._wrap.fail(out)
+        if self._wrap is None:
+            return out
+        return self._wrap.fail(out) if self.failure is not None else self._wrap.feed(out) + self._wrap.close()
 
     def _fail(self, failure: Failure) -> bytes:
         if self.failure is not None:
             return b""
         if not self.relays:
-            return self._write([Failed(failure)])
+            return self._close() if self.ended and not self._is_closed else self._write([Failed(failure)])
+        if self._observer is not None and self._has_relayed_all(self._observer):
+            self._finish_capture()
+            return self._frames.close() if self._frames is not None else b""
         self.failure = failure
         half = self._frames.drop() if self._frames is not None else b""
         return half + self._writer().render([Failed(failure)])
+
+    def _has_relayed_all(self, observer: RelayObserver | BinaryObserver) -> bool:
+        """Whether the client has seen the proper end, with the marker where its dialect has one."""
+        if self._is_closed or not self._close_observer(observer):
+            return False
+        return observer.marked_end or not self._client.stream_end
 
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error where `failure` is set afterwards."""

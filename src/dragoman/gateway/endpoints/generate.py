@@ -204,8 +204,9 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     if exchange is None or not outbound.started:
         await _refuse(outbound, record, GOING_AWAY)
         return
-    record.failure = GOING_AWAY
-    await outbound.end(exchange.cut(GOING_AWAY))
+    last = exchange.cut(GOING_AWAY)
+    record.failure = exchange.failure
+    await outbound.end(last)
 
 
 async def beside(services: Services, body: bytes, work: Callable[[], Result]) -> Result:
