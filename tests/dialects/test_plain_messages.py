@@ -29,7 +29,7 @@ PLAIN = [name for name in SHAPES if find_spec(f"dragoman.dialects.{name.replace(
 """The dialects that have such a loop."""
 every_dialect = pytest.mark.parametrize("name", PLAIN)
 LISTS = {"openai-chat": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
-SWEEP = 20_000 if FULL else 1_500
+SWEEP = 20_000 if FULL else 600
 TARGETS = ("openai/gpt-4o", "openai-responses/gpt-5", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")
 
 
