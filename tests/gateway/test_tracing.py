@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.gateway.running import Running, wait_for
 
 from dragoman.gateway.tracing import Spans, SpansError, attributes, open_spans
 from dragoman.store import Entry
+from dragoman.testing import emulator
 
 ENTRY = Entry(
     id="req_1",
@@ -86,3 +90,36 @@ def test_the_console_exporter_needs_nothing_more() -> None:
     spans = open_spans({"DRAGOMAN_OTEL": "1", "OTEL_TRACES_EXPORTER": "console"})
     assert spans is not None
     spans.close()
+
+
+def test_what_a_request_asked_of_the_store_is_below_its_span(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real gateway with a key of limits and a budget; the next request begins with no calls of the one before."""
+    export = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra otel is not installed")
+    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+    from opentelemetry.sdk.trace import TracerProvider
+
+    kept = memory.InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(export.SimpleSpanProcessor(kept))
+    monkeypatch.setattr("dragoman.gateway.services.open_spans", lambda: Spans(provider))
+    key = {"sha256": sha256(b"sk-drgm-test").hexdigest(), "requests_per_minute": 10, "budget": {"total": 5}}
+    with emulator("openai") as openai:
+        providers = {"openai": {"base_url": f"{openai.url}/v1", "api_key": "k"}}
+        gateway = Running({"providers": providers, "keys": {"anna": key}}, tmp_path).start()
+        for _ in range(2):
+            body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "secret words"}]}
+            headers = {"authorization": "Bearer sk-drgm-test"}
+            assert (
+                gateway.http.post(f"{gateway.url}/v1/chat/completions", json=body, headers=headers).status_code == 200
+            )
+        wait_for(lambda: sum(span.name.startswith("chat") for span in kept.get_finished_spans()) == 2)
+        gateway.stop()
+    spans = kept.get_finished_spans()
+    for request in (span for span in spans if span.name.startswith("chat")):
+        below = [span for span in spans if span.parent is not None and span.parent.span_id == request.context.span_id]
+        told = {span.name: span.attributes["dragoman.store.outcome"] for span in below}
+        assert (told["store limits reserve"], told["store budgets reserve"]) == ("allowed", "allowed")
+        assert sum(span.name == "store limits reserve" for span in below) == 1
+        assert all("sqlite" in span.attributes["dragoman.store.place"] for span in below)
+    assert "secret" not in repr([(span.name, span.attributes) for span in spans])
+    assert "anna" not in repr([span.attributes for span in spans])

@@ -20,6 +20,7 @@ from dragoman.gateway.callers import Known
 from dragoman.gateway.request_cost import Cost, request_cost
 from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
+from dragoman.gateway.store_spans import take_calls
 from dragoman.store import Entry, ExchangeLine
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
@@ -75,7 +76,7 @@ def record_request(services: Services, record: RequestRecord) -> None:
     if services.exchanges.wanted and record.ask is not None:
         services.exchanges.write(_exchange_line(services, record, record.ask, entry))
     if services.spans is not None:
-        services.spans.add(entry, record.ask.headers if record.ask is not None else {})
+        services.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls())
     _spend(services, record, entry)
     _measure(services, entry, report)
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING

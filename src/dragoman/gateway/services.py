@@ -38,6 +38,7 @@ from dragoman.gateway.recent_exchanges import RecentExchanges, keeps_bodies
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.server_probes import ServerProbes
+from dragoman.gateway.store_spans import TracedStore
 from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
@@ -95,6 +96,7 @@ class Services:
         self.lines = RequestLog(self.config.log)
         self.recent = RecentExchanges(keeps_bodies(self.config))
         self.redactor = Redactor.of(self.config)
+        self.spans = open_spans()
         self.store: Store = self._open_store(alone)
         self.failures = RefusalLog(self.config.log.provider_errors, self.redactor)
         self.exchanges = ExchangeFiles(self.config.log.exchanges, self.redactor)
@@ -105,7 +107,6 @@ class Services:
         self.send_limits = ModelLimiter(self.store.limits, self.metrics, clocks.steady)
         self.live_models = LiveModels()
         self.ticker = CoarseTimer()
-        self.spans = open_spans()
         self.health = Health(self.store.cooldowns)
         self.figures = LiveFigures()
         self.checks = HealthChecker(self)
@@ -137,7 +138,10 @@ class Services:
         opened = open_store(self.config, path, clocks=self.clocks, redactor=self.redactor, alone=alone)
         if opened.warning is not None:
             self.lines.add(LogLevel.WARNING, {"event": "store", "warning": opened.warning})
-        return opened.store
+        if self.spans is None:
+            return opened.store
+        self.spans.place = opened.store.place
+        return TracedStore(opened.store)
 
     def request_id(self) -> str:
         """Unlike any other of this or another process."""

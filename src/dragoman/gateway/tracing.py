@@ -7,13 +7,14 @@ answer, so a request never waits for it. Spans do not contain the conversation.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dragoman.errors import DragomanError
+from dragoman.gateway.store_spans import StoreCall
 from dragoman.store import Entry
 
 if TYPE_CHECKING:
@@ -28,16 +29,18 @@ class SpansError(DragomanError):
 
 
 class Spans:
-    """Makes spans from ledger entries. `owned`: the provider was created here and is shut down here."""
+    """Makes spans from ledger entries. `owned`: the provider was created here and is shut down here. `place`: where the
+    state is that requests ask for."""
 
     def __init__(self, provider: TracerProvider, owned: bool = False) -> None:
         self._provider: Any = provider
         self._owned = owned
         self._tracer = provider.get_tracer("dragoman")
+        self.place = ""
 
-    def add(self, entry: Entry, headers: Mapping[str, str]) -> None:
-        """Add a span, as a child of the client's if it sent a `traceparent`."""
-        from opentelemetry.trace import SpanKind, Status, StatusCode
+    def add(self, entry: Entry, headers: Mapping[str, str], calls: Sequence[StoreCall] = ()) -> None:
+        """Add a span, as a child of the client's if it sent a `traceparent`, and one below it for each store call."""
+        from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         span = self._tracer.start_span(
@@ -49,6 +52,15 @@ class Spans:
         )
         if entry.error_kind is not None:
             span.set_status(Status(StatusCode.ERROR, entry.error_kind))
+        below = set_span_in_context(span)
+        for call in calls:
+            child = self._tracer.start_span(
+                f"store {call.need} {call.operation}",
+                context=below,
+                start_time=int(call.began * 1e9),
+                attributes={"dragoman.store.place": self.place, "dragoman.store.outcome": call.outcome},
+            )
+            child.end(end_time=int((call.began + call.seconds) * 1e9))
         span.end(end_time=int(entry.time * 1e9))
 
     def close(self) -> None:
