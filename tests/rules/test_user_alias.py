@@ -31,7 +31,7 @@ def test_a_name_that_is_too_long_becomes_a_digest_there() -> None:
     asked = {**ASKED["openai-chat"], "safety_identifier": "u" * 300}
     done = sent(asked, CLAUDE, source="openai-chat")
     assert len(done.json["metadata"]["user_id"]) == 32
-    assert ("setting-range", "/metadata/user_id", "metadata", False) in done.changes
+    assert ("setting-range", "/safety_identifier", "metadata", False) in done.changes
 
 
 def test_a_name_of_an_agent_becomes_a_digest_for_others() -> None:

@@ -15,6 +15,7 @@ import msgspec
 from dragoman.cli.config import chosen_file, config_option, env_option
 from dragoman.cli.console import is_terminal, print_error, printable, printable_lines
 from dragoman.cli.image_files import image_part
+from dragoman.cli.stop_signals import raise_on_interrupt
 from dragoman.cli.value_completion import complete_models
 from dragoman.errors import DragomanError, OptionError
 
@@ -48,6 +49,7 @@ def chat(model: str, path: Path | None, env_files: tuple[Path, ...], system: str
     Without a terminal, each line of standard input is a message. Answers go to standard output, all else to standard
     error, and the exit code is 1 if a message was not answered.
     """
+    raise_on_interrupt()
     with asyncio.Runner() as runner, _opened(runner, chosen_file(path), env_files) as services:
         talk = Talk(runner, services, model or _first_model(services), system)
         talk.begin()

@@ -19,6 +19,11 @@ def raise_on_stop_signals() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
+def raise_on_interrupt() -> None:
+    """Let SIGINT raise KeyboardInterrupt from now on, also where a shell had it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def stop_signals() -> Iterator[Callable[[], object]]:
     """A function that waits until a stop signal arrives. One that arrived since the beginning counts.

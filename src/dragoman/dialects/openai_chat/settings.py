@@ -253,6 +253,7 @@ PLACES = MemberPlaces(
     {
         **places_of(PLAIN),
         "max_tokens": ("/max_tokens", "/max_completion_tokens"),
+        "user": ("/user", "/safety_identifier"),
         "tool_choice": ("/tool_choice", "/function_call"),
         "thinking": _THOUGHTS,
         "include": _THOUGHTS,

@@ -224,6 +224,7 @@ PLACES = MemberPlaces(
     {
         **places_of(PLAIN),
         "logprobs": (f"/{INCLUDE}",),
+        "user": ("/user", "/safety_identifier"),
         "verbosity": ("/text/verbosity",),
         "response_format": ("/text/format",),
         "thinking": ("/reasoning",),
