@@ -241,7 +241,7 @@ def test_streams_cut_at_awkward_places(size: int) -> None:
 
 def test_many_clients_at_once(openai: RunningEmulator) -> None:
     async def all_of_them() -> list[int]:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60) as client:
             asked = [client.post(openai.url + PATH, json={**BODY, "stream": bool(n % 2)}) for n in range(40)]
             return [answer.status_code for answer in await asyncio.gather(*asked)]
 
