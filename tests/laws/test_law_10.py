@@ -10,7 +10,7 @@ import gc
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -228,6 +228,15 @@ def repaired(crowd: Crowd, count: int) -> Callable[[], int]:
         return sum(change.rule == crowd.rule for change in done.changes)
 
     return run
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_objects_alone() -> Iterator[None]:
+    """What earlier tests of this process hold is not looked through by every collection below."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def seconds(run: Callable[[], Any]) -> float:
