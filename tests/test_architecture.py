@@ -74,7 +74,7 @@ MAY_NAME_A_DIALECT = {
     "config/importers/litellm.py": "maps another program's provider prefixes to profiles",
     "config/importers/nnp.py": "maps another program's provider names to profiles",
     "config/importers/ollama_server.py": "maps another program's addresses of a server to its two profiles",
-    "config/schema.py": "a profile's name, as an example in the reference",
+    "config/schema/providers.py": "a profile's name, as an example in the reference",
     "rules/schema/forms.py": "forms of schemas, which a fact chooses by these names",
     "transcripts/gemini_cli.py": "the type of the model's messages in another program's files",
     "transcripts/catalogue.py": "formats of files, each with the dialect of its requests",

@@ -15,7 +15,7 @@ To add a scheme:
    This must not wait: it runs for every request. A token is one line, `("authorization", f"Bearer {token}")`.
 3. Put it into `SCHEMES` under a name, and write `cloud = { scheme = "NAME" }` into the profiles that need it. A key in
    the configuration still wins over the scheme. Settings of the user's stand in `cloud` of the provider
-   (`config/schema.py`) and reach you in the `AuthScheme`.
+   (`config/schema/providers.py`) and reach you in the `AuthScheme`.
 
 A token that expires under way costs one retry: the dispatch calls `refused`, and sends the same body again.
 """

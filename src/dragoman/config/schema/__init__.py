@@ -1,0 +1,86 @@
+"""The types of the configuration file, one module per section.
+
+Every key of `dragoman.yaml` is a field here, and its `Meta` is the only place that describes it. The reference, the
+JSON Schema for editors and the example of `dragoman init` are generated from it.
+"""
+
+from __future__ import annotations
+
+from dragoman.config.schema.config_file import Config
+from dragoman.config.schema.history import Compact, HistoryConfig, Trim
+from dragoman.config.schema.keys import Budget, ClientKey, Unpriced
+from dragoman.config.schema.log import ExchangeLog, Log, LogFormat, LogLevel, LogSplit, ProviderErrors
+from dragoman.config.schema.media import MediaConfig
+from dragoman.config.schema.models import (
+    FallbacksOn,
+    Model,
+    ModelOverride,
+    ModelRateLimits,
+    Price,
+    ReasoningMode,
+    WhenFull,
+)
+from dragoman.config.schema.providers import (
+    Attribution,
+    Auth,
+    Cloud,
+    Cooldown,
+    Growth,
+    Jitter,
+    Provider,
+    ProviderTimeouts,
+    Retries,
+    UsageCounting,
+)
+from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
+from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
+from dragoman.config.schema.server import ServerConfig
+from dragoman.config.schema.store import PostgresOptions, RedisOptions, ResponseStore, StoreConfig, StoreKind, Vault
+
+__all__ = [
+    "Attribution",
+    "Auth",
+    "Budget",
+    "CacheConfig",
+    "ClientKey",
+    "Cloud",
+    "Compact",
+    "Config",
+    "Cooldown",
+    "ExchangeLog",
+    "FallbacksOn",
+    "Growth",
+    "HealthChecks",
+    "HistoryConfig",
+    "Jitter",
+    "Log",
+    "LogFormat",
+    "LogLevel",
+    "LogSplit",
+    "MaxLoss",
+    "MediaConfig",
+    "Model",
+    "ModelOverride",
+    "ModelRateLimits",
+    "ModelRoute",
+    "PostgresOptions",
+    "Price",
+    "Provider",
+    "ProviderErrors",
+    "ProviderTimeouts",
+    "ReasoningMode",
+    "RedisOptions",
+    "ResponseStore",
+    "Retries",
+    "RouterConfig",
+    "RuleChoice",
+    "ServerConfig",
+    "StoreConfig",
+    "StoreKind",
+    "Synthetic",
+    "Trim",
+    "Unpriced",
+    "UsageCounting",
+    "Vault",
+    "WhenFull",
+]

@@ -1,0 +1,13 @@
+"""Numbers with the bounds that several sections share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from dragoman.engine.history.policy import MOST_TOKENS
+
+Positive = Annotated[int, Meta(ge=1)]
+TokenLimit = Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+Amount = Annotated[float, Meta(ge=0)]

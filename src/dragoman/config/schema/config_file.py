@@ -1,0 +1,107 @@
+"""The whole file, section by section."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from dragoman.config.schema.history import HistoryConfig
+from dragoman.config.schema.keys import ClientKey
+from dragoman.config.schema.log import Log
+from dragoman.config.schema.media import MediaConfig
+from dragoman.config.schema.models import Model, ModelOverride
+from dragoman.config.schema.providers import Provider
+from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
+from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
+from dragoman.config.schema.server import ServerConfig
+from dragoman.config.schema.store import StoreConfig
+from dragoman.engine.request_limits import RequestLimits
+
+
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole of `dragoman.yaml`."""
+
+    providers: Annotated[dict[str, Provider], Meta(description="Provider endpoints by name. You choose the names.")] = (
+        field(default_factory=dict)
+    )
+    models: Annotated[
+        dict[str, Model],
+        Meta(
+            description="Public model names and their targets. A name may hold one `*`, for many names: `anthropic/*`, "
+            "`team-*`, or `*` for all that nothing else fits. A `*` in its targets stands for the same."
+        ),
+    ] = field(default_factory=dict)
+    families: Annotated[
+        dict[str, str],
+        Meta(
+            description="The provider for bare names of a family, such as `gpt-4o`, where several serve it.",
+            examples=[{"gpt": "openai"}],
+        ),
+    ] = field(default_factory=dict)
+    routes: Annotated[
+        dict[str, ModelRoute],
+        Meta(description="Names behind which a model is chosen for each request. `auto` is always one, of all models."),
+    ] = field(default_factory=dict)
+    router: Annotated[RouterConfig | None, Meta(description="The model that decides for routes.")] = None
+    caches: Annotated[CacheConfig, Meta(description="What routes assume of providers' caches.")] = CacheConfig()
+    health_checks: Annotated[
+        HealthChecks | None,
+        Meta(
+            description="Check the models of routes; `{}` takes the defaults. They cost a few tokens each.",
+            examples=[{}],
+        ),
+    ] = None
+    pin_tool_results: Annotated[
+        bool, Meta(description="In routes, results of tools go back to the model that made the calls.")
+    ] = True
+    overrides: Annotated[
+        tuple[ModelOverride, ...],
+        Meta(description="Settings by a part of the model's name. The first that matches is taken."),
+    ] = ()
+    profiles: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="TOML files with your own profiles, relative to this file's folder. Read at the start.",
+            examples=[["profiles.toml"]],
+        ),
+    ] = ()
+    default_model: Annotated[
+        str | None, Meta(description="Used if a request names no model; by default `LLM_MODEL`.", examples=["smart"])
+    ] = None
+    default_audio_model: Annotated[
+        str | None,
+        Meta(
+            description="Used if a transcription names no model; by default `default_model`.",
+            examples=["openai/whisper-1"],
+        ),
+    ] = None
+    keys: Annotated[
+        dict[str, ClientKey],
+        Meta(description="Clients that may use the gateway. Without keys it listens on loopback only."),
+    ] = field(default_factory=dict)
+    rules: Annotated[
+        dict[str, RuleChoice],
+        Meta(description="Rule options for all targets.", examples=[{"many-systems": {"join": "\n\n---\n\n"}}]),
+    ] = field(default_factory=dict)
+    max_loss: Annotated[MaxLoss, Meta(description="A repair that would lose more is refused with 422.")] = (
+        MaxLoss.CONTENT
+    )
+    synthetic: Annotated[Synthetic, Meta(description="`refuse`: 422 if a repair would have to make up a turn.")] = (
+        Synthetic.ALLOW
+    )
+    texts: Annotated[
+        dict[str, str],
+        Meta(
+            description="The texts of turns that a repair makes up, by reason.",
+            examples=[{"leading_user": "[autonomous processing]", "trailing_user": "Please continue."}],
+        ),
+    ] = field(default_factory=dict)
+    history: Annotated[HistoryConfig, Meta(description="What is done about long conversations.")] = HistoryConfig()
+    server: Annotated[ServerConfig, Meta(description="How the gateway listens.")] = ServerConfig()
+    limits: Annotated[RequestLimits, Meta(description="How much one request, and one answer, may hold.")] = (
+        RequestLimits()
+    )
+    store: Annotated[StoreConfig, Meta(description="What outlives a request.")] = StoreConfig()
+    log: Annotated[Log, Meta(description="What the gateway logs.")] = Log()
+    media: Annotated[MediaConfig, Meta(description="Fetching media by URL.")] = MediaConfig()

@@ -1,0 +1,22 @@
+"""`media`: fetching what a client gives by URL."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class MediaConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fetching media that a client gives by URL, for targets that take it only inline."""
+
+    fetch: Annotated[bool, Meta(description="Fetch media. Otherwise the URL is sent as text, and reported.")] = True
+    allow: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Private or link-local hosts, `*.suffix` or networks that may be reached.",
+            examples=[["media.internal", "10.1.0.0/16"]],
+        ),
+    ] = ()
+    max_bytes: Annotated[int, Meta(ge=1, description="The largest file in bytes.")] = 20_971_520
+    timeout: Annotated[float, Meta(gt=0, description="Seconds for one file.")] = 15.0

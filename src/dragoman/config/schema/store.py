@@ -1,0 +1,136 @@
+"""`store`: what outlives a request."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from dragoman.config.secret import Secret
+
+
+class StoreKind(StrEnum):
+    """Where a single machine keeps its state."""
+
+    MEMORY = "memory"
+    SQLITE = "sqlite"
+
+
+class Vault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Opaque provider state that the client's dialect cannot carry, kept for the next turn."""
+
+    enabled: Annotated[bool, Meta(description="Keep it at all.")] = True
+    per_caller: Annotated[int, Meta(ge=1, description="Entries of one key.")] = 4096
+    entries: Annotated[int, Meta(ge=1, description="Entries of all keys together.")] = 65_536
+    max_bytes: Annotated[int, Meta(ge=1024, description="Bytes of all entries together.")] = 268_435_456
+    ttl: Annotated[float, Meta(gt=0, description="Seconds after its last use that an entry is forgotten.")] = 86_400.0
+
+
+class ResponseStore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answers of the Responses API that clients refer to by `previous_response_id` or fetch again, on any model."""
+
+    enabled: Annotated[
+        bool, Meta(description="Store them, unless a request says `store: false`. Conversations are then on the disk.")
+    ] = False
+    per_caller: Annotated[int, Meta(ge=1, description="Answers of one key.")] = 1000
+    entries: Annotated[int, Meta(ge=1, description="Answers of all keys together.")] = 20_000
+    max_bytes: Annotated[int, Meta(ge=1024, description="Bytes of all answers together.")] = 268_435_456
+    ttl: Annotated[float, Meta(gt=0, description="Seconds after its last use that an answer is forgotten.")] = (
+        2_592_000.0
+    )
+
+
+class RedisOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How replicas share their state in Redis."""
+
+    prefix: Annotated[
+        str,
+        Meta(min_length=1, max_length=100, description="What all keys begin with. Replicas share what has the same."),
+    ] = "dragoman"
+    deadline_ms: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=10_000,
+            description="Milliseconds that a request waits for Redis; then what this replica knows decides.",
+        ),
+    ] = 5.0
+    replicas: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="How many processes share the limits. While Redis is away each allows its share. By default "
+            "those that Redis last knew.",
+        ),
+    ] = None
+    ca_file: Annotated[
+        str | None, Meta(description="PEM certificates that are trusted for `rediss://`, instead of the system's.")
+    ] = None
+
+
+class PostgresOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How replicas share the ledger in PostgreSQL."""
+
+    connections: Annotated[
+        int, Meta(ge=1, le=100, description="Connections for questions; each process has one more that writes.")
+    ] = 4
+    timeout: Annotated[
+        float, Meta(gt=0, le=600, description="Seconds after which a statement is given up, or a wait for a lock.")
+    ] = 10.0
+    spool_mb: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Megabytes on the disk, for each process, in which entries wait while PostgreSQL is away. "
+            "Beyond it they are counted as dropped; with 0 they wait in memory, within `queue`.",
+        ),
+    ] = 256
+
+
+class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What outlives a request."""
+
+    kind: Annotated[
+        StoreKind,
+        Meta(description="`sqlite` survives a restart and is shared by several workers; `memory` does neither."),
+    ] = StoreKind.SQLITE
+    path: Annotated[
+        str | None,
+        Meta(
+            description="The SQLite file, relative to this file's folder; by default `dragoman.sqlite3` beside this "
+            "file, and without a configuration file in the user's state directory.",
+            examples=["/var/lib/dragoman/store.sqlite3"],
+        ),
+    ] = None
+    hot: Annotated[
+        Secret | None,
+        Meta(
+            description="Where replicas share limits, budgets, reasoning state, pins, lessons and stored answers: "
+            "`redis://`, `rediss://` (TLS), `redis+sentinel://HOST,HOST/NAME` or `redis+unix://`. By default they are "
+            "in the SQLite file.",
+            examples=["rediss://dragoman:${REDIS_PASSWORD}@redis.internal:6379/0"],
+        ),
+    ] = None
+    ledger: Annotated[
+        Secret | None,
+        Meta(
+            description="Where replicas share the ledger: `postgresql://`. By default it is in the SQLite file.",
+            examples=["postgresql://dragoman:${PG_PASSWORD}@db.internal/dragoman"],
+        ),
+    ] = None
+    redis: Annotated[RedisOptions, Meta(description="Options of `hot`.")] = RedisOptions()
+    postgres: Annotated[PostgresOptions, Meta(description="Options of `ledger`.")] = PostgresOptions()
+    keep_requests: Annotated[int, Meta(ge=0, description="Requests in the ledger.")] = 10_000
+    keep_days: Annotated[float, Meta(gt=0, description="Days after which a request leaves the ledger.")] = 30.0
+    keep_bodies: Annotated[
+        bool,
+        Meta(
+            description="Keep request and answer bodies too, of a streamed answer the first mebibyte: conversations "
+            "are then on the disk."
+        ),
+    ] = False
+    queue: Annotated[
+        int, Meta(ge=1, description="Entries that may wait to be written; beyond it they are counted as dropped.")
+    ] = 10_000
+    vault: Annotated[Vault, Meta(description="Opaque provider state.")] = Vault()
+    responses: Annotated[ResponseStore, Meta(description="Stored answers of the Responses API.")] = ResponseStore()
