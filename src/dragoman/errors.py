@@ -87,9 +87,18 @@ class LimitExceeded(RequestError):
 
 
 class Unrepresentable(RequestError):
-    """The target's dialect cannot express a value."""
+    """The target's dialect cannot express a value.
+
+    A codec knows no pointers into the client's body. It says what it means by `key`, the name that rules have for a
+    setting, or by `item`, the number of a message. The engine makes `at` of them.
+    """
 
     status = 422
+
+    def __init__(self, message: str, *, at: str = "", hint: str = "", key: str = "", item: int | None = None) -> None:
+        super().__init__(message, at=at, hint=hint)
+        self.key = key
+        self.item = item
 
 
 class RepairRefused(RequestError):

@@ -213,3 +213,21 @@ def test_what_is_no_request_is_refused_with_its_place(body: dict[str, Any], at: 
     with pytest.raises(MalformedRequest) as refused:
         dialect("cohere").requests.parse(orjson.dumps(body))
     assert refused.value.at == at
+
+
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        (
+            {"message": "Hi", "chat_history": [{"role": "CHATBOT", "message": "Hello"}], "preamble": "Be brief."},
+            "/message",
+        ),
+        ({"chat_history": [{"role": "USER", "message": "Hello"}]}, "/chat_history"),
+        ({"preamble": "Be brief."}, "/preamble"),
+    ],
+)
+def test_a_request_of_version_1_is_told_what_to_send(body: dict[str, Any], at: str) -> None:
+    for source in ("cohere", "auto"):
+        with pytest.raises(MalformedRequest, match=r'version 1 .*send "messages", as ClientV2.chat does') as raised:
+            adapt(orjson.dumps(body), source=source, target=GPT)
+        assert raised.value.at == at

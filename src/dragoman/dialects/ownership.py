@@ -66,7 +66,7 @@ def own_tool(tool: NativeTool, dialect: str) -> Json:
 def own_choice(choice: ToolChoice, dialect: str) -> Json:
     """A tool choice in a dialect's own form. Raises Unrepresentable where it is another dialect's."""
     if choice.origin is None or choice.origin.dialect != dialect or choice.json is None:
-        raise Unrepresentable("a tool choice of another dialect", at="/tool_choice")
+        raise Unrepresentable("a tool choice of another dialect", key="tool_choice")
     return choice.json
 
 

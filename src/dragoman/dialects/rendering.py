@@ -210,7 +210,8 @@ def refuse_settings(settings: Settings, names: Iterable[str], dialect: str) -> N
     """Raise Unrepresentable where one of these settings is present."""
     for name in names:
         if getattr(settings, name) is not None:
-            raise Unrepresentable(f"{name} in a request of {dialect}", at=f"/{name}")
+            key = "include" if name == "reasoning_state" else name  # as rules call it
+            raise Unrepresentable(f"{key} in a request of {dialect}", key=key)
 
 
 def put(members: dict[str, Json], key: str, value: object) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, LossName, Undo
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, LossName, Note, Undo
 from dragoman.conversation.conversation import SYSTEM_ROLES, Ask, Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, SourceName
 from dragoman.conversation.identity_cache import IdentityCache
@@ -39,13 +39,15 @@ from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
+from dragoman.engine.member_places import RequestPlaces
 from dragoman.engine.plan import Plan, client_of, plan
 from dragoman.engine.reasoning_restore import Kept, restored
+from dragoman.engine.refusal_places import found_in, with_place
 from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.request_wrappers import find_wrapped
 from dragoman.engine.unseen_content import unseen, unseen_content
-from dragoman.errors import MalformedRequest, OptionError, RepairRefused, near_match, nearest_first
+from dragoman.errors import MalformedRequest, OptionError, RepairRefused, Unrepresentable, near_match, nearest_first
 from dragoman.profiles.facts import Doubt, DoubtName, Facts, Stance
 from dragoman.profiles.profile import NO_ENVELOPE, Envelope, Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
@@ -303,7 +305,10 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     known = ask.traits if conversation is ask.conversation else None
     seen = observe_messages(conversation.messages) if known is None else known
     wants = wanted(conversation, steps.context) if seen & _MEDIA and remote_media in steps.rules else ()
-    conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
+    try:
+        conversation, undo = _repair(conversation, seen, ask, steps, options, changes)
+    except Unrepresentable as fault:
+        raise with_place(fault, ask) from None
     if changes:
         _require_content(conversation, changes, target)
     if facts.drops:
@@ -322,7 +327,10 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     if same and writing.usage:
         changes.append(usage_asked())
         undo = undo.then(Undo(usage=True))
-    body = dialect.requests.render(conversation, writing, ask if same else None)
+    try:
+        body = dialect.requests.render(conversation, writing, ask if same else None)
+    except Unrepresentable as fault:
+        raise with_place(fault, ask, found_in(fault, conversation, dialect.requests.render, writing)) from None
     profile = target.profile
     headers = _headers(ask, target, dialect.passed_headers if same else ())
     if profile.beta is not None and same:
@@ -384,7 +392,8 @@ def _empty(ask: Ask) -> MalformedRequest:
     example = codec.render(Conversation((message,)), RenderOptions(ask.model or "", False))
     field = codec.locate(message, None).split("/")[1]
     shown = bytes(split_members(example)[field]).decode()
-    return MalformedRequest(f'"{field}" has no message', at=f"/{field}", hint=f'send at least one: "{field}": {shown}')
+    at = RequestPlaces(ask, codec.places).place_of_message(f"/{field}")
+    return MalformedRequest(f'"{at[1:]}" has no message', at=at, hint=f'send at least one: "{field}": {shown}')
 
 
 def _require_content(conversation: Conversation, changes: list[Change], target: Target) -> None:
@@ -410,7 +419,7 @@ def _require_known_content(ask: Ask, target: Target) -> None:
             continue
         raise MalformedRequest(
             f'nothing of this message can be sent to {target.name}: no part of the kind "{kinds[0]}" is known',
-            at=registry.dialect(ask.dialect).requests.locate(message, 0),
+            at=ReportBuilder(ask).pointer(Note("", message=message, part=message.parts[0])),
             hint="send a text or another part that the target takes",
         )
 

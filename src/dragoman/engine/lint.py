@@ -23,6 +23,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, compile_ask, doubt_of, read
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import FAITHFUL_CLIENT, Plan, client_of, plan
+from dragoman.engine.refusal_places import found_in, with_place
 from dragoman.engine.report import ReportBuilder, body_repairs, reported
 from dragoman.engine.token_estimate import estimate_request, may_exceed
 from dragoman.engine.unseen_content import unseen, unseen_content
@@ -166,7 +167,7 @@ def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> 
     found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
     found += _too_long(ask, target)
     found += _unseen(ask, conversation, target)
-    fault = fault or _unwritable(conversation, target)
+    fault = fault or _unwritable(ask, conversation, target)
     return found if fault is None else [*found, _unrepresentable(fault, target)]
 
 
@@ -184,7 +185,7 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
             rule.when(seen.facts)
             done = rule.repair(conversation, seen)
         except Unrepresentable as fault:
-            return conversation, found, fault
+            return conversation, found, with_place(fault, ask)
         if done.conversation is conversation:
             continue
         conversation = done.conversation
@@ -274,11 +275,12 @@ def _unseen(ask: Ask, conversation: Conversation, target: Target) -> list[Findin
     ]
 
 
-def _unwritable(conversation: Conversation, target: Target) -> Unrepresentable | None:
+def _unwritable(ask: Ask, conversation: Conversation, target: Target) -> Unrepresentable | None:
+    render, options = registry.dialect(target.dialect).requests.render, RenderOptions(target.model, False)
     try:
-        registry.dialect(target.dialect).requests.render(conversation, RenderOptions(target.model, False))
+        render(conversation, options)
     except Unrepresentable as fault:
-        return fault
+        return with_place(fault, ask, found_in(fault, conversation, render, options))
     return None
 
 

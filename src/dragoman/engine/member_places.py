@@ -10,11 +10,10 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.near_misses import LISTS, SYSTEMS
 from dragoman.conversation.tools import TOOLS
 from dragoman.dialects.dialect import MemberPlaces
+from dragoman.wire.json_pointers import nearest, own_name, unescaped
 from dragoman.wire.json_reader import split_members
 
 _decode = msgspec.json.Decoder().decode
-_DIGITS = 10
-"""No list has so many items."""
 
 
 class RequestPlaces:
@@ -78,11 +77,11 @@ class RequestPlaces:
         out = f"/{self._name(head)}"
         value: Any = self._value(head) if steps else None
         for step in steps:
-            name = _step(value, step)
+            name = own_name(value, step)
             if name is None:
                 return None
             out = f"{out}/{name}"
-            value = value[int(name)] if isinstance(value, list) else value[name]
+            value = value[int(name)] if isinstance(value, list) else value[unescaped(name)]
         return out
 
     def _value(self, name: str) -> Any:
@@ -107,24 +106,25 @@ class RequestPlaces:
     def _other_name(self, name: str) -> str:
         members = self._ask.members
         if name not in members:
-            alike = LISTS if name in LISTS else SYSTEMS if name in SYSTEMS else ()
-            return next((other for other in alike if other in members), name)
+            return next((other for other in _namesakes(name) if other in members), name)
         other = self._places.spellings.get(name)
         if other is None or f'"{other}"'.encode() not in self._ask.source:
             return name
         return other if other in split_members(self._ask.source) else name
 
 
-def _step(value: Any, step: str) -> str | None:
-    """The step of a pointer as the value has it: some servers take names in either case."""
-    if isinstance(value, list):
-        return step if step.isdecimal() and len(step) < _DIGITS and int(step) < len(value) else None
-    if not isinstance(value, dict):
-        return None
-    if step in value:
-        return step
-    return next((name for name in value if _plain(name) == _plain(step)), None)
+def place_in(body: bytes, at: str) -> str:
+    """The pointer of a parser's complaint, by the names of the body itself. What is no JSON has no places."""
+    try:
+        value = _decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return at
+    head, slash, rest = at[1:].partition("/")
+    if isinstance(value, dict) and head not in value:
+        head = next((name for name in _namesakes(head) if name in value), head)
+    return nearest(value, f"/{head}{slash}{rest}") if at else at
 
 
-def _plain(name: str) -> str:
-    return name.replace("_", "").lower()
+def _namesakes(name: str) -> tuple[str, ...]:
+    """What others call the member that holds the messages, or the system text."""
+    return LISTS if name in LISTS else SYSTEMS if name in SYSTEMS else ()

@@ -14,6 +14,7 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
+from dragoman.engine.member_places import RequestPlaces, place_in
 from dragoman.engine.request_wrappers import find_wrapped
 from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
 from dragoman.wire.json_size import count_escapes, count_values
@@ -55,22 +56,24 @@ def parse_ask(
     check_body(body, limits)
     try:
         ask = registry.dialect(dialect).requests.parse(body, headers=headers)
-    except MalformedRequest as fault:
+    except RequestError as fault:
         ask = _parse_wrapped(dialect, body, headers, fault)
-    check_conversation(ask.conversation, len(body), limits)
+    check_conversation(ask, len(body), limits)
     return ask
 
 
-def _parse_wrapped(dialect: str, body: bytes, headers: Mapping[str, str] | None, fault: MalformedRequest) -> Ask:
+def _parse_wrapped(dialect: str, body: bytes, headers: Mapping[str, str] | None, fault: RequestError) -> Ask:
     """The request that stands inside another object. Raises `fault` where there is none."""
     client = registry.dialect(dialect)
-    found = find_wrapped(body, takes_model=not client.model_in_path)
+    may_wrap = isinstance(fault, MalformedRequest)
+    found = find_wrapped(body, takes_model=not client.model_in_path) if may_wrap else None
     if found is None:
+        fault.at = place_in(body, fault.at)
         raise fault
     try:
         ask = client.requests.parse(found.body, headers=headers)
     except RequestError as inner:
-        inner.at = found.wrapper.at + inner.at
+        inner.at = found.wrapper.at + place_in(found.body, inner.at)
         raise
     return structs.replace(ask, wrapper=found.wrapper)
 
@@ -83,9 +86,9 @@ def check_body(body: bytes, limits: RequestLimits = DEFAULT_LIMITS) -> None:
         raise _exceeded(found, "JSON values", "values", limits.values)
 
 
-def check_conversation(conversation: Conversation, size: int, limits: RequestLimits = DEFAULT_LIMITS) -> None:
+def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMITS) -> None:
     """Raise LimitExceeded or MalformedRequest. `size` is the length of the body."""
-    messages, tools = conversation.messages, conversation.tools
+    messages, tools = ask.conversation.messages, ask.conversation.tools
     if len(messages) > limits.messages:
         raise _exceeded(len(messages), "messages", "messages", limits.messages)
     if len(tools) > limits.tools:
@@ -93,9 +96,10 @@ def check_conversation(conversation: Conversation, size: int, limits: RequestLim
     for tool in tools:
         if isinstance(tool, Tool) and len(tool.name) > limits.tool_name:
             limit = f"the limit is {limits.tool_name} (limits.tool_name)"
-            raise MalformedRequest(f"a tool's name has {len(tool.name)} characters; {limit}", at="/tools")
+            at = RequestPlaces(ask, registry.dialect(ask.dialect).requests.places).locate(tool.place)
+            raise MalformedRequest(f"a tool's name has {len(tool.name)} characters; {limit}", at=at)
     if size > SHORTEST_PART * min(limits.parts, limits.calls):
-        _check_parts(conversation, limits)
+        _check_parts(ask.conversation, limits)
 
 
 def _check_parts(conversation: Conversation, limits: RequestLimits) -> None:

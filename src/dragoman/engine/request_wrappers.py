@@ -13,6 +13,7 @@ from dragoman.conversation.conversation import RequestWrapper
 from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Json
 from dragoman.errors import MalformedRequest
+from dragoman.wire.json_pointers import escaped
 from dragoman.wire.json_reader import open_object, render_object
 
 _LISTS = frozenset({"messages", "input", "contents", "prompt"})
@@ -43,7 +44,7 @@ def find_wrapped(body: bytes, takes_model: bool = True) -> WrappedRequest | None
     beside = _CARRIED if takes_model else ()
     carried = {key: members[key] for key in beside if key in members and key not in inner}
     lost = tuple([key for key in members if key != name and key not in carried])
-    return WrappedRequest(render_object({**carried, **inner}), RequestWrapper(f"/{_escaped(name)}", lost))
+    return WrappedRequest(render_object({**carried, **inner}), RequestWrapper(f"/{escaped(name)}", lost))
 
 
 def _request_in(raw: Json) -> dict[str, Raw] | None:
@@ -58,7 +59,3 @@ def _members(body: bytes) -> dict[str, Raw]:
         return open_object(body)[1]
     except (MalformedRequest, msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return {}
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -55,7 +55,7 @@ def late_system(conversation: Conversation, context: Context) -> Rewrite:
     if context.choice("late-system") == KEEP:
         raise Unrepresentable(
             f"{context.facts.provider}/{context.facts.model} has no place for a system message among the turns",
-            at=f"/messages/{conversation.messages[min(refused)].at}",
+            item=conversation.messages[min(refused)].at,
             hint="choose user or opening for late-system",
         )
     if context.choice("late-system") == "opening":

@@ -137,7 +137,7 @@ def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | No
     for name in extras.fields.keys() - fields.keys():
         if name in STATEFUL:
             raise Unrepresentable(
-                f"{name} stands for turns that only its provider holds", at=f"/{name}", hint=STATEFUL[name]
+                f"{name} stands for turns that only its provider holds", key=name, hint=STATEFUL[name]
             )
     notes += [
         Note(f"left out {name}", key=name.replace(".", "/"), loses=_loss(name, value), before=value)

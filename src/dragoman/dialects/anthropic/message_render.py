@@ -75,7 +75,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
                     out += (_RESULT_HEAD, quote(result.call_id), b',"content":', result.parts[0].literal, b"}]}")
                     continue
         if role is DEVELOPER:
-            raise Unrepresentable("a developer message in an Anthropic request", at=f"/messages/{message.at}")
+            raise Unrepresentable("a developer message in an Anthropic request", item=message.at)
         if role is TOOL and index < stop and messages[index].role is USER:
             parts += messages[index].parts
             index += 1
@@ -108,7 +108,7 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     if count == 0:
         return None
     if count > 1:
-        raise Unrepresentable("several system messages for one system field", at=f"/messages/{messages[1].at}")
+        raise Unrepresentable("several system messages for one system field", item=messages[1].at)
     message = messages[0]
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is Text and not message.listed and parts[0].hint is None:

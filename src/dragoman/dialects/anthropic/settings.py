@@ -274,7 +274,7 @@ def _render_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[s
             wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
         if thinking.visible is not None:
             if not wire:
-                raise Unrepresentable("thoughts to be shown without thinking in an Anthropic request", at="/thinking")
+                raise Unrepresentable("thoughts to be shown without thinking in an Anthropic request", key="thinking")
             wire["display"] = b'"summarized"' if thinking.visible else b'"omitted"'
         if wire:
             out["thinking"] = render_object(wire | inside("thinking", extras))
@@ -285,7 +285,7 @@ def _render_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[s
         out[CHAT_MEMBER] = render_chat_format(form)
     elif form is not None:
         if form.kind is not FormatKind.SCHEMA or form.schema is None:
-            raise Unrepresentable(f"a response format of kind {form.kind.value}", at="/response_format")
+            raise Unrepresentable(f"a response format of kind {form.kind.value}", key="response_format")
         output["format"] = b'{"type":"json_schema","schema":' + form.schema + b"}"
     output |= inside("output_config", extras)
     if output:
@@ -306,7 +306,7 @@ def _render_choice(settings: Settings, out: dict[str, Json]) -> None:
     elif mode in _KINDS:
         wire = {"type": quote(_KINDS[mode])}
     else:
-        raise Unrepresentable(f"a tool choice of kind {mode.value}", at="/tool_choice")
+        raise Unrepresentable(f"a tool choice of kind {mode.value}", key="tool_choice")
     if parallel is not None and mode is not ChoiceMode.NONE:
         wire["disable_parallel_tool_use"] = b"false" if parallel else b"true"
     out["tool_choice"] = render_object(wire)

@@ -121,9 +121,7 @@ def render_media(part: Media, out: Pieces) -> None:
     media_type = source.media_type if isinstance(source, (Inline, Stored, Plain)) else ""
     name = format_of(part.kind, media_type)
     if not name or (isinstance(source, Plain) and part.kind is not MediaKind.DOCUMENT):
-        raise Unrepresentable(
-            f"a {part.kind.value} of the type {media_type or 'that its URL has'} in a Bedrock request"
-        )
+        raise Unrepresentable(f"{part.kind.value} of the type {media_type or 'that its URL has'} in a Bedrock request")
     out.append(b'"%b":{"format":%b' % (part.kind.value.encode(), quote(name)))
     if part.kind is MediaKind.DOCUMENT:
         out.append(b',"name":%b' % quote(part.title or NO_TITLE))
@@ -135,7 +133,7 @@ def render_media(part: Media, out: Pieces) -> None:
     elif isinstance(source, Stored) and source.provider == NAME:
         out += (b'{"s3Location":{"uri":', quote(source.id), b"}")
     else:
-        raise Unrepresentable(f"a {part.kind.value} that is not in the request itself")
+        raise Unrepresentable(f"{part.kind.value} that is not in the request itself")
     out.append(b"}")
     _render_fields(part.extras, out)
     out.append(b"}")

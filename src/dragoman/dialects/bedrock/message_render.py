@@ -36,7 +36,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         index += 1
         parts = message.parts
         if message.role is DEVELOPER:
-            raise Unrepresentable("a developer message in a Bedrock request", at=f"/messages/{message.at}")
+            raise Unrepresentable("a developer message in a Bedrock request", item=message.at)
         if message.role is TOOL and index < stop and messages[index].role is USER:
             parts += messages[index].parts
             index += 1
@@ -56,7 +56,7 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     if count == 0:
         return None
     if count > 1:
-        raise Unrepresentable("several system messages for one system field", at=f"/messages/{messages[1].at}")
+        raise Unrepresentable("several system messages for one system field", item=messages[1].at)
     return render_blocks(messages[0].parts)
 
 

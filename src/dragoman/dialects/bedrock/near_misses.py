@@ -169,7 +169,7 @@ def _render_system(texts: list[Json]) -> Json:
     return render_list([b'{"text":%b}' % text for text in texts])
 
 
-TOOLS = ToolForm(partial(fits, _decode_tool), _render_tool)
+TOOLS = ToolForm(partial(fits, _decode_tool), _render_tool, place="/toolConfig/tools")
 MEMBERS = MemberForm("messages", "system", _fits_system, _render_system)
 FORM = WireForm(
     name=NAME,

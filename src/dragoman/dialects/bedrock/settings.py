@@ -317,7 +317,7 @@ PLACES = MemberPlaces(
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members besides the messages."""
     if conversation.hint is not None:
-        raise Unrepresentable("a cache hint for a whole Bedrock request")
+        raise Unrepresentable("a cache hint for a whole Bedrock request", key="cache_control")
     extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {}
     system = render_system(conversation.messages)
@@ -380,7 +380,7 @@ def _render_thinking(thinking: Thinking | None, additional: dict[str, Json], out
         wire = {"type": b'"adaptive"'}
     if thinking.visible is not None:
         if not wire:
-            raise Unrepresentable("thoughts to be shown without thinking in a Bedrock request", at="/thinking")
+            raise Unrepresentable("thoughts to be shown without thinking in a Bedrock request", key="thinking")
         wire["display"] = b'"summarized"' if thinking.visible else b'"omitted"'
     if wire:
         additional["thinking"] = render_object(wire)
@@ -393,7 +393,7 @@ def _render_format(form: ResponseFormat | None, output: dict[str, Json]) -> None
     if form is None:
         return
     if form.kind is not FormatKind.SCHEMA or form.schema is None:
-        raise Unrepresentable(f"a response format of kind {form.kind.value}", at="/response_format")
+        raise Unrepresentable(f"a response format of kind {form.kind.value}", key="response_format")
     schema: dict[str, Json] = {"schema": quote(form.schema.decode())}
     if form.name:
         schema["name"] = quote(form.name)

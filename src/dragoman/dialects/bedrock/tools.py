@@ -8,7 +8,6 @@ from msgspec import Raw
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.bedrock import NAME, ORIGIN
@@ -30,12 +29,8 @@ TOOL_CONFIG = "toolConfig"
 def parse_tools(raw: bytes) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
     found = parse_meant_tools(raw, TOOLS, _parse_list)
-    return msgspec.structs.replace(found, misses=tuple([_placed(miss) for miss in found.misses]))
-
-
-def _placed(miss: NearMiss) -> NearMiss:
-    """A near miss in the member that holds the list of tools."""
-    return msgspec.structs.replace(miss, at=f"/{TOOL_CONFIG}{miss.at}", members=(TOOL_CONFIG,))
+    misses = [msgspec.structs.replace(miss, members=(TOOL_CONFIG,)) for miss in found.misses]
+    return msgspec.structs.replace(found, misses=tuple(misses))
 
 
 def _parse_list(raw: bytes) -> tuple[Tools, bool]:
@@ -127,7 +122,7 @@ def render_choice(choice: ToolChoice) -> Json:
     if choice.mode is ChoiceMode.NAMED:
         return b'{"tool":{"name":%b}}' % quote(choice.names[0])
     if choice.mode not in _CHOICES:
-        raise Unrepresentable(f"a tool choice of kind {choice.mode.value}", at="/tool_choice")
+        raise Unrepresentable(f"a tool choice of kind {choice.mode.value}", key="tool_choice")
     return _CHOICES[choice.mode]
 
 

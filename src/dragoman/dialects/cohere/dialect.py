@@ -23,7 +23,7 @@ from dragoman.dialects.dialect import (
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
-_MEMBERS = {"citation_options", "safety_mode", "strict_tools"}
+_MEMBERS = {"citation_options", "safety_mode", "strict_tools", "chat_history", "preamble"}
 _CHOICES = ("REQUIRED", "NONE")
 
 

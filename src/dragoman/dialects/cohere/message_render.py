@@ -59,7 +59,7 @@ def render_new(messages: Sequence[Message], start: int, stop: int, out: Pieces) 
 
 def _plain(message: Message, out: Pieces) -> None:
     if message.role is DEVELOPER:
-        raise Unrepresentable("a developer message in a Cohere request", at=f"/messages/{message.at}")
+        raise Unrepresentable("a developer message in a Cohere request", item=message.at)
     head = b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role]
     out.append(head)
     _content(message.parts, message.listed, out)

@@ -28,7 +28,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     members = parse_members_meant(found, MEMBERS)
     raw = members.found.get("messages")
     if raw is None:
-        raise MalformedRequest("there are no messages", at="/messages", hint='a Cohere request has "messages"')
+        raise _no_messages(found)
     documents = parse_documents(bytes(members.found.get("documents", b"")))
     top = parse_top_level(members.found, documents is not None)
     meant = _parse_meant(raw, members)
@@ -43,6 +43,22 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         top.include_usage,
         opened.repairs,
     )
+
+
+def _no_messages(found: Mapping[str, Raw]) -> MalformedRequest:
+    """Version 1 of the API has tools, documents and search of other kinds: half of such a request would be lost."""
+    older = next((name for name in _VERSION_1 if name in found), None)
+    if older is None:
+        return MalformedRequest("there are no messages", at="/messages", hint='a Cohere request has "messages"')
+    return MalformedRequest(
+        f'"{older}" belongs to version 1 of Cohere\'s API, which is not served',
+        at=f"/{older}",
+        hint='send "messages", as ClientV2.chat does: the preamble as a system message, chat_history with its roles '
+        "CHATBOT as assistant and USER as user, and message as the last user message",
+    )
+
+
+_VERSION_1 = ("message", "chat_history", "preamble")
 
 
 def _parse_meant(raw: Raw, members: MeantMembers) -> MeantMessages:

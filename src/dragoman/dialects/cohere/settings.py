@@ -218,7 +218,7 @@ def _render_thinking(thinking: Thinking | None, others: Mapping[str, Json], out:
     if thinking is None or (thinking.on is None and thinking.budget is None and not thinking.adaptive):
         return
     if thinking.effort is not None:
-        raise Unrepresentable("an effort of thinking in a Cohere request", at="/thinking")
+        raise Unrepresentable("an effort of thinking in a Cohere request", key="thinking")
     wire: dict[str, Any] = {"type": "disabled" if thinking.on is False else "enabled"}
     if thinking.budget is not None:
         wire["token_budget"] = thinking.budget
@@ -238,7 +238,7 @@ def _render_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
     elif choice.mode is ChoiceMode.NAMED:
         out["tool_choice"] = b'{"type":"function","function":{"name":' + quote(choice.names[0]) + b"}}"
     else:
-        raise Unrepresentable(f"the tool choice {choice.mode.value} in a Cohere request", at="/tool_choice")
+        raise Unrepresentable(f"the tool choice {choice.mode.value} in a Cohere request", key="tool_choice")
 
 
 def _render_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:

@@ -108,7 +108,7 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     if isinstance(tool, NativeTool):
         return own_tool(tool, NAME)
     if tool.custom:
-        raise Unrepresentable(f"the custom tool {tool.name} in a Cohere request", at="/tools")
+        raise Unrepresentable(f"the custom tool {tool.name} in a Cohere request", key="tools")
     fields = require_own(tool.extras, NAME)
     function: dict[str, Json] = {"name": quote(tool.name)}
     if tool.description is not None:

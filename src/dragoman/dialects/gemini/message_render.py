@@ -152,13 +152,12 @@ def _render_content(message: Message, parts: Sequence[Part], names: ToolNames, h
 
 
 def _refuse(message: Message) -> None:
-    at = f"/messages/{message.at}"
     if message.role is DEVELOPER:
-        raise Unrepresentable("a developer message in a Gemini request", at=at)
+        raise Unrepresentable("a developer message in a Gemini request", item=message.at)
     if message.name is not None:
-        raise Unrepresentable(f'the name "{message.name}" on a message in a Gemini request', at=at)
+        raise Unrepresentable(f'the name "{message.name}" on a message in a Gemini request', item=message.at)
     if message.hint is not None:
-        raise Unrepresentable("a cache hint in a Gemini request", at=at)
+        raise Unrepresentable("a cache hint in a Gemini request", item=message.at)
 
 
 def render_system(messages: Sequence[Message]) -> Json | None:
@@ -167,7 +166,7 @@ def render_system(messages: Sequence[Message]) -> Json | None:
     if count == 0:
         return None
     if count > 1:
-        raise Unrepresentable("several system messages for one system instruction", at=f"/messages/{messages[1].at}")
+        raise Unrepresentable("several system messages for one system instruction", item=messages[1].at)
     message = messages[0]
     _refuse(message)
     out: Pieces = [b'{"parts":']

@@ -342,7 +342,7 @@ PLACES = MemberPlaces(
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members besides the contents."""
     if conversation.hint is not None:
-        raise Unrepresentable("a cache hint in a Gemini request")
+        raise Unrepresentable("a cache hint in a Gemini request", key="cache_control")
     extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {}
     system = render_system(conversation.messages)
@@ -410,12 +410,12 @@ def _thinking(thinking: Thinking | None) -> dict[str, Json]:
     if thinking is None:
         return {}
     if thinking.summary is not None or thinking.adaptive or thinking == Thinking(on=True):
-        raise Unrepresentable("thinking without a budget or a level in a Gemini request", at="/thinking")
+        raise Unrepresentable("thinking without a budget or a level in a Gemini request", key="thinking")
     out: dict[str, Json] = {}
     put(out, "thinkingBudget", 0 if thinking.on is False else thinking.budget)
     if thinking.effort is not None and thinking.on is not False:
         if thinking.effort not in _WORDS:
-            raise Unrepresentable(f"the effort {thinking.effort.value} in a Gemini request", at="/thinking")
+            raise Unrepresentable(f"the effort {thinking.effort.value} in a Gemini request", key="thinking")
         out["thinkingLevel"] = quote(_WORDS[thinking.effort])
     put(out, "includeThoughts", thinking.visible)
     return out

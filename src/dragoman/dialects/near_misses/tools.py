@@ -50,7 +50,7 @@ class ToolForm(msgspec.Struct, frozen=True):
 
     `fits`: does an entry fit the schema, or is it a provider's own tool? `takes_one`: may a single entry stand in place
     of the list? `decode` raises where a tool of the client's own does not fit, and says where. `is_empty`: does an
-    entry declare nothing at all?
+    entry declare nothing at all? `place`: where the list stands.
     """
 
     fits: Callable[[Json], bool]
@@ -58,6 +58,7 @@ class ToolForm(msgspec.Struct, frozen=True):
     takes_one: bool = False
     decode: Callable[[Json], object] | None = None
     is_empty: Callable[[Json], bool] = lambda entry: False
+    place: str = "/tools"
 
 
 class MeantTools(msgspec.Struct, frozen=True):
@@ -71,23 +72,25 @@ class MeantTools(msgspec.Struct, frozen=True):
 def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[Tools, bool]]) -> MeantTools:
     """The tools of a list that may not fit its schema."""
     if raw == NULL:
-        return MeantTools((), False, (_miss(Miss.NULL, "/tools"),))
+        return MeantTools((), False, (_miss(Miss.NULL, form.place),))
     numbered = numbered_items(raw) or _named_tools(raw)
     entries = items_of(raw) if numbered is None else [one for entry in numbered for one in items_of(entry) or [entry]]
     if entries is None and (raw[:1] != b"{" or not (form.takes_one or parse_any_tools(raw))):
         return MeantTools(*parse(raw))
     listed = numbered is None and (entries is not None or form.takes_one)
-    misses: list[NearMiss] = [] if listed else [_miss(Miss.TOOL, "/tools")]
+    misses: list[NearMiss] = [] if listed else [_miss(Miss.TOOL, form.place)]
     meant: list[Json] = []
     origins: list[int] = []
     for index, entry in enumerate(entries if entries is not None else [raw]):
-        written = [entry] if form.fits(entry) else _parse_entry(entry, f"/tools/{index}", form, misses)
+        written = [entry] if form.fits(entry) else _parse_entry(entry, f"{form.place}/{index}", form, misses)
         meant += written
         origins += [index] * len(written)
     if not misses:
         return MeantTools(*parse(raw))
     if not meant and any(miss.kind is Miss.NAMELESS for miss in misses):
-        raise MalformedRequest("the only tool has no name", at="/tools/0", hint='give it a "name", or send no tools')
+        raise MalformedRequest(
+            "the only tool has no name", at=f"{form.place}/0", hint='give it a "name", or send no tools'
+        )
     tools, empty = parse(render_list(meant))
     return MeantTools(tuple([_placed(tool, origins) for tool in tools]), empty, tuple(misses))
 

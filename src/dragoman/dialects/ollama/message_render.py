@@ -26,7 +26,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
     for index in range(start, stop):
         message = messages[index]
         if message.name is not None or message.hint is not None:
-            raise Unrepresentable("a name or a cache hint on a message in a request of ollama", at=_at(message))
+            raise Unrepresentable("a name or a cache hint on a message in a request of ollama", item=message.at)
         if message.role is TOOL:
             for part in message.parts:
                 _render_result(part, names, index, out)
@@ -34,10 +34,6 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             _render_assistant(message, out)
         else:
             _render_plain(message, out)
-
-
-def _at(message: Message) -> str:
-    return f"/messages/{message.at}"
 
 
 def _render_plain(message: Message, out: Pieces) -> None:

@@ -224,7 +224,7 @@ def _options(settings: Settings) -> dict[str, Json]:
 def _refuse_choice(choice: ToolChoice | None) -> None:
     """The model decides whether it calls a tool. Nothing else can be said."""
     if choice is not None and choice.mode is not ChoiceMode.AUTO:
-        raise Unrepresentable(f"a tool choice of kind {choice.mode.value}", at="/tool_choice")
+        raise Unrepresentable(f"a tool choice of kind {choice.mode.value}", key="tool_choice")
 
 
 def _think(thinking: Thinking) -> Json:
@@ -233,7 +233,7 @@ def _think(thinking: Thinking) -> Json:
     if thinking.effort is None:
         return b"true"
     if thinking.effort not in _WORDS:
-        raise Unrepresentable(f"thinking with the effort {thinking.effort.value}", at="/think")
+        raise Unrepresentable(f"thinking with the effort {thinking.effort.value}", key="thinking")
     return _WORDS[thinking.effort]
 
 
@@ -242,5 +242,5 @@ def _render_format(form: ResponseFormat, out: dict[str, Json]) -> None:
         out["format"] = b'"json"'
     elif form.kind is FormatKind.SCHEMA:
         if form.schema is None:
-            raise Unrepresentable("a schema for the answer that is empty", at="/response_format")
+            raise Unrepresentable("a schema for the answer that is empty", key="response_format")
         out["format"] = form.schema

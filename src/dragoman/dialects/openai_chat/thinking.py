@@ -36,7 +36,7 @@ def _effort(raw: bytes) -> dict[str, Any]:
 
 
 def _openrouter_reasoning(raw: bytes) -> dict[str, Any] | None:
-    wire = msgspec.json.decode(raw)
+    wire = msgspec.json.decode(raw, type=dict[str, Any])
     if wire.keys() - {"effort", "max_tokens", "exclude", "enabled"} or not wire:
         return None
     found: dict[str, Any] = {}

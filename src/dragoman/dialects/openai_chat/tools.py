@@ -70,7 +70,7 @@ def _parse_entries(key: str, raw: bytes) -> tuple[tuple[Tool | NativeTool, ...],
 
 
 def _parse_legacy(raw: bytes, at: int) -> list[Tool]:
-    return [_bare(raw, at, "functions")]
+    return [_bare(raw, at, "functions", f"/functions/{at}")]
 
 
 def parse_tool(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
@@ -99,30 +99,34 @@ def _parse_odd(raw: bytes, at: int) -> list[Tool] | list[NativeTool]:
     wire = split_members(raw, f"/tools/{at}")
     for key in ("function_declarations", "functionDeclarations"):
         if key in wire and len(wire) == 1:
-            return [_bare(bytes(item), at, key) for item in split_items(wire[key], f"/tools/{at}/{key}")]
+            inside = f"/tools/{at}/{key}"
+            items = enumerate(split_items(wire[key], inside))
+            return [_bare(bytes(item), at, key, f"{inside}/{index}") for index, item in items]
     kind = bytes(wire.get("type", b'""'))
     if kind == b'"function"' and "function" in wire:
         return [_with_extras(wire, at)]
     if kind == b'"custom"' and "custom" in wire:
         return [_custom(wire, at)]
     if "name" in wire and kind in (b'""', b'"function"') and not wire.keys() & {"input_schema"}:
-        return [_bare(raw, at, "bare")]
+        return [_bare(raw, at, "bare", f"/tools/{at}")]
     return [NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)]
 
 
 def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
-    function = dict(split_members(wire["function"], f"/tools/{at}/function"))
+    place = f"/tools/{at}/function"
+    function = dict(split_members(wire["function"], place))
     known: dict[str, bytes | Raw] = {
         key: function.pop(key) for key in ("name", "description", "parameters", "strict") if key in function
     }
     extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
-    tool = _bare(render_object(known), at, "")
+    tool = _bare(render_object(known), at, "", place)
     extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
     return msgspec.structs.replace(tool, hint=cache_hint(wire.get("cache_control")), extras=extras_of(NAME, extras))
 
 
-def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
-    fields = dict(split_members(raw, f"/tools/{at}"))
+def _bare(raw: bytes, at: int, wrapper: str, place: str) -> Tool:
+    """A function without anything around it. `place` is the pointer to it."""
+    fields = dict(split_members(raw, place))
     fields.pop("type", None)
     known: dict[str, bytes | Raw] = {
         key: fields.pop(key) for key in ("name", "description", "parameters", "strict") if key in fields
@@ -130,7 +134,7 @@ def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
     try:
         function = _function(render_object(known))
     except msgspec.DecodeError as fault:
-        raise malformed(fault, f"/tools/{at}") from None
+        raise malformed(fault, place) from None
     extras = extras_of(NAME, {key: bytes(value) for key, value in fields.items()})
     return Tool(
         function.name,
@@ -144,10 +148,14 @@ def _bare(raw: bytes, at: int, wrapper: str) -> Tool:
 
 
 def _custom(wire: Mapping[str, Raw], at: int) -> Tool:
-    custom = split_members(wire["custom"], f"/tools/{at}/custom")
+    place = f"/tools/{at}/custom"
+    custom = split_members(wire["custom"], place)
+    name = bytes(custom.get("name", b""))
+    if name[:1] != b'"':
+        raise MalformedRequest("a custom tool without a name", at=f"{place}/name")
     form = custom.get("format")
     return Tool(
-        unquote(bytes(custom["name"])),
+        unquote(name),
         text_literal(custom.get("description")),
         _flat_format(bytes(form)) if form is not None else None,
         custom=True,

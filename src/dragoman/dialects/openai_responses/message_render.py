@@ -39,7 +39,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         message = messages[index]
         if message.name is not None or message.hint is not None:
             what = "a cache hint" if message.name is None else f'the name "{message.name}"'
-            raise Unrepresentable(f"{what} on a message in a Responses request", at=f"/messages/{message.at}")
+            raise Unrepresentable(f"{what} on a message in a Responses request", item=message.at)
         role = message.role
         parts = message.parts
         if len(parts) == 1 and message.extras is None and not message.role_text:

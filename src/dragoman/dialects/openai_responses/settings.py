@@ -237,7 +237,7 @@ PLACES = MemberPlaces(
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members besides the input."""
     if conversation.hint is not None:
-        raise Unrepresentable("a cache hint in a Responses request")
+        raise Unrepresentable("a cache hint in a Responses request", key="cache_control")
     settings = conversation.settings
     extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
@@ -269,7 +269,7 @@ def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str
     """The members of the settings, each object with the extra fields that stood in it."""
     refuse_settings(settings, NOT_SUPPORTED, NAME)
     if settings.stop:
-        raise Unrepresentable("stop sequences in a Responses request", at="/stop")
+        raise Unrepresentable(f"stop in a request of {NAME}", key="stop")
     out: dict[str, Json] = {}
     for key, (field, _) in PLAIN.items():
         put(out, key, getattr(settings, field))
@@ -295,9 +295,9 @@ def _thinking(thinking: Thinking | None) -> dict[str, Json]:
     if thinking is None:
         return {}
     if thinking.effort is None and (thinking.on is not None or thinking.summary is None):
-        raise Unrepresentable("thinking without an effort in a Responses request", at="/thinking")
+        raise Unrepresentable("thinking without an effort in a Responses request", key="thinking")
     if thinking.budget is not None or thinking.adaptive or thinking.visible is not None:
-        raise Unrepresentable("a thinking budget or its visibility in a Responses request", at="/thinking")
+        raise Unrepresentable("a thinking budget or its visibility in a Responses request", key="thinking")
     out: dict[str, Json] = {}
     put_text(out, "effort", thinking.effort)
     put_text(out, "summary", thinking.summary)
