@@ -35,6 +35,19 @@ def test_words_after_a_call_and_thinking() -> None:
     assert said[3]["content"] == blocks[:2]
 
 
+@pytest.mark.parametrize("blank", [" ", "\n\n"])
+def test_white_space_gets_no_turn(blank: str) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    calling = {"role": "assistant", "content": blank, "tool_calls": [call]}
+    talk = {
+        "messages": [{"role": "user", "content": "Hi"}, calling, {"role": "tool", "tool_call_id": "a", "content": "1"}]
+    }
+    done = run(text_beside_calls, talk, REFUSES)
+    assert done.script == "user: Hi\ncall f(a) {}\nresult a: 1"
+    assert done.changes == [("/messages/1", "nothing", False)]
+    assert done.did == ["left out white space beside its calls"]
+
+
 def test_every_turn_and_configured_words() -> None:
     done = run(
         text_beside_calls,

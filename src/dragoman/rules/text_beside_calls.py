@@ -2,7 +2,7 @@
 
 Some models behind Bedrock refuse a turn in which the assistant says something and calls a tool. The words become a turn
 of their own before the calls, with a short user turn between (`texts.trailing_user`), since two turns of one role in a
-row are not known to be taken either.
+row are not known to be taken either. White space says nothing, so it gets no turn and is left out.
 
 Loses order, where words followed a call; adds a turn.
 
@@ -45,6 +45,10 @@ def text_beside_calls(conversation: Conversation, context: Context) -> Rewrite:
         words, calls = _apart(message)
         if not words or not calls:
             messages.append(message)
+            continue
+        if all(type(part) is Text and part.blank for part in words):
+            messages.append(message.but(parts=calls))
+            notes.append(Note("left out white space beside its calls", message, loses=Loss.NOTHING, before=message))
             continue
         messages += (message.but(parts=words), bridge, message.but(parts=calls))
         notes.append(Note("parted its words from its calls", message, adds=True, after=bridge))
