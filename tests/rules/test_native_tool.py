@@ -85,3 +85,16 @@ def test_adapt_for_real_providers() -> None:
     assert "tools" not in done.json
     assert done.changes == [("native-tool", "/tools/0", "content", False)]
     assert sent(asked, "anthropic/claude-opus-4-8").json["tools"] == asked["tools"]
+
+
+def test_a_container_goes_with_the_tool_that_has_it() -> None:
+    asked = {
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Hi"}],
+        "container": "container_1",
+        "tools": [{"type": "code_execution_20250825", "name": "code_execution"}],
+    }
+    done = sent(asked, "bedrock-anthropic/us.anthropic.claude-opus-4-8")
+    assert "container" not in done.json
+    assert ("refused-setting", "/container", "metadata", False) in done.changes
+    assert sent(asked, "anthropic/claude-opus-4-8").changes == []
