@@ -157,3 +157,43 @@ def test_what_is_no_request_is_refused_with_its_place(body: bytes, at: str) -> N
 def test_a_member_twice_is_refused() -> None:
     with pytest.raises(DuplicateKey):
         dialect("bedrock").requests.parse(b'{"messages":[],"system":[],"messages":[]}')
+
+
+FILM = {"video": {"format": "video/mp4", "source": {"bytes": "AAAAIGZ0eXBpc29t"}}}
+IN_S3 = {"document": {"name": "Report", "format": "pdf", "source": {"s3Location": {"uri": "s3://bucket/report.pdf"}}}}
+NOVAS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a film, its format as a media type": (
+        asked({"role": "user", "content": [{"text": "See."}, FILM]}),
+        "refused-part",
+        "video",
+    ),
+    "a document in S3": (asked({"role": "user", "content": [{"text": "See."}, IN_S3]}), "refused-part", "s3Location"),
+    "a setting of Nova's own": (
+        asked(USER, additionalModelRequestFields={"inferenceConfig": {"topK": 5}}),
+        "refused-setting",
+        "topK",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOVAS)
+def test_what_nova_takes_and_claude_does_not(name: str) -> None:
+    body, rule, word = NOVAS[name]
+    assert sent(body, NOVA).body == orjson.dumps(body)
+    done = sent(body, CONVERSE)
+    assert [change.rule for change in done.changes] == [rule]
+    assert f'"{word}"'.encode() not in done.body
+
+
+def test_a_whole_number_for_claude_and_no_more_strict_tools_than_it_compiles() -> None:
+    gemini = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"topK": 40.0}}
+    assert b'"top_k":40}' in sent(gemini, CONVERSE, "gemini").body
+    tools = [{"toolSpec": {"name": f"t{n}", "inputSchema": {"json": SCHEMA}, "strict": True}} for n in range(21)]
+    done = sent(asked(USER, toolConfig={"tools": tools}), CONVERSE)
+    assert [change.at for change in done.changes if change.rule == "many-strict"] == ["/toolConfig/tools/20/toolSpec"]
+
+
+def test_a_document_in_s3_inside_a_result_stays() -> None:
+    result = {"toolResult": {"toolUseId": "tooluse_1", "content": [IN_S3]}}
+    body = asked(USER, CALLED, {"role": "user", "content": [result]}, toolConfig={"tools": [TOOL]})
+    assert sent(body, CONVERSE).body == orjson.dumps(body)

@@ -111,7 +111,8 @@ def _refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool 
         case Remote(url):
             return not medium.takes_url(url)
         case Stored(_, provider):
-            return medium.stored is REFUSES or (provider not in ("", facts.provider, facts.dialect.partition("-")[0]))
+            refused = medium.stored is REFUSES and not (role is Role.TOOL and medium.stored_result)
+            return refused or provider not in ("", facts.provider, facts.dialect.partition("-")[0])
         case Plain():
             return medium.plain is REFUSES
 

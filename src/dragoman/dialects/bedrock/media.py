@@ -82,17 +82,22 @@ def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Pl
     if given[:1] != b"{":
         raise MalformedRequest("the source is not an object", at=f"{at}/source")
     source = {key: bytes(value) for key, value in split_members(given, f"{at}/source").items()}
-    media_type = FORMATS[kind].get(_text(wire.get("format")) or "")
+    media_type = _media_type(kind, _text(wire.get("format")) or "")
     if source.keys() == {"bytes"} and source["bytes"][:1] == b'"' and media_type:
         found: Inline | Plain | Stored | None = Inline(media_type, source["bytes"])
     elif source.keys() == {"text"} and source["text"][:1] == b'"' and media_type == "text/plain":
         found = Plain(source["text"])
     else:
-        found = _stored(source, media_type or "")
+        found = _stored(source, media_type)
     if found is not None:
         del wire["source"]
         wire.pop("format", None)
     return found
+
+
+def _media_type(kind: MediaKind, name: str) -> str:
+    """By a format, or as a media type, which Bedrock takes in its place (recorded on Nova). Empty for any other."""
+    return FORMATS[kind].get(name) or (name if name in FORMATS[kind].values() else "")
 
 
 def _stored(source: Mapping[str, Json], media_type: str) -> Stored | None:
