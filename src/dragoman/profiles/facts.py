@@ -143,7 +143,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns.
 
-    `https`: a URL of no other scheme. `stored_result`: a stored file is taken inside a result, whatever `stored` says."""
+    `https`: a URL of no other scheme. `stored_result`: a stored file inside a result too, whatever `stored` says."""
 
     inline: Stance = ACCEPTS
     url: Stance = ACCEPTS

@@ -108,8 +108,13 @@ def _parse_disposition(value: str) -> tuple[str, str | None]:
         raise BadForm("a part of the form has no name, or two")
     if not set(names) <= {"form-data", "name", "filename"}:
         raise BadForm("a part of the form has a Content-Disposition with more than a name and a filename")
-    values = {name: collapse_rfc2231_value(text) for name, (_, text) in zip(names, parameters, strict=True)}
+    values = {name: _plain(given) for name, (_, given) in zip(names, parameters, strict=True)}
     return values["name"], values.get("filename")
+
+
+def _plain(given: str | tuple[str | None, str | None, str]) -> str:
+    """A parameter's text. Without a charset it is plain already: read again, it would lose angle brackets as quotes."""
+    return given if isinstance(given, str) else collapse_rfc2231_value(given)
 
 
 def _render_head(part: FormPart) -> bytes:
