@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Adapted": "dragoman.engine.adapt",
+    "Adapted": "dragoman.engine.adapted",
     "Answer": "dragoman.engine.answer",
     "AnswerStream": "dragoman.engine.answer",
     "Change": "dragoman.conversation.changes",

@@ -25,7 +25,8 @@ from tests.targets import ONE_OF_EACH, split
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.dialects.registry import route
-from dragoman.engine.adapt import Adapted, Options, compile_ask
+from dragoman.engine.adapted import Adapted
+from dragoman.engine.compiler import Options, compile_ask
 from dragoman.engine.envelopes import ChunkReader
 from dragoman.engine.path_wishes import parse_routed
 from dragoman.engine.translation import Translation

@@ -21,7 +21,8 @@ from tests.targets import EXAMPLES, FULL
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.traits import observe_messages
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import choose, compile_ask
+from dragoman.engine.adapt import choose
+from dragoman.engine.compiler import compile_ask
 from dragoman.errors import DragomanError
 from dragoman.profiles.profile import Target
 

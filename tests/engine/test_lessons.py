@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.adapt import compile_ask, read
+from dragoman.engine.adapt import read
+from dragoman.engine.compiler import compile_ask
 from dragoman.engine.lessons import LESSONS, Learnt, learn
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 

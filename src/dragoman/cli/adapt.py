@@ -31,7 +31,7 @@ from dragoman.cli.request_diff import print_diff, request_diff
 from dragoman.cli.request_files import RequestItem, RequestSource, open_requests
 from dragoman.cli.unread_requests import UnreadRequests
 from dragoman.cli.value_completion import complete_losses, complete_rules, complete_targets
-from dragoman.engine.adapt import Adapted
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.summary import FoldedChange, fold
 from dragoman.errors import OptionError, RequestError, nearest_first
 from dragoman.rules import BY_NAME

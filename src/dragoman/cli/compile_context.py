@@ -12,7 +12,8 @@ import msgspec
 from dragoman.cli.console import print_error
 from dragoman.cli.value_completion import complete_dialects, complete_formats, complete_rule_choices
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import Adapted, check_choice, choose, doubt_of, loss_of, read
+from dragoman.engine.adapt import check_choice, choose, doubt_of, loss_of, read
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline

@@ -18,7 +18,8 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.emulators.chat_service import ChatService
 from dragoman.emulators.provider import ErrorResponse
 from dragoman.emulators.stated_facts import stated
-from dragoman.engine.adapt import Adapted, adapt
+from dragoman.engine.adapt import adapt
+from dragoman.engine.adapted import Adapted
 from dragoman.errors import OptionError, RequestError
 from dragoman.probe.chat_questions import QUESTIONS
 from dragoman.probe.questions import request_body

@@ -11,7 +11,8 @@ import msgspec
 
 from dragoman.cli.console import is_terminal, printable
 from dragoman.conversation.script import show
-from dragoman.engine.adapt import Adapted, read
+from dragoman.engine.adapt import read
+from dragoman.engine.adapted import Adapted
 from dragoman.errors import MalformedRequest
 
 MAX_LINES = 20_000

@@ -22,7 +22,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import Adapted
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.client_failures import render_failure, with_numbers
 from dragoman.engine.envelopes import unwrapping
 from dragoman.engine.reasoning_restore import Kept, keeps, last_turn

@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.traits import observe
-from dragoman.engine.adapt import READ_BY_THE_COMPILER, Options, compile_by
+from dragoman.engine.compiler import READ_BY_THE_COMPILER, Options, compile_by
 from dragoman.engine.evidence import watched
 from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.plan import client_of, context_for, plan, plan_for

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.changes import Loss
-from dragoman.engine.adapt import PLAIN, Options, check_choice, doubt_of, loss_of
+from dragoman.engine.adapt import check_choice, doubt_of, loss_of
+from dragoman.engine.compiler import PLAIN, Options
 from dragoman.engine.destination import Destination, ShownReasoning
 from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.trimming import TrimRequest

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
-from dragoman.engine.adapt import Adapted
+from dragoman.engine.adapted import Adapted
 from dragoman.profiles.profile import merge
 
 OPTION = "option"

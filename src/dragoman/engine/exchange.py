@@ -27,7 +27,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine import care
-from dragoman.engine.adapt import Adapted, compile_ask
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.answer import translation_of
 from dragoman.engine.attempts import (
     MAX_TOTAL,
@@ -44,6 +44,7 @@ from dragoman.engine.attempts import (
 )
 from dragoman.engine.client_failures import failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
+from dragoman.engine.compiler import compile_ask
 from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D, ShownReasoning, TargetRoute
 from dragoman.engine.history.calibration import (

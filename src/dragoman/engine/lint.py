@@ -20,7 +20,8 @@ from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.engine.adapt import BUILTIN, Options, Request, as_bytes, choose, compile_ask, doubt_of, read
+from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, doubt_of, read
+from dragoman.engine.compiler import Options, compile_ask
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import FAITHFUL_CLIENT, Plan, client_of, plan
 from dragoman.engine.refusal_places import found_in, with_place

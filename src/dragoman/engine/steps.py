@@ -12,7 +12,7 @@ from typing import Generic
 import msgspec
 
 from dragoman.conversation.failures import Failure
-from dragoman.engine.adapt import Adapted
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import D
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.reasoning_restore import Kept

@@ -14,7 +14,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions, path_step
-from dragoman.engine.adapt import Adapted
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.token_estimate import estimate_request
 from dragoman.profiles.profile import AS_DIALECT, CountQuestion, Profile

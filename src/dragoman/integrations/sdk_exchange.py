@@ -21,7 +21,8 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Job, Route
-from dragoman.engine.adapt import Adapted, check_choice, doubt_of, loss_of
+from dragoman.engine.adapt import check_choice, doubt_of, loss_of
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.attempts import Policy
 from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options

@@ -8,7 +8,8 @@ from dragoman.config import Config, Provider
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import Adapted, check_choice, doubt_of, loss_of, read
+from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline

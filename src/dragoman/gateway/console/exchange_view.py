@@ -8,7 +8,8 @@ import msgspec
 
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import Adapted, read
+from dragoman.engine.adapt import read
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.routing.candidates import Decision

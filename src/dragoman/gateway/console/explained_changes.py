@@ -10,7 +10,8 @@ from typing import Protocol
 import msgspec
 
 from dragoman.conversation.changes import Change
-from dragoman.engine.adapt import Adapted, read
+from dragoman.engine.adapt import read
+from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange, compile_offline
 from dragoman.engine.explain import Reason, explain_target
