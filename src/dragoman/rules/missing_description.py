@@ -18,11 +18,11 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
+from dragoman.rules.rewriting import but, rewrite_tools
 from dragoman.rules.rule import rule
 
 
@@ -34,11 +34,10 @@ from dragoman.rules.rule import rule
     top_level=True,
 )
 def missing_description(conversation: Conversation, context: Context) -> Rewrite:
-    notes: list[Note] = []
-    tools: list[Tool | NativeTool] = []
-    for tool in conversation.tools:
-        if isinstance(tool, Tool) and tool.description is None:
-            notes.append(Note(f"gave {tool.name} an empty description", key=tool.place, after=EMPTY))
-            tool = but(tool, description=EMPTY)
-        tools.append(tool)
-    return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
+    return rewrite_tools(conversation, _described)
+
+
+def _described(tool: Tool) -> tuple[Tool, Note] | None:
+    if tool.description is not None:
+        return None
+    return but(tool, description=EMPTY), Note(f"gave {tool.name} an empty description", key=tool.place, after=EMPTY)

@@ -1,4 +1,4 @@
-"""Walks over messages, parts and results that rules share. What does not change stays the same object."""
+"""Walks over messages, parts, results and tools that rules share. What does not change stays the same object."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
+from dragoman.conversation.tools import NativeTool, Tool
 
 Parts = tuple[Part, ...]
 Value = TypeVar("Value")
@@ -138,6 +139,19 @@ def plain_text(parts: Iterable[Part]) -> bool:
     return all(
         type(part) is Text and part.hint is None and part.extras is None and part.signature is None for part in parts
     )
+
+
+def rewrite_tools(conversation: Conversation, change: Callable[[Tool], tuple[Tool, Note] | None]) -> Rewrite:
+    """Every declared function through `change`; None leaves it. Tools of a provider's own are not looked at."""
+    notes: list[Note] = []
+    tools: list[Tool | NativeTool] = []
+    for tool in conversation.tools:
+        changed = change(tool) if isinstance(tool, Tool) else None
+        if changed is not None:
+            tool, note = changed
+            notes.append(note)
+        tools.append(tool)
+    return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def rewrite_settings(conversation: Conversation, notes: list[Note], **changes: Any) -> Rewrite:
