@@ -8,7 +8,7 @@ from dragoman.config import Config, Provider
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
+from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import TargetRoute
@@ -17,6 +17,7 @@ from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError, TargetError
 from dragoman.gateway.console.code_samples import ResendForm, resend_form
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report
+from dragoman.gateway.dry_run_options import DryRunOptions
 from dragoman.gateway.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.gateway.services import Services
 from dragoman.profiles.profile import Profiles
@@ -25,27 +26,11 @@ from dragoman.upstream.destinations import HttpDestination, Routes
 MOST_TARGETS = 12
 
 
-class DryRunRequest(msgspec.Struct, forbid_unknown_fields=True):
+class DryRunRequest(DryRunOptions, kw_only=True):
     """`request` is the JSON text as somebody typed it."""
 
     request: str
     targets: tuple[str, ...]
-    source: str = msgspec.field(name="from", default="auto")
-    stream: bool | None = None
-    max_loss: str | None = None
-    doubt: str | None = None
-    rules: dict[str, str] = {}
-
-    def options(self) -> CallerOptions:
-        for name, choice in self.rules.items():
-            check_choice(name, choice)
-        return CallerOptions(
-            None if self.max_loss is None else loss_of(self.max_loss),
-            None if self.doubt is None else doubt_of(self.doubt),
-            loosen=True,
-            stream=self.stream,
-            rules=self.rules,
-        )
 
 
 class RefusedDryRun(msgspec.Struct, frozen=True):

@@ -11,8 +11,7 @@ import msgspec
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import all_dialects
-from dragoman.engine.adapt import check_choice, doubt_of, loss_of, read
-from dragoman.engine.compile_options import CallerOptions
+from dragoman.engine.adapt import read
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.request_limits import check_body
 from dragoman.engine.steps import Send
@@ -20,6 +19,7 @@ from dragoman.engine.summary import fold
 from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.console.static_files import PAGE, send_static
+from dragoman.gateway.dry_run_options import DryRunOptions
 from dragoman.gateway.endpoints.generate import beside
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.metrics import render_metrics
@@ -139,26 +139,9 @@ async def forget_caller(services: Services, inbound: Inbound, outbound: Outbound
     await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
 
 
-class _DryRun(msgspec.Struct, forbid_unknown_fields=True):
+class _DryRun(DryRunOptions, kw_only=True):
     request: msgspec.Raw
     to: str
-    source: str = msgspec.field(name="from", default="auto")
-    stream: bool | None = None
-    max_loss: str | None = None
-    doubt: str | None = None
-    rules: dict[str, Any] = {}
-
-    def options(self) -> CallerOptions:
-        """Nothing is sent, so everybody may try what would be done."""
-        for name, choice in self.rules.items():
-            check_choice(name, choice)
-        return CallerOptions(
-            None if self.max_loss is None else loss_of(self.max_loss),
-            None if self.doubt is None else doubt_of(self.doubt),
-            loosen=True,
-            stream=self.stream,
-            rules=self.rules,
-        )
 
 
 async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
