@@ -93,6 +93,23 @@ def test_a_key_in_the_query(running: Running) -> None:
         assert httpx.post(url, json=body(dialect, "cheap")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("page", "status"),
+    [({}, 200), ({"sec-fetch-site": "same-origin"}, 200), ({"sec-fetch-site": "cross-site"}, 401)],
+    ids=["no page", "our own page", "a page of elsewhere"],
+)
+def test_C44_a_key_as_the_password_of_basic_counts_unless_a_foreign_page_sends_it(
+    running: Running, page: dict[str, str], status: int
+) -> None:
+    done = running.http.get(f"{running.url}/v1/models", auth=("anyone", "ann"), headers=page)
+    assert done.status_code == status
+
+
+@pytest.mark.parametrize("words", ["Basic", "Basic !!!", "Basic bm9jb2xvbg==", "Basic /////w==", "basic Ojo="])
+def test_C44_other_passwords_are_refused(running: Running, words: str) -> None:
+    assert running.http.get(f"{running.url}/v1/models", headers={"authorization": words}).status_code == 401
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("key", ["", "nobody", "Ann", hashed("ann"), "old", "\u00e4"])
 def test_other_keys_are_refused(running: Running, behind: Upstream, dialect: str, key: str) -> None:

@@ -70,7 +70,9 @@ def identify(services: Services, inbound: Inbound) -> Known:
         if (origin := inbound.headers.get("origin")) is not None:
             _may_come_from(services, origin)
         return OWNER
-    client = services.clients.identify(inbound.key()) or _signed_in(services, inbound)
+    client = (
+        services.clients.identify(inbound.key()) or _by_password(services, inbound) or _signed_in(services, inbound)
+    )
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
     if client.key.expires is not None and client.expired(datetime.now(UTC)):
@@ -78,6 +80,13 @@ def identify(services: Services, inbound: Inbound) -> Known:
     if not client.may_call(inbound.path):
         raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
     return _known(client)
+
+
+def _by_password(services: Services, inbound: Inbound) -> Client | None:
+    """Whose key stands as the password of HTTP Basic. A browser adds it to requests of foreign pages too: those do not
+    count."""
+    password = inbound.password()
+    return services.clients.identify(password) if password and is_own_page(inbound.headers) else None
 
 
 def _signed_in(services: Services, inbound: Inbound) -> Client | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
@@ -102,6 +103,16 @@ class Inbound:
                 return token.strip()
         named = next((headers[name] for name in _KEY_HEADERS if headers.get(name)), "")
         return named or self.query.get("key", "")
+
+    def password(self) -> str:
+        """The password of HTTP Basic, such as `curl -u :KEY` sends it."""
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "basic":
+            return ""
+        try:
+            return b64decode(token.strip(), validate=True).decode().partition(":")[2]
+        except ValueError:
+            return ""
 
     async def body(self, limit: int, encodings: int = 2) -> bytes:
         """The whole body, decompressed. Raises BodyTooLarge, BodyTooSlow, BodyEncodingRefused or ClientGone."""
