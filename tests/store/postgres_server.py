@@ -5,10 +5,13 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -48,6 +51,19 @@ class PostgresServer:
             time.sleep(0.1)
         raise RuntimeError("PostgreSQL did not start")
 
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """All its processes stopped: connections stay open, and nothing is answered."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        family = [self.pid, *map(int, children)]
+        for one in family:
+            os.kill(one, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for one in family:
+                os.kill(one, signal.SIGCONT)
+
     def kill(self) -> None:
         """As a crash does it."""
         assert self._process is not None
@@ -57,7 +73,7 @@ class PostgresServer:
 
     def stop(self) -> None:
         if self._process is not None:
-            self._process.send_signal(3)  # SIGQUIT: at once
+            self._process.send_signal(signal.SIGQUIT)  # at once
             self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 

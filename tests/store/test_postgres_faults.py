@@ -92,6 +92,25 @@ async def test_a_server_that_is_killed_costs_no_entry_and_doubles_none(
     assert (health.dropped, health.failed, health.reconnects) == (0, 0, 1)
 
 
+async def test_a_server_that_stands_still_while_a_replica_ends_costs_no_entry(
+    mortal: PostgresServer, opened: Any, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.store.postgres.writer.CLOSE_SECONDS", 0.3)
+    address = mortal.new_schema()
+    ending = await opened(address)
+    ending.ledger.record(entry(0, time))
+    assert await ending.flush()
+    with mortal.standing_still():
+        for number in range(1, 20):
+            ending.ledger.record(entry(number, time))
+        await until(lambda: not ending.health().waiting)  # the writer has them in hand
+        await ending.aclose()
+    next_one = await opened(address)
+    await until(lambda: next_one.health().written >= 19)
+    assert await next_one.flush()
+    assert await count(next_one) == 20
+
+
 async def test_what_a_dead_process_left_is_written_by_the_next_one(opened: Any, time: Time, tmp_path: Path) -> None:
     dead = await opened(NOWHERE)
     for number in range(50):

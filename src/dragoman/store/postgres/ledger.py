@@ -84,7 +84,9 @@ class PostgresLedger:
         self._near.forget(caller)
         if not await self.written(FLUSH_DEADLINE):
             raise StoreUnavailable("the ledger cannot be reached; what waits for it could not be looked through")
-        return len(await self._ask(questions.forget(caller)))
+        [row] = await self._ask(questions.forget(caller))
+        forgotten: int = row["requests"]
+        return forgotten
 
     async def written(self, seconds: float) -> bool:
         """Wait until everything so far is written; False when that took too long."""

@@ -79,6 +79,7 @@ class LedgerWriter:
         self._idle = asyncio.Event()
         self._settled = asyncio.Event()
         self._others_may_wait = False
+        self._in_hand: list[_Record] = []
         self._pause = FIRST_PAUSE
         self._partitions: set[date] = set()
         self._since_sweep = 0
@@ -137,6 +138,7 @@ class LedgerWriter:
             if task is not None:
                 task.cancel()
                 await asyncio.wait({task})
+        self._put_aside(self._in_hand)  # a server that stands still may have them or not: twice is harmless
         while self._waiting:
             self._put_aside(self._take())
         if self._spool is not None:
@@ -183,11 +185,10 @@ class LedgerWriter:
             await self._replay_others()
         if self._connection is not None and self._backlog():
             await self._replay_own()
-        batch = self._take()
-        if not batch:
-            return
-        if self._connection is None or not await self._write(batch):
+        self._in_hand = batch = self._take()
+        if batch and (self._connection is None or not await self._write(batch)):
             self._put_aside(batch)
+        self._in_hand = []
 
     def _take(self) -> list[_Record]:
         """The next entries, with their bytes. One that cannot be encoded is lost, and only that one."""
@@ -334,7 +335,6 @@ class LedgerWriter:
             self._last_error = f"sweep: {type(error).__name__}: {error}"
             return
         self._since_sweep = 0
-        self._partitions.clear()
 
     # The spool
 
