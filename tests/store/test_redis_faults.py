@@ -119,7 +119,7 @@ async def test_the_share_can_be_configured(server: RedisServer, fleet: Fleet) ->
     await until(lambda: is_away(store))
     verdicts = [await store.limits.reserve("k", TEN) for _ in range(5)]
     assert [isinstance(one, Allowed) for one in verdicts] == [True, True, False, False, False]
-    assert verdicts[-1] == Limited(pytest.approx(60, abs=0.5), "requests", 2)
+    assert verdicts[-1] == Limited(pytest.approx(60, abs=0.5), "requests", 10)
     assert store.health().replicas == 5
 
 

@@ -57,6 +57,12 @@ class Tally:
             self.requests -= requests
             self.tokens -= tokens
 
+    def forget_from(self, first: int) -> None:
+        while self.buckets and self.buckets[-1][0] >= first:
+            _, requests, tokens = self.buckets.pop()
+            self.requests -= requests
+            self.tokens -= tokens
+
     def add(self, number: int, requests: int, tokens: int) -> None:
         self.requests += requests
         self.tokens += tokens
@@ -118,6 +124,14 @@ class RateWindows:
             tokens = bounded(tokens)
         with self._lock:
             self._fresh(key, now).add(slice_of(now), requests, tokens)
+
+    def tally(self, key: str) -> Tally:
+        """What of a key still counts. Only for the thread that counts."""
+        tally = self._keys.get(key)
+        if tally is None:
+            return Tally()
+        tally.forget_before(oldest_slice(self._now()))
+        return tally
 
     def counts(self) -> Iterator[tuple[str, Bucket]]:
         """Everything that still counts."""

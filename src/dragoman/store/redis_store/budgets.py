@@ -1,24 +1,27 @@
 """What keys have spent, booked in Redis for all replicas, each booking once.
 
 A booking has a number. It is sent again after a lost connection, and Redis books it only if it has not seen its number.
-While Redis is away a replica admits its share of what was left, and books it when Redis is back. Where Redis has lost
-its data, replicas tell it what they knew to be spent.
+While Redis is away a replica admits its share of what was left, and books it when Redis is back; for a few seconds from
+then on it keeps to that share, because others may not have told yet. Where Redis has lost its data, replicas tell it
+what they knew to be spent.
 """
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from dragoman.store.budgets import Exhausted, Periods, Spending
-from dragoman.store.clock import Clock
+from dragoman.store.clock import Clocks
 from dragoman.store.memory.budgets import MOST_PERIODS
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, pack
+from dragoman.store.redis_store.first_answers import FirstAnswers
 from dragoman.store.redis_store.keys import RedisKeys, digest
 from dragoman.store.redis_store.link import RedisLink, evalsha
-from dragoman.store.redis_store.replicas import Replicas
+from dragoman.store.redis_store.replicas import SETTLING_SECONDS, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 
 KEPT_SECONDS = 40 * 86_400
@@ -39,7 +42,7 @@ class Booking(Struct, frozen=True):
 class _Reservation:
     """What this replica decided alone, and what Redis did: True, False, or None where that is unknown."""
 
-    __slots__ = ("admitted", "answered", "booked", "booking", "number")
+    __slots__ = ("admitted", "answered", "booked", "booking", "late", "number")
 
     def __init__(self, booking: Booking, number: int) -> None:
         self.booking = booking
@@ -47,19 +50,37 @@ class _Reservation:
         self.admitted: bool | None = None
         self.answered = False
         self.booked: bool | None = None
+        self.late: asyncio.Future[Any] | None = None
+
+
+Amounts = dict[str, dict[str, float]]
+"""By key and period."""
+
+
+class _Outage(Struct, frozen=True):
+    """What was known to be spent, and what was admitted alone, while Redis was away."""
+
+    known: Amounts
+    own: Amounts
+    until: float
+
+    def concerns(self, key: str) -> bool:
+        return key in self.known or key in self.own
 
 
 class RedisBudgets:
     """`Budgets` in Redis."""
 
-    def __init__(self, link: RedisLink, scripts: Scripts, keys: RedisKeys, replicas: Replicas, wall: Clock) -> None:
+    def __init__(self, link: RedisLink, scripts: Scripts, keys: RedisKeys, replicas: Replicas, clocks: Clocks) -> None:
         self._link = link
         self._scripts = scripts
         self._keys = keys
         self._replicas = replicas
-        self._wall = wall
-        self._known: dict[str, dict[str, float]] = {}
-        self._own: dict[str, dict[str, float]] = {}
+        self._wall, self._steady = clocks.wall, clocks.steady
+        self._known: Amounts = {}
+        self._own: Amounts = {}
+        self._outage: _Outage | None = None
+        self._first_answers = FirstAnswers()
         self._bookings: dict[int, Booking] = {}
         self._refused: list[Booking] = []
         self._ends: dict[str, float | None] = {}
@@ -73,21 +94,25 @@ class RedisBudgets:
     async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
         is_sent, number = self._link.ready, self._next_number()
         reservation = _Reservation(Booking(key, periods, amount), number)
+        if self._outage is not None and (full := self._exhausted_while_settling(reservation.booking)) is not None:
+            return full
         command = self._command("reserve", number, reservation.booking)
         try:
             reply = await self._link.ask(command, partial(self._late, reservation))
         except RedisAway:
             reservation.answered = reservation.answered or not is_sent
             reservation.booked = reservation.booked if is_sent else False
-            return self._alone(reservation)
+            reply = await self._late_reply(reservation, command)
+            if not reply:
+                return self._alone(reservation)
         except RedisRefused:
             reservation.answered, reservation.booked = True, False
             return self._alone(reservation)
-        except BaseException:  # cancelled: nobody is left who would settle it
-            reservation.admitted = False
-            self._correct(reservation)
+        except BaseException:
+            self._give_up(reservation)
             raise
-        return self._verdict(key, periods, reply)
+        self._first_answers.came()
+        return self._verdict(reservation.booking, reply)
 
     def settle(self, key: str, periods: Periods, amount: float) -> None:
         self._book(Booking(key, periods, amount))
@@ -113,10 +138,12 @@ class RedisBudgets:
         names, run = [self._name(key, period)], self._replicas.run
         await self._link.ask(evalsha(self._scripts.raise_, names, run, repr(amount), seconds))
 
-    def _verdict(self, key: str, periods: Periods, reply: list[Any]) -> Spending | Exhausted:
-        spending = self._know(key, periods, reply)
+    def _verdict(self, booking: Booking, reply: list[Any]) -> Spending | Exhausted:
+        spending = self._know(booking.key, booking.periods, reply)
         if reply[0] > 0:
-            return Exhausted(periods[reply[0] - 1], spending[reply[0] - 1])
+            return Exhausted(booking.periods[reply[0] - 1], spending[reply[0] - 1])
+        if self._outage is not None and self._outage.concerns(booking.key):
+            _add(self._outage.own, booking, booking.amount)
         return spending
 
     # Alone.
@@ -124,15 +151,15 @@ class RedisBudgets:
     def _alone(self, reservation: _Reservation) -> Spending | Exhausted:
         """Decide by what was last known: of what was left then, this replica may spend its share."""
         booking = reservation.booking
-        full = self._exhausted(booking)
+        full = self._exhausted(booking, self._known, self._own)
         reservation.admitted = full is None
         if full is None:
-            self._add_own(booking, booking.amount)
+            _add(self._own, booking, booking.amount)
         self._correct(reservation)
         return full if full is not None else self._spending(booking.key, booking.periods)
 
-    def _exhausted(self, booking: Booking) -> Exhausted | None:
-        known, own = self._known.get(booking.key, {}), self._own.get(booking.key, {})
+    def _exhausted(self, booking: Booking, of_all: Amounts, of_this: Amounts) -> Exhausted | None:
+        known, own = of_all.get(booking.key, {}), of_this.get(booking.key, {})
         for one in booking.periods:
             if one.limit is None:
                 continue
@@ -142,11 +169,47 @@ class RedisBudgets:
                 return Exhausted(one, before + mine)
         return None
 
+    def _exhausted_while_settling(self, booking: Booking) -> Exhausted | None:
+        """A refusal by what was known before Redis was away: others may have spent as much, and not told yet."""
+        outage = self._outage
+        if outage is None or not self._steady() < outage.until:
+            self._outage = None
+            return None
+        if not outage.concerns(booking.key):
+            return None
+        return self._exhausted(booking, outage.known, outage.own)
+
+    async def _late_reply(self, reservation: _Reservation, command: bytes) -> Any:
+        """What a slow Redis says after all, where this replica does not know what was spent. None: it decides alone."""
+        known = self._known.get(reservation.booking.key, {})
+        is_known = all(one.name in known for one in reservation.booking.periods if one.limit is not None)
+        if is_known or not self._first_answers.may_come:
+            return None
+        if reservation.booked is False:  # not asked, because Redis is slow
+            if not self._link.post(command, partial(self._late, reservation)):
+                return None
+            reservation.answered, reservation.booked = False, None
+        reservation.late = asyncio.get_running_loop().create_future()
+        try:
+            return await self._first_answers.wait(reservation.late)
+        except BaseException:
+            self._give_up(reservation)
+            raise
+
+    def _give_up(self, reservation: _Reservation) -> None:
+        """Cancelled: nobody is left who would settle it."""
+        reservation.admitted = False
+        self._correct(reservation)
+
     def _late(self, reservation: _Reservation, reply: Any) -> None:
         """Redis has answered after all; or the connection was lost, and nobody knows."""
         reservation.answered = True
         if reply is not None:
             reservation.booked = reply is not False and reply[0] == 0
+        if reply:
+            self._first_answers.came()
+        if reservation.late is not None and not reservation.late.done():
+            reservation.late.set_result(reply)
         self._correct(reservation)
 
     def _correct(self, reservation: _Reservation) -> None:
@@ -155,7 +218,7 @@ class RedisBudgets:
         if admitted is None or not reservation.answered:
             return
         if admitted:
-            self._add_own(booking, -booking.amount)
+            _add(self._own, booking, -booking.amount)
         reservation.admitted = None
         if booked is None:
             self._book(
@@ -169,7 +232,7 @@ class RedisBudgets:
 
     def _book(self, booking: Booking, own: float | None = None) -> None:
         """Send a booking, and keep it until Redis has it."""
-        self._add_own(booking, booking.amount if own is None else own)
+        _add(self._own, booking, booking.amount if own is None else own)
         if len(self._bookings) >= MOST_UNSENT:
             self._merge()
         number = self._next_number()
@@ -191,7 +254,7 @@ class RedisBudgets:
             self._refused.append(booking)
             return
         own = 0.0 if booking.about and not booking.admitted else booking.amount
-        self._add_own(booking, -own)
+        _add(self._own, booking, -own)
         self._know(booking.key, booking.periods, reply)
         self._send_refused()
 
@@ -208,6 +271,8 @@ class RedisBudgets:
         if lost_since is not None:
             for key, known in self._known.items():
                 self._raise(key, known)
+        before, own = ({key: dict(amounts) for key, amounts in all_.items()} for all_ in (self._known, self._own))
+        self._outage = _Outage(before, own, self._steady() + SETTLING_SECONDS)
         for number, booking in list(self._bookings.items()):
             self._send(number, booking)
         self._send_refused()
@@ -248,13 +313,6 @@ class RedisBudgets:
             self._ends = {name: end for name, end in self._ends.items() if name in current}
         return tuple(amounts)
 
-    def _add_own(self, booking: Booking, amount: float) -> None:
-        own = self._own.setdefault(booking.key, {})
-        for one in booking.periods:
-            own[one.name] = own.get(one.name, 0.0) + amount
-        if not any(abs(value) > 1e-12 for value in own.values()):
-            self._own.pop(booking.key, None)
-
     def _spending(self, key: str, periods: Periods) -> Spending:
         known, own = self._known.get(key, {}), self._own.get(key, {})
         return tuple(known.get(one.name, 0.0) + own.get(one.name, 0.0) for one in periods)
@@ -274,3 +332,11 @@ class RedisBudgets:
 
     def _name(self, key: str, period: str) -> str:
         return self._keys.named("spent", digest(key, 16), period.replace(" ", "-"))
+
+
+def _add(amounts: Amounts, booking: Booking, amount: float) -> None:
+    own = amounts.setdefault(booking.key, {})
+    for one in booking.periods:
+        own[one.name] = own.get(one.name, 0.0) + amount
+    if not any(abs(value) > 1e-12 for value in own.values()):
+        amounts.pop(booking.key, None)

@@ -23,6 +23,8 @@ from dragoman.store.redis_store.scripts import Scripts
 BEAT_SECONDS = 1.0
 MISSED_BEATS = 5
 REMEMBERED_BEATS = 256
+SETTLING_SECONDS = 3.0
+"""After its own return to Redis a replica counts on others to be back, too, and to have told what they did alone."""
 
 
 class BeatNews:

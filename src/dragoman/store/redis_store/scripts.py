@@ -43,11 +43,12 @@ class Scripts:
                 LuaScript(_UNNOTE),
                 LuaScript(wall + _REST),
                 LuaScript(wall + _BEAT),
+                LuaScript(steady + _RESTORE),
             ),
         )
         shas = [one.sha for one in self.all]
         self.put, self.find, self.touch, self.remove, self.forget, self.count, self.book = shas[:7]
-        self.raise_, self.note, self.unnote, self.rest, self.beat = shas[7:]
+        self.raise_, self.note, self.unnote, self.rest, self.beat, self.restore = shas[7:]
 
 
 _DROP = """
@@ -142,6 +143,7 @@ _COUNT = """
 local counts, order = KEYS[1], KEYS[2]
 local rpm, tpm = tonumber(ARGV[1]), tonumber(ARGV[2])
 local requests, tokens, age, asks = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
+local run, since = ARGV[7], tonumber(ARGV[8])
 local slice, oldest = math.floor(now / 0.25), math.floor((now - 60) / 0.25) + 1
 local last = tonumber(redis.call('LINDEX', order, -1) or '-1')
 if last > slice + 8 then
@@ -161,7 +163,7 @@ if not first then
   redis.call('DEL', counts)
   last = -1
 end
-local sums = redis.call('HMGET', counts, 'r', 't')
+local sums = redis.call('HMGET', counts, 'r', 't', 'run')
 local r, t = tonumber(sums[1] or '0'), tonumber(sums[2] or '0')
 local function wait(column, excess)
   for _, one in ipairs(redis.call('LRANGE', order, 0, -1)) do
@@ -170,15 +172,32 @@ local function wait(column, excess)
   end
   return '60'
 end
+local function answer(counted, what, seconds)
+  local told = {counted, what, seconds, string.format('%.6f', now), r, t, since}
+  for _, one in ipairs(redis.call('LRANGE', order, since > 0 and math.min(since - slice - 2, -1) or 0, -1)) do
+    if tonumber(one) >= since then
+      local each = redis.call('HMGET', counts, one .. 'r', one .. 't')
+      told[#told + 1] = tonumber(one)
+      told[#told + 1] = tonumber(each[1] or '0')
+      told[#told + 1] = tonumber(each[2] or '0')
+    end
+  end
+  return told
+end
 if asks then
-  if rpm and r >= rpm then return {0, 'requests', wait('r', r - rpm + 1)} end
+  if rpm and r >= rpm then return answer(0, 'requests', wait('r', r - rpm + 1)) end
   local wanted = math.max(tokens, 1)
-  if tpm and t > 0 and t + wanted > tpm then return {0, 'tokens', wait('t', math.min(t, t + wanted - tpm))} end
+  if tpm and t > 0 and t + wanted > tpm then return answer(0, 'tokens', wait('t', math.min(t, t + wanted - tpm))) end
 end
 local at = math.floor((now - age) / 0.25)
-if at < oldest then return {1, r, t} end
+if at < oldest or (requests == 0 and tokens == 0) then return answer(1, '', '0') end
+if sums[3] ~= run then
+  local name = string.format('%.0f', last)
+  local had = redis.call('HMGET', counts, name .. 'r', name .. 't')
+  redis.call('HSET', counts, 'run', run, 'begun', name, 'begun_r', had[1] or '0', 'begun_t', had[2] or '0')
+end
 if at > last then
-  redis.call('RPUSH', order, at)
+  redis.call('RPUSH', order, string.format('%.0f', at))
 elseif at < last then
   for _, one in ipairs(redis.call('LRANGE', order, 0, -1)) do
     if tonumber(one) >= at then
@@ -188,15 +207,65 @@ elseif at < last then
   end
 end
 at = string.format('%.0f', at)
-redis.call('HINCRBY', counts, 'r', requests)
-redis.call('HINCRBY', counts, 't', tokens)
+r = redis.call('HINCRBY', counts, 'r', requests)
+t = redis.call('HINCRBY', counts, 't', tokens)
 redis.call('HINCRBY', counts, at .. 'r', requests)
 redis.call('HINCRBY', counts, at .. 't', tokens)
 redis.call('PEXPIRE', counts, 61000)
 redis.call('PEXPIRE', order, 61000)
-return {1, r, t}
+return answer(1, '', '0')
 """
-"""The quarter seconds of the last minute, their order, and the sums `r` and `t`. See `rate_windows.py`."""
+"""The quarter seconds of the last minute, their order, and the sums `r` and `t`. See `rate_windows.py`. `begun` is the
+last quarter second that was there when this run of the server began, and `begun_r` and `begun_t` what it held."""
+
+_RESTORE = """
+local counts, order, run = KEYS[1], KEYS[2], ARGV[1]
+local oldest = math.floor((now - 60) / 0.25) + 1
+local numbers, there = redis.call('LRANGE', order, 0, -1), {}
+for i, one in ipairs(numbers) do
+  numbers[i] = tonumber(one)
+  there[numbers[i]] = true
+end
+local mark = redis.call('HMGET', counts, 'run', 'begun', 'begun_r', 'begun_t')
+if mark[1] ~= run then
+  local last = string.format('%.0f', numbers[#numbers] or -1)
+  local had = redis.call('HMGET', counts, last .. 'r', last .. 't')
+  mark = {run, last, had[1], had[2]}
+end
+local begun, begun_r, begun_t = tonumber(mark[2]), tonumber(mark[3] or '0'), tonumber(mark[4] or '0')
+local new_begun, new_r, new_t = begun, begun_r, begun_t
+for i = 2, #ARGV, 3 do
+  local number, r, t = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  if number >= begun then
+    new_begun, new_r, new_t = number, r, t
+    if number == begun then
+      new_r, new_t = math.max(r, begun_r), math.max(t, begun_t)
+      r, t = new_r - begun_r, new_t - begun_t
+    end
+    if number >= oldest then
+      local name = string.format('%.0f', number)
+      if not there[number] then
+        there[number] = true
+        numbers[#numbers + 1] = number
+      end
+      redis.call('HINCRBY', counts, name .. 'r', r)
+      redis.call('HINCRBY', counts, name .. 't', t)
+      redis.call('HINCRBY', counts, 'r', r)
+      redis.call('HINCRBY', counts, 't', t)
+    end
+  end
+end
+if #numbers == 0 then return 0 end
+redis.call('HSET', counts, 'run', run, 'begun', string.format('%.0f', new_begun), 'begun_r', new_r, 'begun_t', new_t)
+table.sort(numbers)
+redis.call('DEL', order)
+for _, number in ipairs(numbers) do redis.call('RPUSH', order, string.format('%.0f', number)) end
+redis.call('PEXPIRE', counts, 61000)
+redis.call('PEXPIRE', order, 61000)
+return 1
+"""
+"""After data was lost: what a replica last saw of a key. All that replicas saw are states of the same counts, one later
+than the other, so of each offer only what comes after `begun` is added, and `begun` moves on."""
 
 _BOOK = """
 local marks, seen = KEYS[1], KEYS[2]

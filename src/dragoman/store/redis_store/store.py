@@ -82,7 +82,7 @@ class RedisStore:
         counts.back.append(self._note_loss)
         self._values.back.append(self._give_back)
         self.limits = RedisLimits(counts, scripts, keys, replicas, clocks.steady)
-        self.budgets = RedisBudgets(counts, scripts, keys, replicas, clocks.wall)
+        self.budgets = RedisBudgets(counts, scripts, keys, replicas, clocks)
         self.cooldowns = RedisCooldowns(counts, scripts, keys, replicas, MemoryCooldowns(clocks.steady))
         self.lessons = RedisLessons(lesson_book(counts, scripts, keys, replicas), LessonMemory(clocks.wall))
         calibrations = calibration_book(counts, scripts, keys, replicas)
