@@ -173,6 +173,8 @@ def test_values_are_data_and_stay_as_they_are(value: Any, name: str) -> None:
 @example({"properties": {"a": {"anyOf": [{}], "const": False}}})
 @example({"properties": {"a": {"enum": [None, False]}}})
 @example({"properties": {"a": {"type": "string", "enum": [None, "x"]}}})
+@example({"properties": {"a": {"type": "string", "enum": [None]}}})
+@example({"properties": {"a": {"type": "string", "enum": [None], "const": False}}})
 @example({"properties": {"a": {"anyOf": [{"type": "string", "enum": [None, "x"]}]}}})
 @given(schema)
 def test_A21_strict_survives_the_way_there_and_back(value: Any) -> None:

@@ -72,7 +72,7 @@ def _not_null(node: Any) -> Any:
     if isinstance(node.get("type"), list) and real:
         out["type"] = real[0] if len(real) == 1 else real
     if None in listing(node, "enum"):
-        out["enum"] = [value for value in node["enum"] if value is not None]
+        out["enum"] = [value for value in node["enum"] if value is not None] or [None]
     options = [option for option in listing(node, "anyOf") if not is_null(option)]
     if not options:
         return out

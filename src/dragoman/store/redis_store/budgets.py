@@ -57,7 +57,7 @@ Amounts = dict[str, dict[str, float]]
 """By key and period."""
 
 
-class _Outage(Struct, frozen=True):
+class _SpendingOutage(Struct, frozen=True):
     """What was known to be spent, and what was admitted alone, while Redis was away."""
 
     known: Amounts
@@ -79,7 +79,7 @@ class RedisBudgets:
         self._wall, self._steady = clocks.wall, clocks.steady
         self._known: Amounts = {}
         self._own: Amounts = {}
-        self._outage: _Outage | None = None
+        self._outage: _SpendingOutage | None = None
         self._first_answers = FirstAnswers()
         self._bookings: dict[int, Booking] = {}
         self._refused: list[Booking] = []
@@ -272,7 +272,7 @@ class RedisBudgets:
             for key, known in self._known.items():
                 self._raise(key, known)
         before, own = ({key: dict(amounts) for key, amounts in all_.items()} for all_ in (self._known, self._own))
-        self._outage = _Outage(before, own, self._steady() + SETTLING_SECONDS)
+        self._outage = _SpendingOutage(before, own, self._steady() + SETTLING_SECONDS)
         for number, booking in list(self._bookings.items()):
             self._send(number, booking)
         self._send_refused()

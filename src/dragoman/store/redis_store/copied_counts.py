@@ -43,13 +43,13 @@ class CountReply:
 class CopiedTally:
     """The counts of one key in quarter seconds of Redis' clock, which is `ahead` of this replica's."""
 
-    __slots__ = ("ahead", "asked", "heard", "is_whole", "tally")
+    __slots__ = ("ahead", "asked", "is_whole", "received", "tally")
 
     def __init__(self) -> None:
         self.tally = Tally()
         self.ahead = 0.0
         self.asked = 0.0
-        self.heard = 0.0
+        self.received = 0.0
         self.is_whole = False
 
     @property
@@ -65,13 +65,13 @@ class CopiedTally:
         tally.forget_before(oldest_slice(reply.at))
         # Redis may have been told of earlier times: then everything is asked for once.
         self.is_whole = (tally.requests, tally.tokens) == (reply.requests, reply.tokens)
-        self.ahead, self.heard = reply.at - now, now
+        self.ahead, self.received = reply.at - now, now
 
     def asked_anew(self) -> CopiedTally:
         """The same, of which the next answer replaces everything."""
         copy = CopiedTally()
         copy.tally, copy.ahead = Tally(self.tally.buckets), self.ahead
-        copy.asked, copy.heard = self.asked, self.heard
+        copy.asked, copy.received = self.asked, self.received
         return copy
 
     def at(self, now: float) -> Tally:
@@ -108,18 +108,18 @@ class CopiedCounts:
             copy = self._copies[key] = CopiedTally()
         copy.take(reply, self._now())
         if is_asked:
-            copy.asked = copy.heard
+            copy.asked = copy.received
 
     def stale(self, seconds: float) -> list[str]:
-        """Keys that are in use and that nothing was heard of for so long, the longest first."""
+        """Keys that are in use and that nothing was received about for so long, the longest first."""
         now = self._now()
-        found = [(copy.heard, key) for key, copy in self._copies.items() if copy.heard <= now - seconds]
+        found = [(copy.received, key) for key, copy in self._copies.items() if copy.received <= now - seconds]
         return [key for _, key in sorted(found) if now - self._copies[key].asked < MINUTE]
 
     def knows(self, key: str) -> bool:
         """Whether Redis has said something of a key within the last minute."""
         copy = self._copies.get(key)
-        return copy is not None and 0.0 <= self._now() - copy.heard < MINUTE
+        return copy is not None and 0.0 <= self._now() - copy.received < MINUTE
 
     def used(self, key: str) -> Tally:
         """What all have used and what still counts, as far as this replica knows."""

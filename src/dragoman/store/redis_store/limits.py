@@ -39,7 +39,7 @@ class CountTicket:
         self.late: asyncio.Future[CountReply | None] | None = None
 
 
-class _Outage:
+class _CountsOutage:
     """What was known, and let through alone, while Redis was away."""
 
     __slots__ = ("alone", "copies", "until")
@@ -65,7 +65,7 @@ class RedisLimits:
         self._copies = CopiedCounts(steady)
         self._unsent = RateWindows(steady)
         self._on_their_way: dict[str, tuple[int, int]] = {}
-        self._outage: _Outage | None = None
+        self._outage: _CountsOutage | None = None
         self._run = ""
         self._first_answers = FirstAnswers()
         link.back.append(self._push)
@@ -206,7 +206,7 @@ class RedisLimits:
                 self._link.post(evalsha(self._scripts.restore, self._names(key), self._mark, *values))
         for key, (number, requests, tokens) in unsent.counts():
             self._tell(key, requests, tokens, max(now - (number + 1) * SLICE, 0.0))
-        self._outage = _Outage(copies, unsent, now + SETTLING_SECONDS)
+        self._outage = _CountsOutage(copies, unsent, now + SETTLING_SECONDS)
 
     def _look(self, _: BeatNews) -> None:
         """With every beat: what have others used? A copy must not be old when Redis goes away."""
