@@ -20,7 +20,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 test: $(VENV)/ready ## Run the tests
-	$(BIN)/python -m pytest $(TESTS) -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(TESTS) -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci
 
 demo: $(VENV)/ready ## Show refusal, repair and answer for every client dialect, on emulated providers
 	$(BIN)/dragoman demo

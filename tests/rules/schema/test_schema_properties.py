@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from itertools import product
 from typing import Any
 
@@ -224,9 +223,7 @@ def test_bombs_do_no_harm() -> None:
 
 
 def check_bomb(bomb: str, name: str) -> None:
-    began = time.process_time()
     compiled = compile_schema(BOMBS[bomb], FORMS[name])
-    assert time.process_time() - began < 5
     assert len(compiled.json) < 3_000_000
     assert len(compiled.notes) < 2000
     assert compile_schema(compiled.json, FORMS[name]).json is compiled.json
