@@ -74,12 +74,15 @@ class Signed(Event, frozen=True, gc=False):
 
 
 class CallStarted(Event, frozen=True, gc=False):
+    """A call begins. `made`: the provider gave it no id, so `id` is one of ours."""
+
     choice: int
     part: int
     id: str
     name: str
     custom: bool = False
     extras: Extras | None = None
+    made: bool = False
 
 
 class CallDelta(Delta, frozen=True, gc=False):

@@ -47,13 +47,28 @@ def vendor_id(prefix: str, identity: str) -> str:
     return prefix + base62(identity, length=24)
 
 
+CALL_ID = "call_"
+"""How the ids begin that are made for calls without one."""
+_CALL_ID_LENGTH = 30
+
+
+def answer_call_id(*words: object) -> str:
+    """An id for a call of an answer that gave it none, from what tells this call from all others."""
+    return CALL_ID + base62(*words, length=24)
+
+
+def vendor_call_id(prefix: str, made: str) -> str:
+    """An id that `answer_call_id` made, in the form that the client's vendor gives its ids."""
+    return (prefix + made.removeprefix(CALL_ID))[:_CALL_ID_LENGTH]
+
+
 def made_id(ordinal: int, name: str) -> str:
     """The id of the n-th call of a conversation whose dialect gave it none."""
     return _short_made_id(ordinal, name) if len(name) <= _USUAL_NAME else _made_id(ordinal, name)
 
 
 def _made_id(ordinal: int, name: str) -> str:
-    return "call_" + base62(ordinal, name, length=24)
+    return CALL_ID + base62(ordinal, name, length=24)
 
 
 _USUAL_NAME = 64

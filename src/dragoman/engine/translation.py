@@ -20,7 +20,7 @@ from dragoman.conversation.literals import prefixed
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
-from dragoman.dialects.parsing import vendor_id
+from dragoman.dialects.parsing import vendor_call_id, vendor_id
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer_tally import AnswerTally
 from dragoman.engine.answer_tool import AnswerTool
@@ -341,6 +341,8 @@ class Translation:
 
     def _call(self, event: CallStarted) -> CallStarted:
         undo = self._undo
+        if event.made:
+            event = msgspec.structs.replace(event, id=vendor_call_id(self._client.call_id_prefix, event.id))
         name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
         if name is event.name and identity is event.id:
             return event

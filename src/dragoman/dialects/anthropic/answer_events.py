@@ -31,7 +31,7 @@ from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.stop_reasons import parse_stop
 from dragoman.dialects.anthropic.usage import UsageCounter
-from dragoman.dialects.parsing import base62, extras_of, parse_state
+from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.raw_json import decode_items, decode_members, decode_object, encode, text_in
 
 LATE = frozenset({"container", "context_management", "stop_details"})
@@ -211,8 +211,9 @@ class AnthropicAnswerParser:
         fields = block.fields
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _CALL}
         extras = {key: value for key, value in others.items() if value != _NULL and not _is_usual(key, value)}
-        identity = text_in(fields.get("id")) or "call_" + base62(self._id or self._seed, 0, block.part, length=24)
-        out.append(CallStarted(0, block.part, identity, text_in(fields.get("name")), extras=extras_of(NAME, extras)))
+        given = text_in(fields.get("id"))
+        identity, name = given or answer_call_id(self._id or self._seed, 0, block.part), text_in(fields.get("name"))
+        out.append(CallStarted(0, block.part, identity, name, extras=extras_of(NAME, extras), made=not given))
 
     def _sign(self, block: _OpenBlock, literal: bytes, out: list[Event]) -> None:
         if literal == EMPTY or not literal or literal[0] != _QUOTE:

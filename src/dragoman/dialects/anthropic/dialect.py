@@ -167,6 +167,7 @@ _ON_BEDROCK = (
 DIALECT = Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
+    call_id_prefix="toolu_",
     title="Anthropic Messages",
     endpoints=(
         Endpoint(Job.GENERATE, "/messages", "Anthropic Messages", required=_REQUIRED),

@@ -32,7 +32,7 @@ from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
 from dragoman.dialects.bedrock.stop_reasons import parse_stop
 from dragoman.dialects.bedrock.usage import parse_usage
-from dragoman.dialects.parsing import base62, extras_of, parse_state
+from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.raw_json import decode_items, decode_members, encode, text_in
 from dragoman.errors import MalformedRequest
 
@@ -117,8 +117,9 @@ class BedrockAnswerParser:
         self._called = True
         block.part = self._next_part()
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _OWN_CALL}
-        identity = text_in(fields.get("toolUseId")) or "tooluse_" + base62(self._seed, block.part, length=22)
-        out.append(CallStarted(0, block.part, identity, text_in(fields.get("name")), extras=extras_of(NAME, others)))
+        given = text_in(fields.get("toolUseId"))
+        identity, name = given or answer_call_id(self._seed, block.part), text_in(fields.get("name"))
+        out.append(CallStarted(0, block.part, identity, name, extras=extras_of(NAME, others), made=not given))
 
     def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
         block = self._blocks.get(index)

@@ -115,6 +115,7 @@ _ASYNC = "send the requests one by one, or ask AWS at its own address"
 
 DIALECT = Dialect(
     name=NAME,
+    call_id_prefix="tooluse_",
     title="Bedrock Converse",
     endpoints=(
         Endpoint(Job.GENERATE, "/model/{model}/converse", "Bedrock Converse", stream=False, required=_REQUIRED),

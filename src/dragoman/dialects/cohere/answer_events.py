@@ -31,7 +31,7 @@ from dragoman.dialects.cohere import NAME, PLAN
 from dragoman.dialects.cohere.logprobs import parse_logprobs
 from dragoman.dialects.cohere.stop_reasons import parse_stop
 from dragoman.dialects.cohere.usage import parse_usage
-from dragoman.dialects.parsing import base62, extras_of
+from dragoman.dialects.parsing import answer_call_id, extras_of
 from dragoman.dialects.raw_json import UNREADABLE, decode_object, text_in
 
 TEXT, THINKING, PLANNED, CALL = "text", "thinking", "plan", "call"
@@ -81,8 +81,8 @@ class CohereAnswerParser:
             self._parts.pop((CALL, index))
         part = self._part(CALL, index)
         self._calls[index] = False
-        made = identity or "call_" + base62(self._id or self._seed, 0, part, length=24)
-        out.append(CallStarted(0, part, made, name))
+        shown = identity or answer_call_id(self._id or self._seed, 0, part)
+        out.append(CallStarted(0, part, shown, name, made=not identity))
 
     def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
         if index in self._calls and _says(literal):

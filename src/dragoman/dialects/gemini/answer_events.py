@@ -36,7 +36,7 @@ from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.partial_arguments import PartialArguments
 from dragoman.dialects.gemini.stop_reasons import finish_word, parse_stop
 from dragoman.dialects.gemini.usage import parse_usage
-from dragoman.dialects.parsing import base62, extras_of, parse_state
+from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.raw_json import ABSENT, decode_items, decode_members, decode_object, encode
 
 _USAGE_LIMIT = 64
@@ -309,7 +309,7 @@ class GeminiAnswerParser:
             if not call.name:
                 return
             part = choice.begin(_NEITHER)
-            out.append(CallStarted(choice.index, part, self._call_id(choice, call), call.name))
+            out.append(CallStarted(choice.index, part, self._call_id(choice, call), call.name, made=not call.id))
             self._sign(choice, part, signature, out)
             choice.growing, choice.growing_part = PartialArguments(), part
             if not call.will_continue and call.partial_args is ABSENT:
@@ -335,9 +335,9 @@ class GeminiAnswerParser:
     def _call_id(self, choice: _OpenCandidate, call: _AnswerCall) -> str:
         """The call's id, or a hash of the response's id and the call's number, so that two turns never share an id."""
         choice.calls += 1
-        found = call.id or "call_" + base62(self.seed or call.name, choice.index, choice.calls, length=24)
+        found = call.id or answer_call_id(self.seed or call.name, choice.index, choice.calls)
         while not call.id and found in self._ids:
-            found = "call_" + base62(found, length=24)
+            found = answer_call_id(found)
         self._ids.add(found)
         return found
 

@@ -28,7 +28,7 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.ollama.stop_reasons import parse_stop
 from dragoman.dialects.ollama.usage import parse_usage
-from dragoman.dialects.parsing import base62, extras_of
+from dragoman.dialects.parsing import answer_call_id, extras_of
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_object, encode
 
 _TEXT, _THOUGHT, _NEITHER = 1, 2, 0
@@ -129,17 +129,19 @@ class OllamaAnswerParser:
         self._calls += 1
         arguments = bytes(function.arguments)
         text = arguments.decode() if arguments[:1] == b"{" else "{}"
-        out.append(CallStarted(0, part, self._call_id(call.id, function.name), function.name))
+        identity, made = self._call_id(call.id, function.name)
+        out.append(CallStarted(0, part, identity, function.name, made=made))
         out.append(CallDelta(0, part, quote(text)))
         out.append(CallEnded(0, part))
 
-    def _call_id(self, given: str | None, name: str) -> str:
-        """The call's id, or a hash of the answer's and the call's number, so that two turns never share an id."""
-        found = given or "call_" + base62(self.seed or name, self._calls, length=24)
+    def _call_id(self, given: str | None, name: str) -> tuple[str, bool]:
+        """The call's id and whether it is made: a hash of the answer's and the call's number, so that two turns never
+        share an id."""
+        found = given or answer_call_id(self.seed or name, self._calls)
         while found in self._ids:
-            found = "call_" + base62(found, length=24)
+            found = answer_call_id(found)
         self._ids.add(found)
-        return found
+        return found, found != given
 
     def _end(self, chunk: OllamaChunk, data: bytes, out: list[Event]) -> None:
         self.over = True

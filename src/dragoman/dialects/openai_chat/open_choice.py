@@ -13,7 +13,7 @@ from dragoman.dialects.openai_chat.answer_wire import ChatCallDelta, ChatFunctio
 from dragoman.dialects.openai_chat.reasoning_details import ENCRYPTED, ReasoningEntry
 from dragoman.dialects.openai_chat.think_tags import ThinkTags
 from dragoman.dialects.openai_chat.thought_signatures import parse_signature
-from dragoman.dialects.parsing import base62, extras_of
+from dragoman.dialects.parsing import answer_call_id, extras_of
 
 TEXT, REASONING, REFUSAL, OTHER = "text", "reasoning", "refusal", ""
 
@@ -172,8 +172,9 @@ class OpenChoice:
 
     def _start_call(self, call: OpenCall, name: str, out: list[Event]) -> None:
         call.started = True
-        identity = call.given or "call_" + base62(self.seed, self.index, call.ordinal, length=24)
-        out.append(CallStarted(self.index, call.part, identity, name, call.custom, LEGACY if call.legacy else None))
+        identity = call.given or answer_call_id(self.seed, self.index, call.ordinal)
+        extras = LEGACY if call.legacy else None
+        out.append(CallStarted(self.index, call.part, identity, name, call.custom, extras, made=not call.given))
         out += call.held
         call.held.clear()
 

@@ -30,7 +30,7 @@ from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.answer_wire import ResponsesStreamEvent, decode_event, objects, present
 from dragoman.dialects.openai_responses.stop_reasons import parse_stop
 from dragoman.dialects.openai_responses.usage import parse_usage
-from dragoman.dialects.parsing import base62, extras_of, parse_state
+from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.raw_json import ABSENT, UNREADABLE, text_in
 from dragoman.dialects.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
@@ -208,10 +208,10 @@ class ResponsesAnswerParser:
         self._called = True
         found = _GrowingItem(kind, extras_of(NAME, {key: value for key, value in item.items() if key not in _CALL}))
         part = found.parts[0] = self._begin()
-        made = base62(self._seed or self._id, 0, part, length=24)
-        identity = text_in(item.get("call_id")) or text_in(item.get("id")) or f"call_{made}"
+        given = text_in(item.get("call_id")) or text_in(item.get("id"))
+        identity = given or answer_call_id(self._seed or self._id, 0, part)
         custom = kind == "custom_tool_call"
-        out.append(CallStarted(0, part, identity, text_in(item.get("name")), custom, found.extras))
+        out.append(CallStarted(0, part, identity, text_in(item.get("name")), custom, found.extras, made=not given))
         return found
 
     def _begin(self) -> int:
