@@ -401,3 +401,41 @@ def test_the_words_of_a_sound_are_text() -> None:
         parse_answer(render_answer(folded(events), ASKED)),
     ):
         assert [part.text for part in folded(again).choices[0].parts] == ["Hello there"]  # type: ignore[attr-defined]
+
+
+ENDS = {Stop.END: 1700000007, Stop.LENGTH: None, Stop.FILTER: None}
+
+
+@pytest.mark.parametrize("reason", ENDS)
+def test_only_a_completed_response_says_when_it_was(reason: Stop) -> None:
+    """As OpenAI's own: null while it is in progress and where it is incomplete, whole seconds where it is completed."""
+    ticking = AnswerContext(model="m", created=1700000000, clock=lambda: 1700000007.9)
+    events = [Started("r", "m"), TextDelta(0, 0, b'"Hi"'), Stopped(0, reason), Ended()]
+    whole = orjson.loads(render_answer(folded(events), ticking))
+    streamed = DIALECT.answers.stream_renderer(ticking).render(events)
+    frames = [orjson.loads(line[6:]) for line in streamed.splitlines() if line.startswith(b"data: ")]
+    told = [frame["response"]["completed_at"] for frame in frames if "response" in frame]
+    assert (whole["completed_at"], told) == (ENDS[reason], [None, None, ENDS[reason]])
+
+
+def test_a_response_is_not_completed_before_it_is_created() -> None:
+    events = [Started("r", "m", 1700000009), TextDelta(0, 0, b'"Hi"'), Stopped(0, Stop.END), Ended()]
+    late = AnswerContext(model="m", clock=lambda: 1700000000.0)
+    assert orjson.loads(render_answer(folded(events), late))["completed_at"] == 1700000009
+    assert orjson.loads(render_answer(folded(events), AnswerContext()))["completed_at"] == 1700000009
+
+
+@pytest.mark.parametrize(
+    ("body", "completed_at"),
+    [
+        ({"status": "completed"}, 1700000007),
+        ({}, 1700000007),
+        ({"status": "incomplete"}, None),
+        ({"status": "completed", "completed_at": None}, None),
+        ({"status": "completed", "completed_at": 5}, 5),
+    ],
+)
+def test_a_completed_response_of_another_vendor_says_when_it_was(body: Any, completed_at: int | None) -> None:
+    ticking = AnswerContext(model="m", created=1700000000, clock=lambda: 1700000007.9)
+    completed = orjson.loads(DIALECT.answers.complete(orjson.dumps({"id": "resp_1", **body}), ticking))
+    assert completed["completed_at"] == completed_at

@@ -189,6 +189,7 @@ class Responses(Speaker):
             response = await final(self.client.responses.stream(**asked), "get_final_response")
         else:
             response = await settled(self.client.responses.create(**asked))
+        assert response.status != "completed" or response.completed_at >= response.created_at
         self.history += [item.to_dict() for item in response.output]
         calls = [
             Call(item.call_id, item.name, json.loads(item.arguments))

@@ -257,6 +257,7 @@ def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
     return AnswerContext(
         model=ask.model or "",
         created=int(time.time()),
+        clock=time.time,
         id=id,
         include_usage=ask.include_usage,
         request=ask.members,

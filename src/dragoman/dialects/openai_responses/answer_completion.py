@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Json
 from dragoman.dialects.completion import CompleteObject, complete
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import ID_PREFIX
 from dragoman.dialects.openai_responses.response_members import DEFAULTS, repeated_members
 from dragoman.dialects.parsing import vendor_id
+from dragoman.dialects.raw_json import UNREADABLE, decode_members
 
 FILTER_MARKS = frozenset({"content_filters"})
 """What Azure's content filter found."""
-_STATUS = {"status": b'"completed"'}
+_COMPLETED = b'"completed"'
+_STATUS = {"status": _COMPLETED}
 _PART = CompleteObject(kinds={"output_text": CompleteObject(added={"annotations": b"[]", "logprobs": b"[]"})})
 _ITEM = CompleteObject(
     kinds={
@@ -39,6 +42,18 @@ _REASONING = CompleteObject(added={"effort": b"null", "summary": b"null"})
 _TEXT = CompleteObject(added={"format": b'{"type":"text"}'})
 
 
+def _completed_at(body: bytes, context: AnswerContext) -> Json:
+    """Now, for a completed answer that does not say when it was. Without a clock, when it was begun."""
+    try:
+        members = decode_members(body) if b'"completed_at"' not in body else {}
+    except UNREADABLE:
+        return b"null"
+    if not members or bytes(members.get("status", _COMPLETED)) != _COMPLETED:
+        return b"null"
+    created = bytes(members.get("created_at", b"%d" % context.created))
+    return created if context.clock is None else b"%d" % context.clock()
+
+
 def complete_answer(body: bytes, context: AnswerContext) -> bytes:
     """The response with the members that OpenAI's types and Open Responses require."""
     added = {
@@ -52,6 +67,7 @@ def complete_answer(body: bytes, context: AnswerContext) -> bytes:
         "usage": b"null",
         **DEFAULTS,
         **repeated_members(context.request),
+        "completed_at": _completed_at(body, context),
     }
     inside = {"output": _ITEM, "tools": _TOOL, "usage": _USAGE, "reasoning": _REASONING, "text": _TEXT}
     return complete(body, CompleteObject(added=added, never=FILTER_MARKS, inside=inside))

@@ -36,7 +36,7 @@ DEFAULTS: Mapping[str, Json] = {
     "user": b"null",
 }
 """Members of the request that the answer repeats, with their defaults. An answer that came in this dialect repeats them
-already. Nobody here has a clock, so the time of completion is not known."""
+already. Only a completed answer has a time of completion."""
 
 
 def repeated_members(request: Mapping[str, Json]) -> dict[str, Json]:

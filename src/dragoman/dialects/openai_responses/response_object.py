@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -18,16 +18,27 @@ from dragoman.wire.json_reader import render_object
 
 
 class ResponseFrame(msgspec.Struct, frozen=True):
-    """The members that are the same in all response objects of one answer."""
+    """The members that are the same in all response objects of one answer, and the clock for its completion."""
 
     head: Mapping[str, Json]
     repeated: Mapping[str, Json]
+    clock: Callable[[], float] | None = None
 
     def object(
         self, status: bytes, output: bytes, usage: Json = b"null", error: Json = b"null", incomplete: Json = b"null"
     ) -> bytes:
         state = {"status": b'"' + status + b'"', "error": error, "incomplete_details": incomplete}
-        return render_object({**self.head, **state, "output": output, **self.repeated, "usage": usage})
+        at = self._completed_at() if status == b"completed" else b"null"
+        members = {**self.head, **state, "output": output, **self.repeated, "completed_at": at, "usage": usage}
+        return render_object(members)
+
+    def _completed_at(self) -> Json:
+        """When the provider completed the answer, else now. An answer is not complete before it is begun, and without a
+        clock that is all that is known."""
+        given, begun = self.repeated["completed_at"], self.head["created_at"]
+        if given != b"null":
+            return given
+        return begun if self.clock is None else b"%d" % max(int(self.clock()), int(begun))
 
 
 def response_for(started: Started, context: AnswerContext) -> ResponseFrame:
@@ -42,7 +53,7 @@ def response_for(started: Started, context: AnswerContext) -> ResponseFrame:
     repeated = {**DEFAULTS, **repeated_members(context.request), **own, **repeated_members(own)}
     if started.service_tier is not None:
         repeated["service_tier"] = quote(started.service_tier)
-    return ResponseFrame(head, repeated)
+    return ResponseFrame(head, repeated, context.clock)
 
 
 def identity(started: Started, context: AnswerContext) -> str:

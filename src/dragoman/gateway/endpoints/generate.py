@@ -149,6 +149,7 @@ def _exchange(
     record.context = AnswerContext(
         model=record.model,
         created=int(time.time()),
+        clock=time.time,
         id=record.id,
         include_usage=ask.include_usage,
         request=ask.members,
