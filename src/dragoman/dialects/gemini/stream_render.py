@@ -18,10 +18,13 @@ from dragoman.wire.json_reader import render_object
 class GeminiStreamRenderer(PartBuilder):
     """Renders one chunk for each part. The last one of a candidate has the stop and the usage besides, as Gemini's own
     last chunk has: Google's SDKs leave a turn whose last chunk has no part out of the history, and many clients drop
-    parts without text. So the newest part of each candidate waits for the next event.
+    parts without text, with the signature that they may have.
+
+    So the newest part of each candidate waits for the next event. Of a text only the last character waits: the rest
+    goes out at once, and the next piece begins with it. `_endings` are these characters, with the mark of their part.
     """
 
-    __slots__ = ("_array", "_begun", "_close", "_head", "_logprobs", "_open", "_out", "_tail", "_waiting")
+    __slots__ = ("_array", "_begun", "_close", "_endings", "_head", "_logprobs", "_open", "_out", "_tail", "_waiting")
 
     def __init__(self, context: AnswerContext) -> None:
         super().__init__(context)
@@ -32,6 +35,7 @@ class GeminiStreamRenderer(PartBuilder):
         self._head = b'%b{"candidates":[{"content":{"parts":[' % self._open
         self._tail = b""
         self._waiting: dict[int, Json] = {}
+        self._endings: dict[int, tuple[bytes, bytes]] = {}
         self._logprobs: dict[int, Json] = {}
         self.begin()
 
@@ -53,12 +57,30 @@ class GeminiStreamRenderer(PartBuilder):
         self._tail = b'],"role":"model"},"index":0}],%b%b' % (render_object(self.head())[1:], self._close)
 
     def part(self, choice: int, json: Json) -> None:
-        if choice in self._waiting:
-            self._render_waiting(choice)
+        self._render_waiting(choice)
         self._waiting[choice] = json
 
+    def words(self, choice: int, literal: Json, mark: bytes) -> None:
+        plain = literal.find(b"\\", -_NEAR_END) < 0 and literal[-2] < 0x80
+        cut = len(literal) - 2 if plain else _last_character(literal)
+        ending = self._endings.get(choice)
+        if cut < 2 or ending is None or ending[1] != mark:
+            self._render_waiting(choice)
+            ending = _NOTHING
+        if cut > 1:
+            self._render_part(choice, b'{"text":%b%b"%b}' % (ending[0] or b'"', literal[1:cut], mark))
+        self._endings[choice] = (b'"' + literal[max(cut, 1) : -1], mark)
+
+    def _pop_waiting(self, choice: int) -> Json | None:
+        ending = self._endings.pop(choice, None)
+        return self._waiting.pop(choice, None) if ending is None else b'{"text":%b"%b}' % ending
+
     def _render_waiting(self, choice: int) -> None:
-        json = self._waiting.pop(choice)
+        json = self._pop_waiting(choice)
+        if json is not None:
+            self._render_part(choice, json)
+
+    def _render_part(self, choice: int, json: Json) -> None:
         if choice in self._logprobs:
             tokens = self._logprobs.pop(choice)
             candidate = {"content": _content(json), "index": b"%d" % choice, "logprobsResult": tokens}
@@ -71,8 +93,9 @@ class GeminiStreamRenderer(PartBuilder):
         self._out += (self._head, json, tail)
 
     def sign(self, choice: int, signature: bytes, thought: bool, fresh: bool) -> None:
-        if choice in self._waiting and not fresh:
-            self._waiting[choice] = self._waiting[choice][:-1] + b',"thoughtSignature":%b}' % signature
+        waiting = None if fresh else self._pop_waiting(choice)
+        if waiting is not None:
+            self._waiting[choice] = waiting[:-1] + b',"thoughtSignature":%b}' % signature
             return
         mark = b',"thought":true' if thought else b""
         self.part(choice, b'{"text":""%b,"thoughtSignature":%b}' % (mark, signature))
@@ -87,11 +110,12 @@ class GeminiStreamRenderer(PartBuilder):
             feedback = fields.pop("promptFeedback", None)
             if feedback is not None:
                 last["promptFeedback"] = feedback
-            if feedback is not None and choice not in self._waiting:
+            waiting = self._pop_waiting(choice)
+            if feedback is not None and waiting is None:
                 continue
             if choice in self._logprobs:
                 fields["logprobsResult"] = self._logprobs.pop(choice)
-            content = _content(self._waiting.pop(choice)) if choice in self._waiting else _NO_PARTS
+            content = _content(waiting) if waiting is not None else _NO_PARTS
             candidates.append(render_object({"content": content, **fields}))
         if candidates:
             last["candidates"] = b"[" + b",".join(candidates) + b"]"
@@ -102,7 +126,7 @@ class GeminiStreamRenderer(PartBuilder):
             self._out.append(b"]")
 
     def fail(self, failure: Failure) -> None:
-        for choice in list(self._waiting):
+        for choice in [*self._waiting, *self._endings]:
             self._render_waiting(choice)
         self._frame(error_body(failure)[1])
         if self._array:
@@ -119,6 +143,23 @@ class GeminiStreamRenderer(PartBuilder):
 
 
 _NO_PARTS = b'{"role":"model"}'
+_NOTHING = (b"", b"")
+_NEAR_END = 12
+"""More bytes than a character has that is written as a pair of escapes, without its first one."""
+
+
+def _last_character(literal: Json) -> int:
+    """Where the last character of a JSON string begins, or the first escape near its end; 1 where that is not clear."""
+    end = len(literal) - 1
+    start = max(1, end - _NEAR_END)
+    escape = literal.find(b"\\", start, end)
+    if escape < 0:
+        at = end - 1
+        while at > 1 and literal[at] & 0xC0 == 0x80:  # the middle of a character in UTF-8
+            at -= 1
+        return at
+    halves = escape == start or literal[escape : escape + 3].lower() == b"\\ud"
+    return 1 if halves else escape
 
 
 def _content(part: Json) -> bytes:
