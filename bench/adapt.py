@@ -29,6 +29,9 @@ OWN = {
     "openai-chat": "openai/gpt-4o",
     "openai-responses": "openai-responses/gpt-5.1",
     **TARGETS,
+    "cohere": "cohere/command-a-03-2025",
+    "ollama": "ollama/qwen3",
+    "bedrock": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
 }
 """One target of each dialect."""
 STRICTEST = "gemini/gemini-3-pro-preview"

@@ -1,7 +1,7 @@
-"""A coding agent's request, written as the four kinds of clients write it.
+"""A coding agent's request, written as the seven kinds of clients write it.
 
-Twenty-five tools with schemas, a long system text and 200 messages, about 80 kB: what Claude Code, Codex, Gemini CLI
-and Chat clients send on one turn in the middle of a task. The content is the same in every dialect; the form is that
+Twenty-five tools with schemas, a long system text and 200 messages, about 80 kB: what Claude Code, Codex, Gemini CLI,
+Chat clients and others send on one turn in the middle of a task. The content is the same in every dialect; the form is that
 of the dialect's own clients.
 """
 
@@ -195,11 +195,61 @@ def gemini(count: int) -> dict[str, Any]:
     }
 
 
+def ollama(count: int) -> dict[str, Any]:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": _SYSTEM}]
+    for turn in turns(count - 1):
+        if turn.call is None:
+            messages.append({"role": turn.role, "content": turn.text})
+        elif turn.role == "tool":
+            messages.append({"role": "tool", "content": turn.text, "tool_name": turn.call.name})
+        else:
+            call = {"function": {"name": turn.call.name, "arguments": turn.call.arguments}}
+            messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+    asked = chat(1)
+    options = {"num_predict": 8192}
+    return {"model": "qwen3", "messages": messages, "tools": asked["tools"], "options": options, "stream": True}
+
+
+def cohere(count: int) -> dict[str, Any]:
+    asked = chat(count)
+    for message in asked["messages"]:
+        if message.get("content") is None:
+            del message["content"]
+    del asked["tool_choice"]
+    return asked | {"model": "command-a-03-2025"}
+
+
+def bedrock(count: int) -> dict[str, Any]:
+    messages: list[dict[str, Any]] = []
+    for turn in turns(count - 1):
+        block: dict[str, Any]
+        if turn.call is None:
+            block = {"text": turn.text}
+        elif turn.role == "tool":
+            block = {"toolResult": {"toolUseId": turn.call.id, "content": [{"text": turn.text}]}}
+        else:
+            block = {"toolUse": {"toolUseId": turn.call.id, "name": turn.call.name, "input": turn.call.arguments}}
+        messages.append({"role": "assistant" if turn.role == "assistant" else "user", "content": [block]})
+    specs = [
+        {"name": one["name"], "description": one["description"], "inputSchema": {"json": one["schema"]}}
+        for one in tools()
+    ]
+    return {
+        "system": [{"text": _SYSTEM}],
+        "messages": messages,
+        "toolConfig": {"tools": [{"toolSpec": spec} for spec in specs]},
+        "inferenceConfig": {"maxTokens": 8192},
+    }
+
+
 WRITERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "openai-chat": chat,
     "openai-responses": responses,
     "anthropic": anthropic,
     "gemini": gemini,
+    "cohere": cohere,
+    "ollama": ollama,
+    "bedrock": bedrock,
 }
 
 

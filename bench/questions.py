@@ -22,13 +22,24 @@ PATHS = {
     "openai-responses": "/v1/responses",
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/{model}:{method}",
+    "cohere": "/v2/chat",
+    "ollama": "/api/chat",
+    "bedrock": "/model/{model}/{method}",
 }
 SPOKEN_TO = {
     "openai-responses": "openai-responses/gpt-5.6",
     "anthropic": "anthropic/claude-sonnet-4-5",
     "gemini": "gemini/gemini-2.5-flash",
+    "cohere": "cohere/command-a-03-2025",
+    "ollama": "ollama/qwen3",
+    "bedrock": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
 }
 """A target that each client dialect is compiled for, to have the question in that dialect."""
+METHODS = {
+    "gemini": ("generateContent", "streamGenerateContent?alt=sse"),
+    "bedrock": ("converse", "converse-stream"),
+}
+"""The last word of the path where it says whether to stream."""
 REPAIRS = {"50 repairs": 50, "500 repairs": 500}
 """Sizes of a question that is an agent's request with so many defects; only Chat clients ask it."""
 TEXT = (
@@ -41,7 +52,7 @@ SHORT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 
 def question(dialect: str, size: str, model: str, stream: bool) -> bytes:
     """The request body: `short`; `tools`, the conversation of 20 messages with tools; `agent`, a coding agent's
     request; or one of `REPAIRS`."""
-    named = {} if dialect == "gemini" else {"model": model, "stream": stream}
+    named = {} if dialect in METHODS else {"model": model, "stream": stream}
     if size == "agent" or size in REPAIRS:
         asked = agent.WRITERS[dialect](agent.MESSAGES) if size == "agent" else defects.request(REPAIRS[size])
         return json.dumps(asked | named).encode()
@@ -55,7 +66,7 @@ def question(dialect: str, size: str, model: str, stream: bool) -> bytes:
 
 def path(dialect: str, model: str, stream: bool) -> str:
     """Where a client of this dialect asks for a model's answer."""
-    return PATHS[dialect].format(model=model, method="streamGenerateContent?alt=sse" if stream else "generateContent")
+    return PATHS[dialect].format(model=model, method=METHODS.get(dialect, ("", ""))[stream])
 
 
 def whole(dialect: str) -> bytes:
