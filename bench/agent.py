@@ -1,8 +1,8 @@
 """A coding agent's request, written as the seven kinds of clients write it.
 
 Twenty-five tools with schemas, a long system text and 200 messages, about 80 kB: what Claude Code, Codex, Gemini CLI,
-Chat clients and others send on one turn in the middle of a task. The content is the same in every dialect; the form is that
-of the dialect's own clients.
+Chat clients and others send on one turn in the middle of a task. The content is the same in every dialect; the form
+is that of the own clients of the dialect.
 """
 
 from __future__ import annotations

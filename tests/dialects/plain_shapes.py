@@ -162,9 +162,65 @@ def _gemini() -> Shape:
     return wire(systemInstruction_=wire(parts=some(text)), contents=mixed)
 
 
+def _bedrock() -> Shape:
+    text = wire(text=TEXTS)
+    call = wire(toolUse=wire(toolUseId=IDS, name=NAMES, input_=ARGUMENTS, type_=of("tool_use", "server_tool_use")))
+    plain_call = wire(toolUse=wire(toolUseId=IDS, name=NAMES, input=ARGUMENTS))
+    inside = some(text, text, wire(json={"a": 1}), most=2)
+    result = wire(toolResult=wire(toolUseId=IDS, content=inside, status_=of("success", "error", None)))
+    both = wire(text=TEXTS, toolUse_=None, toolResult_=wire(toolUseId=IDS, content=inside))
+    point = wire(cachePoint={"type": "default"})
+    thinking = wire(reasoningContent=wire(reasoningText=wire(text=TEXTS, signature=SIGNATURES)))
+    message = either(
+        wire(role=of("user", "assistant", "system"), content=some(text)),
+        wire(role="assistant", content=some(text, plain_call)),
+        wire(role="user", content=some(result, result, text)),
+        wire(role=of("user", "assistant"), content=of(some(text, call, result, thinking, point, both), TEXTS)),
+    )
+    return wire(system_=of(some(text), some(text, point), TEXTS), messages=some(message, most=8))
+
+
+def _cohere() -> Shape:
+    call = wire(id=IDS, type_="function", function=wire(name=NAMES, arguments=ARGUMENT_TEXTS))
+    text = wire(type="text", text=TEXTS)
+    told = of({"text": "Rain"}, {"title": "A", "text": "b"}, {"a": 1}, "Rain", None)
+    document = wire(type="document", document=of(wire(data=told, id_="d1"), "Rain"))
+    image = wire(type="image_url", image_url=wire(url=URLS))
+    message = either(
+        wire(role=of("user", "system", "assistant", "developer"), content=of(TEXTS, TEXTS, some(text, image))),
+        wire(role="assistant", content_=TEXTS, tool_calls=some(call), tool_plan_=TEXTS, citations_=[]),
+        wire(role="tool", tool_call_id=IDS, content=of(TEXTS, some(text, document))),
+        wire(role="assistant", content_=TEXTS, tool_plan_=TEXTS, tool_calls_=None),
+    )
+    return wire(model=MODEL, messages=some(message, most=8), documents_=of([], ["Rain"]))
+
+
+def _ollama() -> Shape:
+    def calls(**ids: Any) -> Shape:
+        function = wire(name=NAMES, arguments_=ARGUMENTS, index_=0)
+        return some(wire(function=function, type_="function", **ids))
+
+    plain = wire(role=of("user", "assistant", "system", "developer", "User"), content=TEXTS, images_=DATA)
+    bare = wire(role=of("user", "assistant"), content=TEXTS)
+    thought = {"content_": TEXTS, "thinking_": TEXTS}
+    without_ids = [
+        wire(role="assistant", tool_calls=calls(), **thought),
+        wire(role="tool", tool_name_=NAMES, content=TEXTS),
+    ]
+    with_ids = [
+        wire(role="assistant", tool_calls=calls(id=IDS), **thought),
+        wire(role="tool", tool_call_id=IDS, tool_name_=NAMES, content=TEXTS),
+    ]
+    kinds = (without_ids, with_ids, with_ids + without_ids)
+    return wire(model=MODEL, messages=either(*(some(plain, bare, *kind, *kind, most=8) for kind in kinds)))
+
+
 SHAPES: dict[str, Shape] = {
     "openai-chat": _chat(),
     "anthropic": _anthropic(),
     "openai-responses": _responses(),
     "gemini": _gemini(),
+    "bedrock": _bedrock(),
+    "cohere": _cohere(),
+    "ollama": _ollama(),
 }

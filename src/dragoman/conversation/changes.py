@@ -38,6 +38,7 @@ class Note(msgspec.Struct, frozen=True):
     request.
 
     `before` and `after` are the values (or their JSON-able stand-ins) from which the digests are made.
+    `respelled`: they mean the same.
     """
 
     did: str
@@ -48,6 +49,7 @@ class Note(msgspec.Struct, frozen=True):
     adds: bool = False
     before: Any = None
     after: Any = None
+    respelled: bool = False
 
 
 class Undo(msgspec.Struct, frozen=True):

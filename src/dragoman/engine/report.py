@@ -34,7 +34,7 @@ def reported(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[
     """The notes that are news. From another dialect, what only changes a spelling is translation and no change."""
     if same_dialect or not rule.spelling:
         return notes
-    return [note for note in notes if not same(note.before, _only(note.after))]
+    return [note for note in notes if not note.respelled and not same(note.before, _only(note.after))]
 
 
 def _only(after: Any) -> Any:

@@ -21,7 +21,7 @@ from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, but, edit, kept, plain_text, rewrite_messages
+from dragoman.rules.rewriting import Edit, but, edit, kept, plain_text, respell, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -40,7 +40,10 @@ def list_content(conversation: Conversation, context: Context) -> Rewrite:
 def _as_string(message: Message) -> Edit | None:
     if message.role is Role.TOOL:
         parts = kept(message.parts, [_result(part) for part in message.parts])
-        return None if parts is message.parts else edit(message.but(parts=parts), "wrote a list of texts as a string")
+        if parts is message.parts:
+            return None
+        single = all(type(part) is Result and len(part.parts) == 1 for part in message.parts)
+        return (respell if single else edit)(message.but(parts=parts), _DID)
     if len(message.parts) < 2 and not message.listed:
         return None  # nearly all messages
     content = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
@@ -48,9 +51,12 @@ def _as_string(message: Message) -> Edit | None:
         return None
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
     calls = [part for part in message.parts if isinstance(part, Call)]
-    return edit(
-        message.but(parts=(*thoughts, _one(content), *calls), listed=False), "wrote a list of texts as a string"
-    )
+    written = message.but(parts=(*thoughts, _one(content), *calls), listed=False)
+    single = len(content) == 1 and len(calls) + len(thoughts) == 0
+    return (respell if single else edit)(written, _DID)
+
+
+_DID = "wrote a list of texts as a string"
 
 
 def _one(parts: list[Part]) -> Text:

@@ -20,18 +20,27 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """What becomes of a message: the messages in its place (none: it is taken out), and the words of the report."""
+    """What becomes of a message: the messages in its place (none: it is taken out), and the words of the report.
+
+    `respelled`: it means what it meant.
+    """
 
     messages: tuple[Message, ...]
     did: str
     part: Part | None = None
     loses: Loss | None = None
     adds: bool = False
+    respelled: bool = False
 
 
 def edit(message: Message, did: str, part: Part | None = None, loses: Loss | None = None) -> Edit:
     """One message in place of another."""
     return Edit((message,), did, part, loses)
+
+
+def respell(message: Message, did: str) -> Edit:
+    """The same message, spelled otherwise."""
+    return Edit((message,), did, respelled=True)
 
 
 def rewrite_messages(conversation: Conversation, change: Callable[[Message], Edit | None], since: int = 0) -> Rewrite:
@@ -52,7 +61,8 @@ def rewrite_indexed(
             continue
         messages += done.messages
         after = done.messages if done.messages else None
-        notes.append(Note(done.did, message, done.part, loses=done.loses, adds=done.adds, before=message, after=after))
+        note = Note(done.did, message, done.part, loses=done.loses, adds=done.adds, before=message, after=after)
+        notes.append(but(note, respelled=True) if done.respelled else note)
     if not notes:
         return Rewrite(conversation)
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))

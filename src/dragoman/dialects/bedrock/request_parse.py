@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.conversation.bounded_cache import remembered
+from msgspec import Raw
+
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import FIELD, Message
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.bedrock.message_parse import parse_messages, parse_system
+from dragoman.dialects.bedrock.message_parse import parse_messages
 from dragoman.dialects.bedrock.near_misses import FORM, MEMBERS
+from dragoman.dialects.bedrock.plain_messages import parse_opening, parse_plain
 from dragoman.dialects.bedrock.settings import parse_top_level
-from dragoman.dialects.near_misses.lists import parse_meant
-from dragoman.dialects.near_misses.members import parse_members_meant
+from dragoman.dialects.near_misses.lists import MeantMessages, parse_meant
+from dragoman.dialects.near_misses.members import MeantMembers, parse_members_meant
 from dragoman.dialects.parsing import open_body, request_parser
+from dragoman.dialects.plain_messages import Opening
 from dragoman.errors import MalformedRequest
 
 
@@ -28,24 +31,27 @@ def parse_request(
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Converse request has "messages"')
     top = parse_top_level(members.found)
-    opening = _opening(bytes(members.found.get("system", b"")))
-    meant = parse_meant(raw, FORM, parse_messages, members.list_name)
+    opening = parse_opening(bytes(members.found.get("system", b"")))
+    plain = parse_plain(raw, opening) if members.found is opened.members else None
+    meant = MeantMessages(plain.messages) if plain is not None else _parse_meant(raw, opening, members)
     return Ask(
         NAME,
         model,
         stream,
-        top.conversation((*opening, *meant.messages), (*members.misses, *meant.misses)),
+        top.conversation(meant.messages, meant.misses),
         opened.source,
         opened.members,
         headers or {},
         top.include_usage,
         opened.repairs,
+        plain.traits if plain is not None else None,
     )
 
 
-@remembered
-def _opening(raw: bytes) -> tuple[Message, ...]:
-    return tuple(parse_system(raw))
+def _parse_meant(raw: Raw, opening: Opening, members: MeantMembers) -> MeantMessages:
+    """Messages that may not fit the schema."""
+    found = parse_meant(raw, FORM, parse_messages, members.list_name)
+    return MeantMessages((*opening.messages, *found.messages), (*members.misses, *found.misses))
 
 
 def locate(message: Message, part: int | None) -> str:

@@ -13,6 +13,7 @@ from dragoman.dialects.cohere import NAME
 from dragoman.dialects.cohere.documents import is_documents, parse_documents
 from dragoman.dialects.cohere.message_parse import parse_messages
 from dragoman.dialects.cohere.near_misses import FORM, MEMBERS
+from dragoman.dialects.cohere.plain_messages import parse_plain
 from dragoman.dialects.cohere.settings import parse_top_level
 from dragoman.dialects.near_misses.lists import MeantMessages, parse_meant
 from dragoman.dialects.near_misses.members import MeantMembers, parse_members_meant
@@ -31,7 +32,8 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         raise _no_messages(found)
     documents = parse_documents(bytes(members.found.get("documents", b"")))
     top = parse_top_level(members.found, documents is not None)
-    meant = _parse_meant(raw, members)
+    plain = parse_plain(raw) if members.found is found and documents is None else None
+    meant = MeantMessages(plain.messages) if plain is not None else _parse_meant(raw, members)
     return Ask(
         NAME,
         parse_model(found),
@@ -42,6 +44,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         headers or {},
         top.include_usage,
         opened.repairs,
+        plain.traits if plain is not None else None,
     )
 
 

@@ -14,6 +14,7 @@ from dragoman.dialects.near_misses.members import MeantMembers, parse_members_me
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.message_parse import parse_messages
 from dragoman.dialects.ollama.near_misses import FORM, MEMBERS
+from dragoman.dialects.ollama.plain_messages import parse_plain
 from dragoman.dialects.ollama.settings import parse_top_level
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.errors import MalformedRequest
@@ -29,7 +30,8 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a chat request has "messages"')
     top = parse_top_level(members.found)
-    meant = _parse_meant(raw, members)
+    plain = parse_plain(raw) if members.found is found else None
+    meant = MeantMessages(plain.messages) if plain is not None else _parse_meant(raw, members)
     return Ask(
         NAME,
         parse_model(found),
@@ -40,6 +42,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         headers or {},
         top.include_usage,
         opened.repairs,
+        plain.traits if plain is not None else None,
     )
 
 
