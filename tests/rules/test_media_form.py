@@ -85,3 +85,54 @@ def test_a_document_reaches_mistral_from_any_dialect() -> None:
     translated = sent(paper, "mistral/mistral-large-latest", source="anthropic")
     assert translated.json["messages"][0]["content"] == [LINK]
     assert translated.changes == []
+
+
+PIXEL = "iVBORw0KGgo="
+
+
+def picture(kind: str, data: str = PIXEL, scheme: str = "data", encoding: str = "base64") -> dict[str, Any]:
+    return body({"type": "image_url", "image_url": {"url": f"{scheme}:{kind};{encoding},{data}"}})
+
+
+@pytest.mark.parametrize("kind", ["image/jpg", "IMAGE/JPEG", "image/jpeg;charset=utf-8", "image/pjpeg"])
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])
+def test_c9_a_picture_under_another_name_of_its_type_is_sent(kind: str, target: str) -> None:
+    done = sent({**picture(kind), "max_tokens": 9}, target, source="openai-chat")
+    written = str(done.json)
+    assert PIXEL in written
+    assert "image/jpeg" in written
+    assert kind not in written
+    assert [(rule, loses) for rule, _, loses, _ in done.changes] == [("media-form", "nothing")]
+
+
+def test_a_listed_type_keeps_its_name() -> None:
+    listed = facts(media={"image": {"types": ["image/jpg", "image/jpeg"]}})
+    assert run(media_form, picture("image/jpg"), listed).untouched
+    assert run(media_form, picture("image/jpg"), facts(media={"image": {}})).untouched
+
+
+def test_the_scheme_of_a_data_url_may_be_in_capitals() -> None:
+    done = sent(picture("IMAGE/PNG", scheme="DATA", encoding="BASE64"), "gemini/gemini-2.5-flash", source="openai-chat")
+    assert done.json["contents"][-1]["parts"][-1]["inlineData"] == {"mimeType": "image/png", "data": PIXEL}
+
+
+def test_a_data_url_of_plain_text_is_read() -> None:
+    part = {"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain,hello%20there"}}
+    done = sent(body(part), "gemini/gemini-2.5-flash", source="openai-chat")
+    inline = done.json["contents"][-1]["parts"][-1]["inlineData"]
+    assert (inline["mimeType"], inline["data"]) == ("text/plain", "aGVsbG8gdGhlcmU=")
+
+
+def test_line_breaks_in_base64_go_in_a_translation() -> None:
+    wrapped = picture("image/png", data="iVBORw0K\r\nGgo=\n")
+    done = sent(wrapped, "gemini/gemini-2.5-flash", source="openai-chat")
+    assert done.json["contents"][-1]["parts"][-1]["inlineData"]["data"] == PIXEL
+    assert sent(wrapped, "openai/gpt-4o").json["messages"] == wrapped["messages"]
+
+
+def test_a_document_of_another_name_in_one_vendors_form() -> None:
+    """Both repairs in one step: its type, and the form that the vendor has for documents."""
+    known = facts(document_form="document_url", media={"document": {"types": ["application/pdf"]}})
+    part = {"type": "file", "file": {"file_data": "data:application/x-pdf;base64,JVBERi0=", "filename": "untitled"}}
+    done = run(media_form, body(part), known)
+    assert done.json["messages"][1]["content"][1] == {"type": "document_url", "document_url": PDF}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from hashlib import blake2b
 from typing import ParamSpec
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import Raw
@@ -84,13 +86,14 @@ def parse_state(kind: str, literal: Json, origin: Origin) -> Opaque:
 
 def parse_link(url: str) -> Inline | Remote:
     """The source that a URL names: a data URL holds the bytes itself, any other URL is remote."""
-    if not url.startswith("data:"):
-        return Remote(url)
     comma = url.find(",")
-    media_type, _, encoding = url[5:comma].rpartition(";")
-    if comma < 0 or encoding != "base64":
+    if comma < 0 or url[:5].lower() != "data:":
         return Remote(url)
-    return Inline(media_type, quote(url[comma + 1 :]))
+    media_type, _, encoding = url[5:comma].rpartition(";")
+    if encoding.lower() == "base64":
+        return Inline(media_type, quote(url[comma + 1 :]))
+    # the other form of a data URL: its text as it is, with %20 for a space
+    return Inline(url[5:comma], quote(b2a_base64(unquote_to_bytes(url[comma + 1 :]), newline=False).decode()))
 
 
 def link_literal(literal: Json | Raw) -> Inline | Remote:

@@ -2,7 +2,8 @@
 
 A document as `document_url`, a URL as plain text, or a file without a name is refused where only the dialect's own form
 is known. The part is written in that form. The other way round, a vendor may take the bytes of a document in its own
-form alone (fact `document_form`).
+form alone (fact `document_form`). A type that the target does not list gets its usual name: `image/jpg` becomes
+`image/jpeg`. Line breaks in the bytes, as mail programs write them, are left out in a translation.
 
 Loses nothing, or metadata where that form has no place for the document's name.
 
@@ -19,10 +20,11 @@ from __future__ import annotations
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.media_types import usual_type
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Inline, Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Medium
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
@@ -33,7 +35,7 @@ _ALL = ("*",)
 @rule(
     "media-form",
     spelling=True,
-    when=lambda facts: facts.media_forms != _ALL or bool(facts.document_form),
+    when=lambda facts: True,
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.METADATA,
 )
@@ -43,6 +45,11 @@ def media_form(conversation: Conversation, context: Context) -> Rewrite:
     def formed(message: Message, part: Part) -> Swap | None:
         if type(part) is not Media:
             return None
+        if type(part.source) is Inline:
+            plain = _plain_bytes(part, part.source, context)
+            if plain is not None:
+                more = formed(message, plain.parts[0])
+                return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
         if facts.document_form and part.kind is MediaKind.DOCUMENT and type(part.source) is Inline:
             return _in_vendors_form(part, facts)
         if not part.spelled or facts.media_forms == _ALL or part.spelled in facts.media_forms:
@@ -50,6 +57,24 @@ def media_form(conversation: Conversation, context: Context) -> Rewrite:
         return Swap((but(part, spelled=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
 
     return rewrite_parts(conversation, formed, inside_results=True)
+
+
+def _plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:
+    """The bytes under the usual name of their type, without line breaks in their base64."""
+    did = []
+    made = source
+    usual = usual_type(source.media_type)
+    if usual != source.media_type and _wants_usual(source.media_type, context.facts.medium(part.kind.value), context):
+        made = but(made, media_type=usual)
+        did.append(f"wrote the type {source.media_type} as {usual}")
+    if context.translated and b"\\" in source.data:
+        made = but(made, data=source.data.replace(b"\\n", b"").replace(b"\\r", b""))
+        did.append(f"left out line breaks in the base64 of the {part.kind.value}")
+    return None if made == source else Swap((but(part, source=made),), ", ".join(did), Loss.NOTHING)
+
+
+def _wants_usual(media_type: str, medium: Medium, context: Context) -> bool:
+    return media_type not in medium.types if medium.types else context.translated
 
 
 def _in_vendors_form(part: Media, facts: Facts) -> Swap | None:

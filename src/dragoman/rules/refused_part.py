@@ -23,6 +23,7 @@ from fnmatch import fnmatchcase
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import prefixed, quote
+from dragoman.conversation.media_types import usual_type
 from dragoman.conversation.messages import FIELD, MADE, Message, Role
 from dragoman.conversation.parts import (
     Citation,
@@ -107,7 +108,7 @@ def _refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool 
         return True
     match part.source:
         case Inline(media_type, _):
-            return medium.inline is REFUSES or bool(medium.types and media_type not in medium.types)
+            return medium.inline is REFUSES or not _is_listed(media_type, medium)
         case Remote(url):
             return not medium.takes_url(url)
         case Stored(_, provider):
@@ -115,6 +116,11 @@ def _refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool 
             return refused or provider not in ("", facts.provider, facts.dialect.partition("-")[0])
         case Plain():
             return medium.plain is REFUSES
+
+
+def _is_listed(media_type: str, medium: Medium) -> bool:
+    """Does the target take the type, if only under its usual name? `media-form` writes that."""
+    return not medium.types or media_type in medium.types or usual_type(media_type) in medium.types
 
 
 def _stances(medium: Medium) -> dict[Role, Stance]:
