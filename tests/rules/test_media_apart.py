@@ -81,3 +81,33 @@ def test_adapt_for_a_real_provider() -> None:
     assert done.json["messages"] == [{"role": "user", "content": "A\nB", "images": [PIXEL]}]
     assert [change.rule for change in done.changes] == ["media-apart"]
     assert adapt(asked(said("A"), IMAGE), target="openai/gpt-4o").changes == ()
+
+
+TEXTS_FIRST = facts("gemini", result_text_first=True)
+
+
+def shown(*content: dict[str, Any]) -> dict[str, Any]:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": list(content)},
+    ]
+    return {"messages": turns}
+
+
+def test_texts_of_a_result_come_first_where_media_follow_in_a_list() -> None:
+    done = run(media_apart, shown(IMAGE, said("A"), IMAGE, said("B")), TEXTS_FIRST)
+    (found,) = done.conversation.messages[-1].parts
+    assert isinstance(found, Result)
+    assert [type(part) for part in found.parts] == [Text, Text, Media, Media]
+    assert done.changes == [("/messages/2", "order", False)]
+    assert run(media_apart, shown(said("A"), IMAGE), TEXTS_FIRST).untouched
+    assert run(media_apart, asked(IMAGE, said("A")), TEXTS_FIRST).untouched
+
+
+def test_c9_a_picture_before_the_text_of_a_result_reaches_gemini_3() -> None:
+    done = adapt(shown(IMAGE, said("A screenshot")), target="gemini/gemini-3-pro-preview")
+    answer = done.json["contents"][-1]["parts"][0]["functionResponse"]
+    assert "A screenshot" in str(answer["response"])
+    assert [part["inlineData"]["data"] for part in answer["parts"]] == [PIXEL]

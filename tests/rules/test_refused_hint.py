@@ -131,3 +131,25 @@ def test_the_clouds_get_no_scope_whatever_the_client_names() -> None:
     assert same.json["system"] == asked["system"]
     careful = sent(asked, "anthropic-compatible/some-model", source=CLAUDE, doubt="careful")
     assert "scope" not in str(careful.json)
+
+
+def test_a18_a_hint_inside_a_result_goes_to_the_result_for_bedrock() -> None:
+    inside = {"type": "tool_result", "tool_use_id": "c", "content": [words("12", **HINT), words("13")]}
+    body = request({})
+    body["messages"][2]["content"] = [inside]
+    done = sent(body, "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", source=CLAUDE)
+    result, point = done.json["messages"][2]["content"]
+    assert result["toolResult"]["content"] == [{"text": "12"}, {"text": "13"}]
+    assert point == {"cachePoint": {"type": "default"}}
+    assert ("refused-hint", "/messages/2/content/0", "metadata", False) in done.changes
+
+
+def test_hints_are_counted_after_they_moved() -> None:
+    """Two inside a result become one of it, so the target that takes two keeps both that are left."""
+    both = {"type": "tool_result", "tool_use_id": "c", "content": [words("12", **HINT), words("13", **HINT)]}
+    body = request({})
+    body["messages"][2]["content"] = [both]
+    body["system"] = [words("Be brief.", **HINT)]
+    done = run(refused_hint, body, facts(CLAUDE, cache_hint_max=2, cache_hints_in_results=False), source=CLAUDE)
+    assert done.did == ["moved a cache hint from inside a result to the result"]
+    assert run(refused_hint, body, facts(CLAUDE, cache_hint_max=3), source=CLAUDE).untouched

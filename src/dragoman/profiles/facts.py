@@ -123,7 +123,8 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `default` is its own default, which may be given even where the setting is refused. `without` names a setting that
     may not be given too. `whole`: no fractions, not even `40.0`. `length`: the most characters (0: any number), of each
-    value where the setting has pairs. `pairs` and `key_length`: the most of them, and the longest key.
+    value where the setting has pairs. `pairs` and `key_length`: the most of them, and the longest key. `anonymous`: no
+    e-mail address.
     """
 
     support: Stance = ACCEPTS
@@ -138,6 +139,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     length: int = 0
     pairs: int = 0
     key_length: int = 0
+    anonymous: bool = False
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -219,6 +221,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     media_detail: Annotated[Stance, Meta(description="the level of detail of an image")] = REFUSES
     media_apart: Annotated[
         bool, Meta(description="a message holds one text, and media before it in a list of their own")
+    ] = False
+    result_text_first: Annotated[
+        bool, Meta(description="a result holds texts, and media after them in a list of their own")
     ] = False
     block_kinds: Annotated[tuple[str, ...], Meta(description="kinds of its dialect's further parts (globs)")] = ("*",)
     lone_blocks: Annotated[
@@ -370,6 +375,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     limit_default: Annotated[int, Meta(description="the token limit we give where one is required")] = 4096
     seed_name: Annotated[str, Meta(description="name of the seed, where a dialect has several")] = ""
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
+    empty_stop: Annotated[Stance, Meta(description="an empty stop sequence")] = ACCEPTS
+    blank_stop: Annotated[Stance, Meta(description="a stop sequence of nothing but white space")] = ACCEPTS
     response_formats: Annotated[tuple[str, ...], Meta(description="text, json, schema")] = ("text", "json", "schema")
     format_with_tools: Annotated[Stance, Meta(description="JSON or a schema for the answer beside tools")] = ACCEPTS
     format_with_documents: Annotated[
@@ -422,6 +429,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ACCEPTS
     cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
     cache_scope: Annotated[Stance, Meta(description="a `scope` in a cache hint")] = ACCEPTS
+    cache_hints_in_results: Annotated[bool, Meta(description="cache hints on the parts of a tool's result")] = True
     cache_hint_max: Annotated[int, Meta(description="how many of them (0: any number)")] = 0
     stream_usage: Annotated[Stance, Meta(description="`stream_options.include_usage`")] = ACCEPTS
     complete_answers: Annotated[

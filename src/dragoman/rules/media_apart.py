@@ -3,6 +3,9 @@ r"""Media among texts, for a target whose messages hold media apart from one tex
 Ollama's messages have a list of images beside their text, and the model sees the images first. So media move before the
 text, and several texts become one, joined with a line break.
 
+A tool's result for Gemini is the other way round: its texts are the response, and media follow in a list of their own.
+So the texts move before the media.
+
 Loses order.
 
 For `ollama/gemma3`, from `openai-chat`:
@@ -31,12 +34,25 @@ from dragoman.rules.rule import rule
 
 @rule(
     "media-apart",
-    when=lambda facts: facts.media_apart,
+    when=lambda facts: facts.media_apart or facts.result_text_first,
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.ORDER,
 )
 def media_apart(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _sorted)
+    return rewrite_messages(conversation, _sorted if context.facts.media_apart else _texts_first)
+
+
+def _texts_first(message: Message) -> Edit | None:
+    parts = kept(message.parts, [_with_texts_first(part) for part in message.parts])
+    return None if parts is message.parts else edit(message.but(parts=parts), "put the text of a result before media")
+
+
+def _with_texts_first(part: Part) -> Part:
+    if type(part) is not Result:
+        return part
+    texts = [inner for inner in part.parts if type(inner) is Text]
+    parts = kept(part.parts, texts + [inner for inner in part.parts if type(inner) is not Text])
+    return part if parts is part.parts else but(part, parts=parts)
 
 
 def _sorted(message: Message) -> Edit | None:

@@ -2,6 +2,7 @@
 
 A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
 prefix. Where the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
+Where it takes none inside a tool's result, the result itself gets the hint.
 
 Loses metadata.
 
@@ -26,6 +27,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.hint_place import outside_results
 from dragoman.rules.hint_scope import without_scope
 from dragoman.rules.rewriting import but, kept
 from dragoman.rules.rule import rule
@@ -34,7 +36,9 @@ from dragoman.rules.rule import rule
 @rule(
     "refused-hint",
     when=lambda facts: (
-        facts.cache_hints is Stance.REFUSES or facts.cache_hint_max > 0 or facts.cache_scope is Stance.REFUSES
+        Stance.REFUSES in (facts.cache_hints, facts.cache_scope)
+        or facts.cache_hint_max > 0
+        or not facts.cache_hints_in_results
     ),
     looks_for=Trait.HINTS,
     loses=Loss.METADATA,
@@ -42,6 +46,8 @@ from dragoman.rules.rule import rule
 def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
+    if facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:
+        conversation = outside_results(conversation, notes)
     count = sum(1 for _ in hints_of(conversation))
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
     if surplus > 0:
@@ -51,13 +57,15 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation, tuple(notes))
 
 
-def _without_surplus(conversation: Conversation, surplus: int, notes: list[Note]) -> Conversation:
+def _without_surplus(conversation: Conversation, surplus: int, report: list[Note]) -> Conversation:
+    notes: list[Note] = []
     tools = kept(conversation.tools, [_bare_tool(tool, surplus, notes) for tool in conversation.tools])
     messages = kept(conversation.messages, [_bare(message, surplus, notes) for message in conversation.messages])
     hint = conversation.hint
     if hint is not None and len(notes) < surplus:
         notes.append(Note("took off a cache hint", key="cache_control", before=hint))
         hint = None
+    report += notes
     return conversation.but(messages=messages, tools=tools, hint=hint)
 
 
