@@ -140,3 +140,25 @@ def test_a_last_turn_of_nothing_is_taken_out_for_bedrock() -> None:
     done = sent({"messages": messages}, "bedrock/us.amazon.nova-lite-v1:0")
     assert done.json["messages"] == messages[:2]
     assert done.changes == [("empty-content", "/messages/2", "nothing", False)]
+
+
+def test_e7_an_empty_block_of_text_alone_goes_where_it_is_refused_beside_others() -> None:
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": ""}]},
+        {"role": "user", "content": "Still there?"},
+    ]
+    done = sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-opus-4-8", source="anthropic")
+    assert done.json["messages"] == [messages[0], messages[2]]
+    assert done.changes == [("empty-content", "/messages/1", "nothing", False)]
+
+
+def test_e7_thinking_in_a_field_of_its_own_is_no_content() -> None:
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "reasoning_content": "Hm."},
+        {"role": "user", "content": "Still there?"},
+    ]
+    done = sent({"messages": messages}, "xai/grok-4")
+    assert done.json["messages"] == [messages[0], messages[2]]
+    assert done.changes == [("empty-content", "/messages/1", "metadata", False)]

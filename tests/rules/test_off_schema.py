@@ -187,3 +187,21 @@ def test_a_message_of_nothing_but_an_unknown_part_is_refused_with_its_place(targ
     assert raised.value.at == "/messages/1/content/0"
     beside = sent(speaking([{"type": "text", "text": "So?"}, {"type": "frob", "x": 1}]), "openai-compatible-lenient/m")
     assert "frob" in str(beside.json)
+
+
+def test_k29_a_pair_without_ids_stays_a_pair_where_one_of_the_two_is_written_anew() -> None:
+    """A lenient server takes both as they are. A leftover of a stream goes from the call, so the call is written."""
+    call = {"id": "", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    called = {"role": "assistant", "content": None, "tool_calls": [call]}
+    told = {"role": "tool", "tool_call_id": "", "content": "sunny"}
+    kept = sent({"messages": [HELLO, called, told], "tools": [TOOL]}, "openai-compatible-lenient/m")
+    assert kept.json["messages"] == [HELLO, called, told]
+    assert kept.changes == []
+    done = sent({"messages": [HELLO, {**called, "done": True}, told], "tools": [TOOL]}, "openai-compatible-lenient/m")
+    _, asked, answered = done.json["messages"]
+    assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] != ""
+    assert [(rule, at) for rule, at, _, _ in done.changes] == [
+        ("stray-field", "/messages/1"),
+        ("off-schema", "/messages/1/tool_calls/0"),
+        ("off-schema", "/messages/2"),
+    ]

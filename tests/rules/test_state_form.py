@@ -54,6 +54,7 @@ def test_a_signature(kind: str, value: str) -> None:
         text(CLAUDE, 60),
         text(GOOGLE, 20),
         text(CLAUDE)[:53],
+        text(TOKEN),  # OpenAI's encrypted state
     ],
 )
 @pytest.mark.parametrize("kind", ["signature", "redacted_thinking", "thought_signature"])

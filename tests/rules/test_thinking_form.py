@@ -278,3 +278,13 @@ def test_a_second_wish_goes_with_the_first() -> None:
         "thinking": 1,
     }
     assert sent(foreign, "groq/qwen/qwen3-32b").json.keys() == {"model", "messages", "logit_bias"}
+
+
+def test_k21_a_small_budget_switches_thinking_on_and_names_no_effort() -> None:
+    body = {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "thinking": {"type": "enabled", "token_budget": 500},
+    }
+    done = sent(body, "moonshot/kimi-k2-thinking", source="cohere")
+    assert done.json["thinking"] == {"type": "enabled"}
+    assert "reasoning_effort" not in done.json

@@ -42,6 +42,7 @@ from dragoman.errors import RepairRefused, Unrepresentable
 from dragoman.profiles.facts import Doubt, Stance
 from dragoman.profiles.profile import NO_ENVELOPE, Target
 from dragoman.rules.context import Context
+from dragoman.rules.off_schema import off_schema, whole_pairs
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, Rule
 
@@ -202,6 +203,10 @@ class _Compilation:
             traits = seen | top.traits
             self._enter(rule, reported(rule, done.notes, self.same))
             self.undo = self.undo.then(done.undo)
+        if conversation.near_misses and self.same:
+            done = whole_pairs(self.ask.conversation, conversation)
+            self._enter(off_schema, done.notes)
+            conversation = done.conversation
         self.conversation = conversation
 
     def _enter(self, rule: Rule, notes: Sequence[Note]) -> None:

@@ -1,7 +1,7 @@
 """Arguments of a call that are not a JSON object.
 
 A model may have written text, a list or broken JSON. A provider that parses the arguments wants an object. Text becomes
-the member `arguments` of an object; empty arguments become an empty object.
+the member `arguments` of an object; empty and blank arguments become an empty object.
 
 Loses nothing.
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part
 from dragoman.conversation.traits import Trait
@@ -40,6 +41,7 @@ def bad_arguments(conversation: Conversation, context: Context) -> Rewrite:
 def _wrapped(message: Message, part: Part) -> Swap | None:
     if type(part) is not Call or part.custom or part.arguments[:1] == b"{":
         return None
-    empty = part.arguments.strip() in (b"", b'""', b"null")
+    text = part.arguments.strip()
+    empty = text in (b"", b"null") or (text[:1] == b'"' and blank(text))
     arguments = b"{}" if empty else b'{"arguments":' + part.arguments + b"}"
     return Swap((but(part, arguments=arguments),), f"wrapped the arguments of {part.name} into an object")

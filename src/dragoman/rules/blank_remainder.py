@@ -3,7 +3,7 @@
 An empty text beside thinking is no defect. Once the thinking had to go, the message is empty, and it is treated as
 `empty-content` treats an empty message.
 
-Loses nothing: there was nothing.
+Loses nothing, or the thinking beside an empty text as `empty-content` does, which is metadata.
 
     user: Hi
     assistant:
@@ -23,6 +23,6 @@ from dragoman.rules.empty_content import refuses_emptiness, without_emptiness
 from dragoman.rules.rule import rule
 
 
-@rule("blank-remainder", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
+@rule("blank-remainder", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.METADATA)
 def blank_remainder(conversation: Conversation, context: Context) -> Rewrite:
     return without_emptiness(conversation, context)

@@ -3,7 +3,8 @@
 An empty text beside other parts is taken out. A message that holds nothing else is taken out too if it is the system's
 or the assistant's. A user turn is needed where it stands, so it gets a short placeholder (`texts.empty_content`).
 
-Loses nothing: there was nothing.
+Loses nothing where there was nothing. An assistant turn of empty text and thinking, for a target that has a field of
+its own for thinking, loses the thinking, which is metadata.
 
     user: Hi
     assistant:
@@ -19,7 +20,7 @@ from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Part, Text
+from dragoman.conversation.parts import Part, Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -35,7 +36,7 @@ def refuses_emptiness(facts: Facts) -> bool:
     return REFUSES in (*found, facts.empty_system_block)
 
 
-@rule("empty-content", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.NOTHING)
+@rule("empty-content", when=refuses_emptiness, looks_for=Trait.BLANK_TEXT, loses=Loss.METADATA)
 def empty_content(conversation: Conversation, context: Context) -> Rewrite:
     return without_emptiness(conversation, context)
 
@@ -44,11 +45,19 @@ def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
     def cleaned(message: Message) -> Edit | None:
         if message.role is Role.TOOL or not any(_is_empty(part) for part in message.parts):
             return None
-        if not all(_is_empty(part) for part in message.parts):
+        texts = _content(message.parts, context.facts)
+        if not all(_is_empty(part) for part in texts):
             return _beside(message, context.facts)
-        return _alone(message, context)
+        return _alone(message, texts, context)
 
     return rewrite_messages(conversation, cleaned)
+
+
+def _content(parts: tuple[Part, ...], facts: Facts) -> tuple[Part, ...]:
+    """Thinking that goes into a field of its own is no content."""
+    if not facts.reasoning_field:
+        return parts
+    return tuple([part for part in parts if type(part) is not Reasoning])
 
 
 def _is_empty(part: Part) -> bool:
@@ -59,18 +68,28 @@ def _beside(message: Message, facts: Facts) -> Edit | None:
     if facts.empty_beside is not REFUSES:
         return None
     kept = tuple(part for part in message.parts if not (type(part) is Text and part.literal == EMPTY))
-    return edit(message.but(parts=kept), "took out an empty text") if len(kept) < len(message.parts) else None
+    return (
+        edit(message.but(parts=kept), "took out an empty text", loses=Loss.NOTHING)
+        if len(kept) < len(message.parts)
+        else None
+    )
 
 
-def _alone(message: Message, context: Context) -> Edit | None:
-    empty = all(part.literal == EMPTY for part in message.parts)  # type: ignore[attr-defined]
-    as_block = message.listed and message.role is Role.SYSTEM and context.facts.empty_system_block is REFUSES
+def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit | None:
+    empty = all(type(part) is Text and part.literal == EMPTY for part in texts)
+    as_block = message.listed and empty and _block_stance(message.role, context.facts) is REFUSES
     if not as_block and not _refused(message.role, empty, context.facts):
         return None
     if message.role is Role.USER:
         filled = message.but(parts=(Text(quote(context.text("empty_content"))),), listed=False)
-        return Edit((filled,), "put a placeholder into an empty turn", adds=True)
-    return Edit((), "took out an empty message")
+        return Edit((filled,), "put a placeholder into an empty turn", loses=Loss.NOTHING, adds=True)
+    thought = len(texts) < len(message.parts)
+    return Edit((), "took out an empty message", loses=Loss.METADATA if thought else Loss.NOTHING)
+
+
+def _block_stance(role: Role, facts: Facts) -> Stance:
+    """An empty text in a list: where it is refused beside others, it is refused alone as well."""
+    return facts.empty_system_block if role is Role.SYSTEM else facts.empty_beside
 
 
 def _refused(role: Role, empty: bool, facts: Facts) -> bool:

@@ -38,10 +38,27 @@ _LOSSES = {Miss.NAMELESS: Loss.CONTENT, Miss.UNKNOWN_KEY: Loss.METADATA, Miss.TY
     loses=Loss.CONTENT,
 )
 def off_schema(conversation: Conversation, context: Context) -> Rewrite:
-    cleared = [miss for miss in conversation.near_misses if _is_refused(miss, context.facts)]
+    return _cleared(conversation, [miss for miss in conversation.near_misses if _is_refused(miss, context.facts)])
+
+
+def whole_pairs(before: Conversation, after: Conversation) -> Rewrite:
+    """The ids that the order of calls and results told, wherever one of them had to be written.
+
+    Where the target takes a call and a result without ids, both are copied. If a rule wrote one of the two anew, it has
+    the id that was made for it, and the other one needs the same.
+    """
+    misses = [miss for miss in after.near_misses if miss.kind is Miss.ID]
+    items = {miss.item for miss in misses}
+    own = {id(message) for message in before.messages}
+    written = any(id(message) not in own and not items.isdisjoint(_items(message)) for message in after.messages)
+    return _cleared(after, misses if written else [])
+
+
+def _cleared(conversation: Conversation, cleared: list[NearMiss]) -> Rewrite:
     if not cleared:
         return Rewrite(conversation)
-    kept = tuple([miss for miss in conversation.near_misses if not _is_refused(miss, context.facts)])
+    gone = {id(miss) for miss in cleared}
+    kept = tuple([miss for miss in conversation.near_misses if id(miss) not in gone])
     items = {miss.item for miss in cleared}
     whole = any(miss.kind is Miss.LIST for miss in cleared)
     messages = tuple([_written_anew(message, items, whole) for message in conversation.messages])
@@ -56,8 +73,13 @@ def _is_refused(miss: NearMiss, facts: Facts) -> bool:
 
 def _written_anew(message: Message, items: set[int], whole: bool) -> Message:
     """An equal message that is not the client's own any more, so that it is not copied from its text."""
-    here = whole or any(item in items for item in range(message.at, message.at + message.span))
+    here = whole or not items.isdisjoint(_items(message))
     return message.but() if here else message
+
+
+def _items(message: Message) -> range:
+    """The items of the client's list that the message was read from."""
+    return range(message.at, message.at + message.span)
 
 
 def _note(miss: NearMiss) -> Note:

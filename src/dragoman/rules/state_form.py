@@ -93,7 +93,7 @@ def _is_signature(value: bytes) -> bool:
     if _is_masked(value):
         return True
     text = value[1:-1] if len(value) < 64 else head + tail
-    if _BASE64.fullmatch(text) is None or len(value) - 2 < _LEAST:
+    if _BASE64.fullmatch(text) is None or len(value) - 2 < _LEAST or value.startswith(_FERNET):
         return False
     return _characters(value) % 4 != 1 and not _is_cut(value)
 

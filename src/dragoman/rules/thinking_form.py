@@ -275,6 +275,8 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
         return None
     off = _is_off(thinking)
     effort = None if off else thinking.effort or (_as_effort(thinking, facts) if thinking.budget is not None else None)
+    if not off and effort is Effort.NONE:
+        effort = None  # a budget below the least effort still asks for thinking
     enough = thinking.on is None and effort is not None and effort.value in facts.efforts
     return Thinking(on=None if enough else not off, effort=effort, spelled=thinking.spelled)
 
