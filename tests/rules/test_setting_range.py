@@ -163,3 +163,23 @@ def test_a_user_of_another_form_becomes_a_digest_for_deepseek() -> None:
         assert re.fullmatch("[a-f0-9]{32}", first)
         assert changes == [("setting-range", "/user_id", "metadata")]
         assert written(odd)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("stop", "kept", "loses"),
+    [(["END", ""], ["END"], "nothing"), (["\n\n", "END"], ["END"], "metadata"), ([" "], None, "metadata")],
+)
+def test_c22_stop_sequences_that_claude_refuses_are_left_out(stop: list[str], kept: Any, loses: str) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "stop": stop}
+    done = sent(body, "anthropic/claude-sonnet-4-5", source="openai-chat")
+    assert done.json.get("stop_sequences") == kept
+    assert done.changes == [("setting-range", "/stop", loses, False)]
+    assert sent(body, "openai/gpt-4o").json["stop"] == stop
+
+
+def test_an_e_mail_address_becomes_a_digest_where_the_target_refuses_it() -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "user": "ann@example.com"}
+    done = sent(body, "anthropic/claude-sonnet-4-5", source="openai-chat")
+    assert "@" not in done.json["metadata"]["user_id"]
+    assert done.changes == [("setting-range", "/user", "metadata", False)]
+    assert sent({**body, "user": "ann@home"}, "anthropic/claude-sonnet-4-5", source="openai-chat").changes == []

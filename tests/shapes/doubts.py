@@ -283,6 +283,8 @@ _PDF: Wire = {"type": "base64", "media_type": "application/pdf", "data": PAPER}
 _PNG: Wire = {"type": "base64", "media_type": "image/png", "data": PIXEL}
 
 ANTHROPIC: dict[str, DoubtCase] = {
+    "empty_stop": DoubtCase(_claude(HI, stop_sequences=["END", ""]), r'"END",""'),
+    "blank_stop": DoubtCase(_claude(HI, stop_sequences=["END", " "]), r'"END"," "'),
     "empty_system": DoubtCase(_claude(HI, system=""), r'"system":""'),
     "no_user_parts": DoubtCase(_claude(HI, OK, {"role": "user", "content": []}), r'"content":\[\]'),
     "unknown_settings": DoubtCase(_claude(HI, frobnicate=1), r'"frobnicate":'),

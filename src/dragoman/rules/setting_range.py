@@ -1,10 +1,11 @@
 """A setting outside the range that the target takes.
 
 The value moves to the nearest one in range. A token limit above what the model can answer becomes that number where the
-request is translated. Stop sequences beyond the number that the target takes are left out. A name of the user or of a
-cache that is too long becomes a digest of it, always the same one; so does a further field that has not the form which
-the fact `field_patterns` states. Metadata of too many pairs keeps the first ones, a key that is too long becomes a
-digest, and a value is cut.
+request is translated. Stop sequences beyond the number that the target takes are left out, and so are empty ones and
+those of white space where it refuses them. A name of the user or of a cache that is too long becomes a digest of it,
+always the same one; so does an e-mail address that a provider does not want to know, and a further field that has not
+the form which the fact `field_patterns` states. Metadata of too many pairs keeps the first ones, a key that is too long
+becomes a digest, and a value is cut.
 
 Loses metadata.
 
@@ -25,7 +26,7 @@ import msgspec
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import EMPTY, blank, quote
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import ANY_SETTING, Facts, Setting, Stance
@@ -75,22 +76,44 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
         changes[name] = near
         before = near if near == value else value  # 40.0 and 40 are two spellings of one number
         notes.append(Note(f"changed {name} from {value} to {near}", key=name, before=before, after=near))
-    if facts.stop_max and len(settings.stop) > facts.stop_max:
-        changes["stop"] = settings.stop[: facts.stop_max]
-        notes.append(Note(f"kept the first {facts.stop_max} stop sequences", key="stop", before=settings.stop))
+    if settings.stop:
+        _fit_stop(settings.stop, facts, changes, notes)
     for name in _NAMES:
-        value, length = getattr(settings, name), facts.setting(name).length
-        if value is not None and length and len(value) > length:
-            changes[name] = _digest(value, length)
-            notes.append(
-                Note(f"wrote {name} as a digest: it is longer than {length} characters", key=name, before=value)
-            )
+        value = getattr(settings, name)
+        why = None if value is None else _unfit(value, facts.setting(name))
+        if why is not None:
+            changes[name] = _digest(value, facts.setting(name).length or 32)
+            notes.append(Note(f"wrote {name} as a digest: it is {why}", key=name, before=value))
     if settings.metadata is not None and facts.setting("metadata").pairs:
         _fit_metadata(settings.metadata, facts.setting("metadata"), changes, notes)
     extras = _in_form(conversation.extras, facts, notes) if facts.field_patterns else conversation.extras
     if extras is not conversation.extras:
         conversation = conversation.but(extras=extras)
     return rewrite_settings(conversation, notes, **changes)
+
+
+def _unfit(name: str, fact: Setting) -> str | None:
+    """Why the target does not take this name, if so."""
+    if fact.length and len(name) > fact.length:
+        return f"longer than {fact.length} characters"
+    user, _, host = name.partition("@")
+    return "an e-mail address" if fact.anonymous and user and "." in host else None
+
+
+def _fit_stop(stop: tuple[bytes, ...], facts: Facts, changes: dict[str, Any], notes: list[Note]) -> None:
+    """Those that the target takes, and not too many of them. An empty one says nothing."""
+    words = tuple([one for one in stop if one != EMPTY]) if facts.empty_stop is Stance.REFUSES else stop
+    if len(words) < len(stop):
+        notes.append(Note("left out an empty stop sequence", key="stop", loses=Loss.NOTHING, before=stop))
+    refused = facts.blank_stop is Stance.REFUSES
+    shown = tuple([one for one in words if one == EMPTY or not (refused and blank(one))])
+    if len(shown) < len(words):
+        notes.append(Note("left out a stop sequence of white space", key="stop", before=stop))
+    if facts.stop_max and len(shown) > facts.stop_max:
+        shown = shown[: facts.stop_max]
+        notes.append(Note(f"kept the first {facts.stop_max} stop sequences", key="stop", before=stop))
+    if len(shown) < len(stop):
+        changes["stop"] = shown
 
 
 def _fit_metadata(metadata: Json, fact: Setting, changes: dict[str, Any], notes: list[Note]) -> None:

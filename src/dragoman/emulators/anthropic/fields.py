@@ -45,6 +45,23 @@ def _messages(value: Any, at: str) -> None:
         raise invalid(at, "List should have at most 100000 items after validation")
 
 
+def _stop_sequences(value: Any, at: str) -> None:
+    """Reported in litellm#3286 and mcp-web-ui#5. The sentences name the list, not the item."""
+    array(text)(value, at)
+    if "" in value:
+        raise invalid(at, "each stop sequence must be non-empty")
+    if any(not one.strip() for one in value):
+        raise invalid(at, "each stop sequence must contain non-whitespace")
+
+
+def _user_id(value: Any, at: str) -> None:
+    """Reported in litellm#10106."""
+    text_up_to(256)(value, at)
+    user, _, host = value.partition("@")
+    if user and "." in host:
+        raise invalid(at, "user_id appears to contain an email address. Please send a uuid or hash value instead.")
+
+
 _shown: dict[str, FieldCheck] = {"type": anything, "display": nullable(text), "block_binding": anything}
 thinking: FieldCheck = tagged(
     {
@@ -73,8 +90,8 @@ FIELDS: dict[str, FieldCheck] = {
     "output_config": output_config,
     "cache_control": blocks.cache_control,
     "max_tokens": integer(0),
-    "metadata": record({"user_id": nullable(text_up_to(256))}),
-    "stop_sequences": array(text),
+    "metadata": record({"user_id": nullable(_user_id)}),
+    "stop_sequences": _stop_sequences,
     "temperature": number_between(0, 1),
     "service_tier": one_of("auto", "standard_only"),
     "top_k": integer(0),
