@@ -138,14 +138,18 @@ REFUSAL = '[part {"is":"Refusal","literal":"No."}]'
 CITED = '[part {"is":"Citation","json":{"u":1},"origin":{"is":"Origin","dialect":"openai-chat"}}]'
 BLOCK = '[part {"is":"Opaque","kind":"search","json":{"q":1},"origin":{"is":"Origin","dialect":"openai-chat"}}]'
 
+SILENT = BLOCK.replace('{"q":1}', '{"id":"s_1"}')
+READ_OUT = "assistant: Hm\n+ [search]\\n1"
+
 OTHERS: dict[str, tuple[str, Facts, str, str]] = {
     "a refusal becomes text": (REFUSAL, facts(refusal_part="refuses"), "assistant: Hm\n+ No.", "metadata"),
     "a citation": (CITED, facts(citation_part="refuses"), "assistant: Hm", "metadata"),
     "another dialect's citation": (CITED, facts("anthropic"), "assistant: Hm", "metadata"),
-    "a block of another dialect": (BLOCK, facts("anthropic"), "assistant: Hm", "content"),
-    "a block where none is taken": (BLOCK, facts(native_blocks="refuses"), "assistant: Hm", "content"),
-    "a block of a kind that is refused": (BLOCK, facts(refused_blocks=["search"]), "assistant: Hm", "content"),
-    "a block of a kind that is not known": (BLOCK, facts(block_kinds=["text", "image*"]), "assistant: Hm", "content"),
+    "a block of another dialect": (BLOCK, facts("anthropic"), READ_OUT, "metadata"),
+    "a block where none is taken": (BLOCK, facts(native_blocks="refuses"), READ_OUT, "metadata"),
+    "a block of a kind that is refused": (BLOCK, facts(refused_blocks=["search"]), READ_OUT, "metadata"),
+    "a block of a kind that is not known": (BLOCK, facts(block_kinds=["text", "image*"]), READ_OUT, "metadata"),
+    "a block without words": (SILENT, facts("anthropic"), "assistant: Hm", "content"),
 }
 
 
@@ -254,3 +258,81 @@ def test_a_provider_without_spoken_answers_gets_their_words() -> None:
     assert done.json["messages"][1]["content"] == "Good day."
     assert ("refused-part", "/messages/1/audio") in {entry[:2] for entry in done.changes}
     assert sent({"messages": turns}, "openai/gpt-4o").json["messages"][1] == spoken
+
+
+SEARCH: list[dict[str, Any]] = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "tide in Brest"}},
+    {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": [
+            {"type": "web_search_result", "url": "https://e.com", "title": "Tides", "encrypted_content": "EqgfCioIAR"}
+        ],
+    },
+    {"type": "text", "text": "High at six."},
+]
+
+
+def searched() -> dict[str, Any]:
+    turns = [
+        {"role": "user", "content": "When is high tide?"},
+        {"role": "assistant", "content": SEARCH},
+        {"role": "user", "content": "And low?"},
+    ]
+    return {"max_tokens": 9, "messages": turns}
+
+
+def test_c7_the_words_of_another_vendors_search_stay() -> None:
+    done = sent(searched(), "gemini/gemini-2.5-flash", source="anthropic")
+    texts = [part["text"] for part in done.json["contents"][1]["parts"]]
+    assert texts == [
+        "[server_tool_use]\nname: web_search\nquery: tide in Brest",
+        "[web_search_tool_result]\nurl: https://e.com\ntitle: Tides",
+        "High at six.",
+    ]
+    assert [(at, loses) for rule, at, loses, _ in done.changes if rule == "refused-part"] == [
+        ("/messages/1/content/0", "metadata"),
+        ("/messages/1/content/1", "metadata"),
+    ]
+
+
+def test_blocks_can_be_left_out() -> None:
+    done = adapt(searched(), source="anthropic", target="openai/gpt-4o", rules={"refused-part": "drop"})
+    assert done.json["messages"][1] == {"role": "assistant", "content": "High at six."}
+    assert [change.loses for change in done.changes if change.rule == "refused-part"] == ["content", "content"]
+
+
+def said_by(block: dict[str, Any]) -> tuple[Any, list[str]]:
+    items = [{"role": "user", "content": "Hi"}, block, {"role": "user", "content": "Go on"}]
+    done = sent({"input": items}, "openai/gpt-4o", source="openai-responses")
+    return done.json["messages"][1:-1], [loses for rule, _, loses, _ in done.changes if rule == "refused-part"]
+
+
+def test_a_summary_of_one_text_is_said_as_it_is() -> None:
+    block = {"type": "local_note", "id": "n_1", "text": 'Two "lines"\nof it'}
+    told, loses = said_by(block)
+    assert told == [{"role": "assistant", "content": '[local_note]\nTwo "lines"\nof it'}]
+    assert loses == ["metadata"]
+
+
+def test_bytes_in_a_block_are_not_read_out() -> None:
+    made = {"type": "image_generation_call", "id": "ig_1", "revised_prompt": "a cat", "result": "iVBORw0KGgo" * 20}
+    told, loses = said_by(made)
+    assert told == [{"role": "assistant", "content": "[image_generation_call]\na cat"}]
+    assert loses == ["content"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAAB"},
+        {
+            "type": "mcp_list_tools",
+            "id": "m_1",
+            "server_label": "dice",
+            "tools": [{"name": "roll", "input_schema": {}}],
+        },
+    ],
+)
+def test_what_only_its_provider_can_read_is_left_out(block: dict[str, Any]) -> None:
+    assert said_by(block) == ([], ["content"])

@@ -1,11 +1,12 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
 Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
-where the target takes it there. A refusal becomes text, and a document given as text becomes that text. Citations and
-blocks of another provider's own tools are left out.
+where the target takes it there. A refusal becomes text, and a document given as text becomes that text. Citations are
+left out. Of a provider's own block, such as the result of a web search or a summary, the words stay as text (`words`);
+what only its provider can read goes. `drop` leaves such blocks out.
 
-Loses content where there is no other way to say it. A refusal, a citation, the detail of an image and media that moves
-lose metadata; a document given as text loses nothing.
+Loses content where there is no other way to say it. A refusal, a citation, the detail of an image, a block whose words
+stay, and media that moves lose metadata; a document given as text loses nothing.
 
 For `deepseek/deepseek-chat`:
 
@@ -40,6 +41,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
+from dragoman.rules.block_words import block_words
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
@@ -52,6 +54,7 @@ REFUSES = Stance.REFUSES
     when=lambda facts: True,
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS | Trait.REFUSAL | Trait.CITATION | Trait.OPAQUE,
     loses=Loss.CONTENT,
+    options=("words", "drop"),
 )
 def refused_part(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
@@ -67,14 +70,22 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
                 return Swap((), "left out a citation", Loss.METADATA)
             case Opaque(words=bytes() as words) if part.origin.dialect != facts.dialect or not _may_be_all(part, facts):
                 return Swap((Text(words),), f"put the words of a {part.kind} block in its place")
-            case Opaque() if part.origin.dialect != facts.dialect:
-                return Swap((), f"left out a {part.kind} block that only {part.origin.dialect} has")
-            case Opaque() if not _taken(part, facts):
-                return Swap((), f"left out a {part.kind} block")
+            case Opaque() if part.origin.dialect != facts.dialect or not _taken(part, facts):
+                return _read_out(part, context)
         return None
 
     done = rewrite_parts(moved.conversation, taken, inside_results=True)
     return Rewrite(done.conversation, moved.notes + done.notes)
+
+
+def _read_out(part: Opaque, context: Context) -> Swap:
+    """The words of a block that the target does not take."""
+    words = block_words(part) if context.choice("refused-part") != "drop" else None
+    if words is not None:
+        loses = Loss.METADATA if words.whole else Loss.CONTENT
+        return Swap((Text(words.literal),), f"put the words of a {part.kind} block in its place", loses)
+    owner = f" that only {part.origin.dialect} has" if part.origin.dialect != context.facts.dialect else ""
+    return Swap((), f"left out a {part.kind} block{owner}")
 
 
 def _taken(part: Opaque, facts: Facts) -> bool:

@@ -1,0 +1,65 @@
+"""What a provider's own block says, as plain text: for targets that do not have such blocks.
+
+A server tool's call and its result, a summary, a passage that was found: other models can read them. What only the
+provider can read (encrypted content, signatures, bytes) and what only it needs (ids, marks) is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Json, Opaque
+
+_UNREADABLE = frozenset(
+    {
+        *("type", "id", "tool_use_id", "call_id", "cache_control", "caller", "signature", "thoughtSignature"),
+        *("encrypted_content", "encrypted_index", "encrypted_stdout", "thought_signature", "content_index", "status"),
+    }
+)
+_UNSAID = frozenset(
+    {
+        *("mcp_list_tools", "mcp_tool_listing", "tool_search_output", "tool_addition", "tool_removal"),
+        *("thinking", "redacted_thinking", "reasoning"),
+    }
+)
+"""Kinds whose words would mislead the target: tools that it cannot call, and thoughts, which nobody said."""
+_BYTES = re.compile(r"(?:data:[^,]{1,256},)?[A-Za-z0-9+/_-]{96,}={0,2}")
+
+
+class BlockWords(msgspec.Struct, frozen=True):
+    """`literal`: the text as a JSON literal. `whole`: no bytes, such as those of a picture, were left out."""
+
+    literal: Json
+    whole: bool
+
+
+def block_words(block: Opaque) -> BlockWords | None:
+    """The text of a block, or None where it has no words."""
+    if block.kind in _UNSAID:
+        return None
+    values = list(_values(msgspec.json.decode(block.json)))
+    found = [(name, text) for name, text in values if _BYTES.fullmatch(text) is None]
+    if not found:
+        return None
+    lines = [text if len(found) == 1 or not name else f"{name}: {text}" for name, text in found]
+    return BlockWords(quote("\n".join([f"[{block.kind}]", *lines])), len(found) == len(values))
+
+
+def _values(block: Any) -> Iterator[tuple[str, str]]:
+    """Every value that may be read with the name of its member, in order. A stack, since blocks may be deep."""
+    waiting: list[tuple[str, Any]] = [("", block)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(key, inner) for key, inner in reversed(value.items()) if key not in _UNREADABLE]
+        elif isinstance(value, list):
+            waiting += [(name, inner) for inner in reversed(value)]
+        elif isinstance(value, str) and value.strip():
+            yield name, value
+        elif value is not None and not isinstance(value, str):
+            yield name, msgspec.json.encode(value).decode()
