@@ -226,3 +226,14 @@ def test_A19_settings_by_a_part_of_the_models_name(tmp_path: Path) -> None:
         assert "reasoning" not in sent("p/qwen/qwen3", reasoning={"effort": "high"})
         assert sent("p/z-ai/glm-5")["reasoning"] == {"enabled": True}
         assert sent("p/other/model", top_p=0.5)["top_p"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("enable", {"type": "enabled", "budget_tokens": 16384}), ("disable", {"type": "disabled"}), ("omit", None)],
+)
+def test_A19_thinking_is_switched_in_the_form_of_every_target(tmp_path: Path, mode: str, told: Any) -> None:
+    overrides = [{"match": "claude", "reasoning": mode}]
+    with served(tmp_path, profile="anthropic", overrides=overrides) as (running, behind):
+        running.post(PATH, {"model": "p/claude-sonnet-4-5", "messages": PLAIN, "reasoning_effort": "high"})
+        assert behind.seen[-1].body.get("thinking") == told

@@ -585,6 +585,7 @@ ONCE = frozenset(
         "setting-name",
         "setting-range",
         "thinking-form",
+        "thinking-switch",
         "tool-choice-form",
         "trailing-assistant",
         "trailing-space",

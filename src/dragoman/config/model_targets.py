@@ -63,7 +63,6 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     answer_model: AnswerModel | None
     answers: AnswerMembers
     shows_model: bool
-    reasoning: ReasoningMode | None
     shown_reasoning: ShownReasoning
     trim: Trim | None
     compact: Compact | None
@@ -83,7 +82,7 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         options=merge(override.options, entry.options if entry else {}),
         omit=tuple(dict.fromkeys(override.omit + (entry.omit if entry else ()))),
         facts=provider.facts | _facts(override) | (entry.facts if entry else {}),
-        rules=prefix | config.rules | provider.rules | (entry.rules if entry else {}),
+        rules=prefix | config.rules | provider.rules | _rules(override) | (entry.rules if entry else {}),
         max_loss=(entry and entry.max_loss) or provider.max_loss or config.max_loss,
         synthetic=(entry and entry.synthetic) or provider.synthetic or config.synthetic,
         doubt=entry.doubt if entry else Doubt.FAITHFUL,
@@ -92,7 +91,6 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         answer_model=entry.answer_model if entry else None,
         answers=entry.answers if entry else AnswerMembers.WHOLE,
         shows_model=shows_model,
-        reasoning=override.reasoning,
         shown_reasoning=entry.reasoning if entry else ShownReasoning.ASKED,
         trim=((entry and entry.history) or config.history).trim,
         compact=((entry and entry.history) or config.history).compact,
@@ -124,9 +122,15 @@ def _facts(override: ModelOverride) -> dict[str, Any]:
         facts["cache_hints"] = _STANCES[override.cache_control]
     if override.strict_tools is not None:
         facts["strict_tools"] = _STANCES[override.strict_tools]
-    if override.reasoning is not None:
+    if override.reasoning is ReasoningMode.OMIT:
         facts["thinking_form"] = "none"
     return facts
+
+
+def _rules(override: ModelOverride) -> dict[str, RuleChoice]:
+    if override.reasoning in (ReasoningMode.ENABLE, ReasoningMode.DISABLE):
+        return {"thinking-switch": override.reasoning.value}
+    return {}
 
 
 def find_target(config: Config, name: str) -> ConfiguredTarget | None:

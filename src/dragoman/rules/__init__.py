@@ -73,6 +73,7 @@ from dragoman.rules.string_content import string_content
 from dragoman.rules.system_parts import system_parts
 from dragoman.rules.text_beside_calls import text_beside_calls
 from dragoman.rules.thinking_form import thinking_form
+from dragoman.rules.thinking_switch import thinking_switch
 from dragoman.rules.thought_in_id import thought_in_id
 from dragoman.rules.tool_choice_form import tool_choice_form
 from dragoman.rules.tool_name_form import tool_name_form
@@ -132,6 +133,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         missing_content,
         forced_loop,
         endless_loop,
+        thinking_switch,  # before those that look at whether the model thinks
         forced_tool,  # it may turn thinking off, and then no thinking is missing
         missing_reasoning,  # last, because it looks at which turns stand next to each other
     ),

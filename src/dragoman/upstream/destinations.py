@@ -16,7 +16,6 @@ from dragoman.config.schema import (
     Jitter,
     ModelRateLimits,
     Provider,
-    ReasoningMode,
     Synthetic,
     UsageCounting,
 )
@@ -34,7 +33,7 @@ from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.models import known_window
 from dragoman.profiles.prices import TokenPrice, find_price
-from dragoman.profiles.profile import Layer, Profile, Profiles, Target, merge, patched
+from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
 from dragoman.upstream.auth.authorizer import AuthScheme
 from dragoman.upstream.transport import Timeouts
 
@@ -209,7 +208,7 @@ def destination(
         auth=_auth(provider, profile),
         timeouts=Timeouts(**msgspec.structs.asdict(provider.timeouts)),
         policy=policy or _policy(provider),
-        options=_options(treated, target.facts),
+        options=treated.options,
         omit=treated.omit,
         max_loss=Loss[treated.max_loss.value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
@@ -293,13 +292,6 @@ def _trim_policy(treated: TargetSettings, facts: Facts) -> TrimPolicy | None:
         return None
     window = min(known_window(facts.model, facts.context_window), MOST_TOKENS)
     return TrimPolicy(**msgspec.structs.asdict(treated.trim), window=window)
-
-
-def _options(treated: TargetSettings, facts: Facts) -> dict[str, Any]:
-    """The options of a model, with the switch for thinking where its provider has one."""
-    if treated.reasoning not in (ReasoningMode.ENABLE, ReasoningMode.DISABLE) or facts.thinking_as != "reasoning":
-        return treated.options
-    return merge({"reasoning": {"enabled": treated.reasoning is ReasoningMode.ENABLE}}, treated.options)
 
 
 def _base_url(url: str, target: Target) -> str:

@@ -189,8 +189,8 @@ class ModelOverride(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning: Annotated[
         ReasoningMode | None,
         Meta(
-            description="`omit`: the target is not told whether to think; `enable` and `disable`: it is told so, where "
-            "its profile knows a switch for that."
+            description="`omit`: the target is not told whether to think; `enable` and `disable`: it is told so in its "
+            "own form, where it can be told (the rule `thinking-switch`)."
         ),
     ] = None
     cache_control: Annotated[bool | None, Meta(description="Whether it takes cache hints.")] = None
