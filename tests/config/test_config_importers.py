@@ -211,6 +211,27 @@ def test_C30_closeness_of_elo_becomes_fallbacks() -> None:
     assert models["large"].fallbacks == ("middle", "small")
 
 
+def test_C23_pins_that_are_switched_off_stay_off() -> None:
+    assert good(import_lazyrouter({"router": {"skip_router_on_tool_results": False}}, {})).pin_tool_results is False
+    assert good(import_lazyrouter({"router": {"skip_router_on_tool_results": True}}, {})).pin_tool_results is True
+
+
+@pytest.mark.parametrize("alone", ["provider_fallback", "model_fallback"])
+def test_C25_half_a_fallback_of_the_router_is_named(alone: str) -> None:
+    imported = import_lazyrouter({"router": {"provider": "p", "model": "m", alone: "x"}}, {})
+    assert "fallback" not in imported.config["router"]
+    assert f"router.{alone}: provider_fallback and model_fallback must be set together" in noted(imported)
+
+
+def test_C28_prices_are_carried_over() -> None:
+    model = {"provider": "p", "model": "x"}
+    whole = import_lazyrouter({"llms": {"m": {**model, "input_price": 1, "output_price": 2.5}}}, {})
+    assert whole.config["models"]["m"]["price"] == {"input": 1.0, "output": 2.5}
+    half = import_lazyrouter({"llms": {"m": {**model, "input_price": 1}}}, {})
+    assert "price" not in half.config["models"]["m"]
+    assert "input_price and output_price must both be numbers" in noted(half)
+
+
 def test_a_public_host_without_a_key_is_not_carried_over() -> None:
     imported = import_lazyrouter({"serve": {"host": "0.0.0.0", "port": 1}}, {})
     assert "host" not in imported.config["server"]
@@ -219,6 +240,15 @@ def test_a_public_host_without_a_key_is_not_carried_over() -> None:
 
 def documents(*names: str) -> dict[str, Any]:
     return {name: yaml.safe_load(NNP[name]) for name in names or NNP}
+
+
+@pytest.mark.parametrize(
+    ("strict", "facts"), [(True, {"unknown_fields": "refuses"}), (False, {"unknown_fields": "accepts"}), (None, None)]
+)
+def test_E8_strictness_is_carried_over_either_way(strict: bool | None, facts: dict[str, str] | None) -> None:
+    provider = {"type": "openai", "base_url": "http://127.0.0.1:1/v1", "strict_validation": strict}
+    imported = import_nnp({"providers.yaml": {"providers": {"p": provider}}}, {})
+    assert imported.config["providers"]["p"].get("facts") == facts
 
 
 def test_E8_E9_E15_nnp_is_carried_over() -> None:

@@ -40,9 +40,15 @@ def import_lazyrouter(document: object, process: Mapping[str, str]) -> Imported:
     for name in ("health_check", "health"):
         _health_checks(source.section(name), config)
     source.note_rest()
-    return Imported(without_empty(config), tuple(notes))
+    return Imported(without_empty(config) | _unpinned(config), tuple(notes))
 
 
+def _unpinned(config: dict[str, Any]) -> dict[str, Any]:
+    """The switch that is on by default, if it is off."""
+    return {name: value for name, value in config.items() if name == PINNING and value is False}
+
+
+PINNING = "pin_tool_results"
 TRIM_KEYS = (
     "max_history_tokens",
     "keep_recent_exchanges",
@@ -70,7 +76,7 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
         _target_of(section, "provider_fallback", "model_fallback"),
     )
     if section.take("skip_router_on_tool_results", default=True) is False:
-        config["pin_tool_results"] = False
+        config[PINNING] = False
     fields = {name: section.take(name) for name in ("temperature", "context_messages", "prompt")}
     caches = without_empty({ours: section.take(theirs) for theirs, ours in CACHE_KEYS.items()})
     if caches:
@@ -87,8 +93,13 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
 
 
 def _target_of(section: ForeignSection, provider: str, model: str) -> str | None:
-    found = section.take(provider), section.take(model)
-    return f"{found[0]}/{found[1]}" if all(found) else None
+    found = {name: section.take(name) for name in (provider, model)}
+    if all(found.values()):
+        return f"{found[provider]}/{found[model]}"
+    for name, value in found.items():
+        if value:
+            section.note(name, f"{provider} and {model} must be set together; not imported")
+    return None
 
 
 def _health_checks(section: ForeignSection, config: dict[str, Any]) -> None:
@@ -147,6 +158,7 @@ def _models(source: ForeignSection) -> dict[str, Any]:
     for name, entry in source.entries("llms"):
         provider, model = entry.take("provider"), entry.take("model")
         options = entry.take("params", "options")
+        price = _price(entry)
         models[name] = without_empty(
             {
                 "target": f"{provider}/{model}",
@@ -154,6 +166,7 @@ def _models(source: ForeignSection) -> dict[str, Any]:
                 "description": entry.take("description"),
                 "context_window": entry.take("context_window", "max_context"),
                 "cache_ttl": entry.take("cache_ttl"),
+                "price": price,
             }
         )
         elos = {kind: float(elo) for kind in ("coding", "writing") if (elo := entry.take(f"{kind}_elo")) is not None}
@@ -163,6 +176,17 @@ def _models(source: ForeignSection) -> dict[str, Any]:
         entry.note_rest()
     _add_fallbacks(source, models, scores)
     return models
+
+
+def _price(entry: ForeignSection) -> dict[str, float] | None:
+    """What a million tokens cost. Half a price is none."""
+    given = {kind: entry.take(f"{kind}_price") for kind in ("input", "output")}
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given.values()):
+        return {kind: float(value) for kind, value in given.items()}
+    for kind, value in given.items():
+        if value is not None:
+            entry.note(f"{kind}_price", "input_price and output_price must both be numbers; not imported")
+    return None
 
 
 def _add_fallbacks(source: ForeignSection, models: dict[str, Any], scores: dict[str, float]) -> None:

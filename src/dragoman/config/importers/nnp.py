@@ -34,6 +34,9 @@ COMPATIBLE = {
 }
 
 
+_STRICTNESS = {True: "refuses", False: "accepts"}
+
+
 def import_nnp(documents: Mapping[str, object], process: Mapping[str, str]) -> Imported:
     """Translate the files, recognised by their content. Models and user keys may be missing."""
     notes: list[ImportNote] = []
@@ -89,7 +92,8 @@ def _provider(name: str, entry: ForeignSection) -> dict[str, Any]:
     kind = str(entry.take("type", default=name)).lower()
     base = entry.take("base_url")
     key = entry.take("api_key_env")
-    facts = {"unknown_fields": "refuses"} if entry.take("strict_validation") else {}
+    strict = entry.take("strict_validation")
+    facts = {"unknown_fields": _STRICTNESS[strict]} if isinstance(strict, bool) else {}
     if entry.take("stream_format", default="sse") != "sse":
         entry.note("stream_format", "only sse is known; not imported")
     for sanitise in ("sanitize_messages", "sanitize", "sanitize_fields"):
