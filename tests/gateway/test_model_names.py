@@ -108,6 +108,36 @@ def test_K25_names_then_patterns_then_providers_then_the_catch_all(tmp_path: Pat
         assert chat(running, asked).headers["x-dragoman-model"] == target
 
 
+@pytest.mark.parametrize(
+    ("asked", "target"),
+    [
+        ("sma", "openai/gpt-4o-mini"),
+        ("claude-opus", "anthropic/claude-opus-4-8"),
+        ("gpt-4o", "openai/gpt-4o"),
+        ("gpt-4", "openai/gpt-4"),
+        ("claude-opus-4", "anthropic/claude-opus-4"),
+    ],
+)
+def test_C26_a_beginning_stands_for_one_model_unless_it_is_a_name_itself(
+    tmp_path: Path, asked: str, target: str
+) -> None:
+    models = {
+        "small": {"target": "openai/gpt-4o-mini"},
+        "gpt-4o-mini": {"target": "openai/gpt-4o-mini"},
+        "best": {"target": "anthropic/claude-opus-4-8"},
+    }
+    keys = {"k": {"sha256": sha256_of("k"), "allowed_models": ["small", "best", "openai/*", "anthropic/*"]}}
+    with served(tmp_path, "anthropic", "openai", models=models, keys=keys) as (running, _):
+        assert chat(running, asked, "k").headers["x-dragoman-model"] == target
+
+
+def test_C26_a_key_may_use_a_beginning_only_of_what_it_may_use(tmp_path: Path) -> None:
+    models = {"small": {"target": "openai/gpt-4o-mini"}, "best": {"target": "openai/gpt-4o"}}
+    keys = {"k": {"sha256": sha256_of("k"), "allowed_models": ["small"]}}
+    with served(tmp_path, "openai", models=models, keys=keys) as (running, _):
+        assert [chat(running, asked, "k").status_code for asked in ("sma", "bes")] == [200, 403]
+
+
 def test_a_pattern_brings_its_fallbacks_and_its_options(tmp_path: Path) -> None:
     models = {"c-*": {"target": "anthropic/claude-*", "options": {"temperature": 0.5}, "fallbacks": ["openai/gpt-4o"]}}
     with served(tmp_path, "openai", "anthropic", models=models) as (running, behind):

@@ -166,6 +166,27 @@ def test_C23_generic_ids_of_calls_do_not_mix_two_agents(tmp_path: Path) -> None:
                 assert followed.headers["x-dragoman-model"] == maker
 
 
+def test_C23_sessions_that_say_the_same_do_not_mix(tmp_path: Path) -> None:
+    """The same question in twelve sessions, each answered by a model of its own choice."""
+    with three_models(tmp_path) as (running, emulators):
+        call = {"id": "call_0", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        turns = ({"role": "assistant", "content": None, "tool_calls": [call]}, RESULT_0)
+        for one in emulators.values():
+            one._core.script = Script.of([ScriptStep(_generic, repeat=True)])
+        with httpx.Client(base_url=running.url, timeout=60) as client:
+
+            def answered_by(session: int, *more: Any) -> str:
+                body = {**_asked(0, *more), "metadata": {"session_id": f"s{session}"}}
+                return client.post("/v1/chat/completions", json=body).headers["x-dragoman-model"]
+
+            makers = [answered_by(session) for session in range(12)]
+            assert len(set(makers)) > 1
+            assert [answered_by(session, *turns) for session in range(12)] == makers
+
+
+RESULT_0 = {"role": "tool", "tool_call_id": "call_0", "content": "trees"}
+
+
 def _generic(request: ReceivedRequest) -> ModelTurn:
     return ModelTurn(calls=(ModelCall("look", {}, "call_0"),))
 

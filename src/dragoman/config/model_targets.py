@@ -180,16 +180,33 @@ def find_entry(config: Config, name: str) -> NamedEntry | None:
 
 
 def known_as(config: Config, name: str) -> str:
-    """The model of this file that a name means: itself, the one whose provider calls it so, or whose name begins so.
+    """The model of this file that a name means: itself, or the one whose provider calls it so.
 
     Where several would do, none is meant.
     """
     if name in config.models or "/" in name:
         return name
-    models = [(alias, model) for alias, model in config.models.items() if not is_pattern(alias)]
-    same = [alias for alias, model in models if model.target.partition("/")[2] == name]
-    begun = [alias for alias, _ in models if alias.startswith(name)] if name else []
-    return next((found[0] for found in (same, begun) if len(found) == 1), name)
+    same = [alias for alias, model in _named(config) if _provider_name(model) == name]
+    return same[0] if len(same) == 1 else name
+
+
+def begun_as(config: Config, name: str) -> str:
+    """The model of this file whose name begins so, else the one whose provider's name for it does; empty if there is
+    none, or several."""
+    if not name or "/" in name:
+        return ""
+    own = [alias for alias, _ in _named(config) if alias.startswith(name)]
+    theirs = [alias for alias, model in _named(config) if _provider_name(model).startswith(name)]
+    found = own or theirs
+    return found[0] if len(found) == 1 else ""
+
+
+def _named(config: Config) -> list[tuple[str, Model]]:
+    return [(alias, model) for alias, model in config.models.items() if not is_pattern(alias)]
+
+
+def _provider_name(model: Model) -> str:
+    return model.target.partition("/")[2]
 
 
 def listed_names(config: Config) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from dragoman.config.family_providers import FamilyChoice
-from dragoman.config.model_targets import known_as, listed_names
+from dragoman.config.model_targets import listed_names
 from dragoman.config.name_patterns import PatternMatch, is_pattern, match_pattern
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.destination import TargetRoute
@@ -28,7 +28,7 @@ def find_route(services: Services, known: Known, name: str, client: str) -> Targ
     if not name:
         message = "the request names no model, and there is no default; GET /v1/models lists what there is"
         raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
-    meant = known_as(services.config, name)
+    meant = services.routes.alias(name, client)
     if known.client is not None and not known.client.may_ask(meant):
         meant = _full_name(services, name, client)
     may_ask(known, meant)

@@ -20,7 +20,7 @@ from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.cuts import PrefixDigests
 from dragoman.engine.history.trimming import measured
 from dragoman.engine.history.units import UnitKind
-from dragoman.engine.routing.candidates import Candidate, Decision
+from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.decide import LastUse, RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key, starts_anew
 from dragoman.gateway.callers import Known, Refused, may_ask
@@ -83,11 +83,9 @@ class _Choice:
         turn = self._turns[1]
         if not turn or not self._config.pin_tool_results:
             return ""
-        pins = self._services.store.pins
-        found = await pins.find(PinOwner(self._known.name), [turn])
-        if not found and self._session:
-            found = await pins.find(PinOwner(self._known.name, self._session), [SESSION])
-        return next((pin.target for pin in found.values()), "")
+        found = await self._services.store.pins.find(PinOwner(self._known.name, self._session), [turn, SESSION])
+        pin = found.get(turn) or found.get(SESSION)
+        return pin.target if pin is not None else ""
 
     async def _last_use(self, owner: PinOwner) -> LastUse | None:
         if not self._session:
@@ -140,9 +138,15 @@ def _joined(services: Services, names: tuple[str, ...]) -> TargetRoute[HttpDesti
     return TargetRoute(tuple(places), found[0].reserved)
 
 
-def route_header(name: str, decision: Decision) -> str:
-    """Which model was chosen and why, as a structured field: `auto;model="large";reason="..."`."""
-    fields = {"model": decision.chosen, "reason": decision.reason, "skipped": decision.skipped}
+def route_header(name: str, routed: RoutedRequest) -> str:
+    """Which model was chosen and why, as a structured field: `"auto";model="large";reason="...";session="..."`."""
+    decision = routed.decision
+    fields = {
+        "model": decision.chosen,
+        "reason": decision.reason,
+        "skipped": decision.skipped,
+        "session": routed.session,
+    }
     shown = [f'{key}="{_quotable(value)}"' for key, value in fields.items() if value]
     return ";".join([f'"{_quotable(name)}"', *shown])
 
@@ -162,6 +166,5 @@ async def keep_choice(
     if not name:
         return
     pin = Pin(name, time.time())
-    await services.store.pins.put(PinOwner(known.name), {routed.turn: pin})
-    if routed.session:
-        await services.store.pins.put(PinOwner(known.name, routed.session), {SESSION: pin})
+    places = (routed.turn, SESSION) if routed.session else (routed.turn,)
+    await services.store.pins.put(PinOwner(known.name, routed.session), dict.fromkeys(places, pin))

@@ -81,9 +81,8 @@ def record_request(services: Services, record: RequestRecord) -> None:
     _measure(services, entry, report)
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
-        decision = record.routed.decision if record.routed is not None else None
         queued = record.dispatch.queued if record.dispatch is not None else 0.0
-        services.lines.put(_line(level, entry, report, decision, queued))
+        services.lines.put(_line(level, entry, report, record.routed, queued))
 
 
 def changes_header(record: RequestRecord) -> bytes:
@@ -206,11 +205,12 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     status: int
     error: str | None
     routed: Decision | None = None
+    session: str | None = None
     cost: float | None = None
     queued_ms: float = 0.0
 
 
-def _line(level: LogLevel, entry: Entry, report: WrittenReport, decision: Decision | None, queued: float) -> _Line:
+def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRequest | None, queued: float) -> _Line:
     return _Line(
         level,
         "request",
@@ -231,7 +231,8 @@ def _line(level: LogLevel, entry: Entry, report: WrittenReport, decision: Decisi
         entry.overhead_us,
         entry.status,
         entry.error_kind,
-        decision,
+        routed.decision if routed is not None else None,
+        (routed.session or None) if routed is not None else None,
         round(entry.cost, 9) if entry.cost is not None else None,
         round(queued * 1000, 1),
     )

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
 from dragoman.config.family_providers import FamilyChoice, choose_family_provider
-from dragoman.config.model_targets import TargetSettings, find_entry
+from dragoman.config.model_targets import TargetSettings, begun_as, find_entry, known_as
 from dragoman.config.schema import (
     Auth,
     Growth,
@@ -32,6 +32,7 @@ from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.models import known_window
+from dragoman.profiles.offers import offered_names
 from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
 from dragoman.upstream.auth.authorizer import AuthScheme
@@ -111,7 +112,34 @@ class Routes:
         """Who serves a bare name; None where no provider does."""
         return choose_family_provider(self.config, self.profiles, name, client)
 
+    def alias(self, name: str, client: str = "") -> str:
+        """The name of the file that a name means, or the name itself.
+
+        A beginning stands for a name only where no provider may run a model that is called so: `gpt-4o` is not the
+        beginning of `gpt-4o-mini`.
+        """
+        if name in self.config.models or "/" in name:
+            return name
+        if find_target(self.config, name) is not None:
+            return known_as(self.config, name)
+        begun = begun_as(self.config, name)
+        return begun if begun and not self._may_be_run(name, client) else name
+
+    def _may_be_run(self, name: str, client: str) -> bool:
+        """May a provider run a model of this name? Nearly all names have a version; the others are listed."""
+        chosen = self.family(name, client)
+        if chosen is None or any(letter.isdigit() for letter in name):
+            return chosen is not None
+        profiles = {self.config.providers[one].profile or one for one in chosen.among}
+        return any(name in offered_names(profile) for profile in profiles)
+
     def _made(self, name: str, client: str) -> TargetRoute[HttpDestination] | None:
+        alias = self.alias(name, client)
+        if alias != name:
+            named = self.find(alias, client)
+            if named is not None:
+                self._known[name] = named
+            return named
         first = find_target(self.config, name)
         if first is not None:
             found = self._route(name, first)

@@ -16,9 +16,11 @@ from dragoman.conversation.parts import Text
 FIELDS = ("session_id", "conversation_id", "thread_id", "chat_id")
 LONGEST = 128
 RESETS = ("/new", "/reset")
-_TELEGRAM = re.compile(
-    r"\btelegram[ _:-]{0,3}(?:chat|user)?[ _:-]{0,3}(?:id)?[ _:=#-]{0,3}(-?\d{5,20})\b", re.IGNORECASE
+_TELEGRAM = (
+    re.compile(r"\btelegram[ _:-]{0,3}(?:chat|user)?[ _:-]{0,3}(?:id)?[ _:=#-]{0,3}(-?\d{5,20})\b", re.IGNORECASE),
+    re.compile(r"\[telegram [^\[\]\n]{0,80}?\bid[:=] ?(-?\d{5,20})\b", re.IGNORECASE),
 )
+"""`telegram chat id: 123456789`, and the mark that bots put before a message: `[Telegram Anna (@anna) id:123456789 …]`."""
 _SEARCHED = 2_000
 
 
@@ -30,7 +32,7 @@ def session_key(ask: Ask) -> str:
     first = _first_words(ask.conversation)
     if not first:
         return ""
-    chat = _TELEGRAM.search(first[:_SEARCHED])
+    chat = next((found for form in _TELEGRAM if (found := form.search(first[:_SEARCHED]))), None)
     if chat is not None:
         return f"telegram:{chat[1]}"
     return f"auto:{sha256(first.encode('utf-8', 'replace')).hexdigest()[:16]}"

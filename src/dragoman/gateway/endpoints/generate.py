@@ -239,7 +239,7 @@ def _headers(record: RequestRecord) -> Headers:
         return list(record.notices)
     headers = [header(b"x-dragoman-model", exchange.destination.name), *record.notices]
     if record.routed is not None:
-        headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed.decision)))
+        headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed)))
     if exchange.changes:
         headers.append((b"x-dragoman-changes", changes_header(record)))
     if exchange.destination.emulated:
