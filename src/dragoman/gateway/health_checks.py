@@ -1,10 +1,15 @@
-"""Health checks: a tiny streamed request to each model of a route, in rounds, while there are requests at all."""
+"""Health checks: a tiny streamed request to each model of a route, in rounds, while there are requests at all.
+
+A model that does not answer is asked again sooner than the others: after ten seconds, then after twice as long each
+time, a minute at most.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 import traceback
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -24,6 +29,9 @@ from dragoman.upstream.dispatch import Dispatch, World
 _QUESTION = {"messages": [{"role": "user", "content": "Say OK."}], "max_tokens": 16, "stream": True}
 _AT_ONCE = 4
 _LONGEST_ERROR = 1_000
+FIRST_RETRY = 10.0
+"""Seconds."""
+_RETRY_FACTOR, _LONGEST_RETRY = 2.0, 60.0
 
 
 class CheckedGateway(World, Protocol):
@@ -48,8 +56,9 @@ class CheckResult(msgspec.Struct, frozen=True):
 class HealthChecker:
     """Runs the rounds, and knows what they found."""
 
-    def __init__(self, gateway: CheckedGateway) -> None:
+    def __init__(self, gateway: CheckedGateway, first_retry: float = FIRST_RETRY) -> None:
         self._gateway = gateway
+        self._first_retry = first_retry
         self._results: dict[str, CheckResult] = {}
         self._last_request = time.monotonic()
         self._awake = asyncio.Event()
@@ -79,11 +88,17 @@ class HealthChecker:
 
     async def check_all(self) -> tuple[CheckResult, ...]:
         """One round. Results of models that are gone go too."""
-        names = checked_models(self._gateway.config)
+        self._results = await self._checked(checked_models(self._gateway.config))
+        return self.results
+
+    async def check_again(self) -> None:
+        """Ask those that did not answer."""
+        self._results |= await self._checked(one.model for one in self.results if not one.healthy)
+
+    async def _checked(self, names: Iterable[str]) -> dict[str, CheckResult]:
         gate = asyncio.Semaphore(_AT_ONCE)
         found = await asyncio.gather(*(self._check(name, gate) for name in names))
-        self._results = {one.model: one for one in found}
-        return self.results
+        return {one.model: one for one in found}
 
     async def _run(self) -> None:
         while True:
@@ -91,20 +106,35 @@ class HealthChecker:
             if wanted is None:
                 await asyncio.sleep(1.0)
                 continue
-            if time.monotonic() - self._last_request > wanted.idle_after_seconds:
+            if self._is_idle(wanted):
                 self._awake.clear()
                 await self._awake.wait()
             try:
                 await self.check_all()
+                await self._until_next_round(wanted)
             except Exception as fault:  # the next round may go well, and nobody would begin it again
                 trace = self._gateway.redaction.text("".join(traceback.format_exception(fault)))
                 self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
-            await asyncio.sleep(wanted.interval)
+                await asyncio.sleep(wanted.interval)
+
+    def _is_idle(self, wanted: HealthChecks) -> bool:
+        return time.monotonic() - self._last_request > wanted.idle_after_seconds
+
+    async def _until_next_round(self, wanted: HealthChecks) -> None:
+        """Wait, and ask those that did not answer again meanwhile."""
+        left = wanted.interval
+        for pause in retry_pauses(wanted.interval, self._first_retry):
+            if pause >= left or all(one.healthy for one in self.results) or self._is_idle(wanted):
+                break
+            await asyncio.sleep(pause)
+            left -= pause
+            await self.check_again()
+        await asyncio.sleep(left)
 
     async def _check(self, name: str, gate: asyncio.Semaphore) -> CheckResult:
         limit = (self._gateway.config.health_checks or HealthChecks()).max_latency_ms
-        started = time.perf_counter()
         async with gate:
+            started = time.perf_counter()
             try:
                 async with asyncio.timeout(limit / 1000):
                     error = await self._ask(name)
@@ -132,6 +162,14 @@ class HealthChecker:
             await pieces.aclose()
         dispatch.settle()
         return ""
+
+
+def retry_pauses(interval: float, first: float = FIRST_RETRY) -> Iterator[float]:
+    """Seconds before a model that did not answer is asked again, and again; never longer than between two rounds."""
+    pause = first
+    while True:
+        yield min(pause, interval, _LONGEST_RETRY)
+        pause = min(pause * _RETRY_FACTOR, _LONGEST_RETRY)
 
 
 def checked_models(config: Config) -> tuple[str, ...]:

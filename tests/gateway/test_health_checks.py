@@ -1,0 +1,54 @@
+"""C29, C30: models that do not answer are asked again sooner than the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import islice
+
+import pytest
+
+from dragoman.config import Config, Loaded, Provider
+from dragoman.config.schema import HealthChecks, Model, Retries, StoreConfig, StoreKind
+from dragoman.gateway.health_checks import HealthChecker, retry_pauses
+from dragoman.gateway.services import Services
+from dragoman.testing import emulator
+
+
+@pytest.mark.parametrize(
+    ("interval", "pauses"), [(300.0, [10.0, 20.0, 40.0, 60.0, 60.0]), (30.0, [10.0, 20.0, 30.0, 30.0, 30.0])]
+)
+def test_C30_the_pauses_double_up_to_a_minute_or_the_interval(interval: float, pauses: list[float]) -> None:
+    assert list(islice(retry_pauses(interval), 5)) == pauses
+
+
+def test_C30_a_model_that_answers_again_need_not_wait_for_the_next_round() -> None:
+    with emulator("openai") as up, emulator("openai", fault="503") as down:
+        config = Config(
+            providers={name: provider(one.base_url) for name, one in (("up", up), ("down", down))},
+            models={name: Model(target=f"{name}/gpt-4o") for name in ("up", "down")},
+            health_checks=HealthChecks(interval=300),
+            store=StoreConfig(kind=StoreKind.MEMORY),
+        )
+
+        async def scenario() -> None:
+            checks = HealthChecker(Services(Loaded(config=config)), first_retry=0.02)
+            checks.start()
+            await until(lambda: bool(checks.results))
+            assert (checks.is_healthy("up"), checks.is_healthy("down")) == (True, False)
+            down.fault(None)
+            await until(lambda: checks.is_healthy("down"))
+            await checks.stop()
+
+        asyncio.run(scenario())
+        assert len(up.requests) == 1, "those that answer are asked once in a round"
+
+
+def provider(url: str) -> Provider:
+    return Provider(profile="openai", base_url=url, retries=Retries(attempts=1))
+
+
+async def until(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not done():
+            await asyncio.sleep(0.01)
