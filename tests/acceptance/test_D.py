@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.acceptance.asking import CLAUDE, OPENAI, STRICT, Wire, ask, says, sent
+from tests.acceptance.asking import CLAUDE, NATIVE, NEW_CLAUDE, OPENAI, STRICT, Wire, ask, says, sent
 from tests.acceptance.through_gateway import served
 from tests.gateway.asking import PLAIN
 from tests.gateway.running import Running
@@ -45,6 +45,13 @@ def systems(messages: list[Wire]) -> list[str]:
 @pytest.mark.parametrize(("choice", "expected"), CHOICES)
 def test_D1_consolidation(choice: Any, expected: list[str]) -> None:
     assert systems(sent(TWO, OPENAI, rules={"many-systems": choice}).json["messages"]) == expected
+
+
+@pytest.mark.parametrize("target", [CLAUDE, NEW_CLAUDE, NATIVE, "bedrock/anthropic.claude-sonnet-4-5"])
+def test_D1_one_field_holds_each_instruction_as_a_part_of_its_own(target: str) -> None:
+    body = sent(TWO, target, rules={"many-systems": False}).json
+    field = body.get("system") or body["systemInstruction"]["parts"]
+    assert [part["text"] for part in field] == APART
 
 
 @pytest.mark.parametrize(("choice", "expected"), CHOICES)

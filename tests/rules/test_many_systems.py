@@ -64,6 +64,13 @@ def test_what_is_no_text_stays_a_part() -> None:
     assert done.script == "system: A\n[image https://a/b.png]\nuser: Hi"
 
 
+def test_separate_messages_are_separate_parts_of_one_field() -> None:
+    field = facts(system_count="one", inline_system="refuses")
+    done = run(many_systems, "system: A\nsystem: B\nuser: Hi", field, choice="separate")
+    assert [len(message.parts) for message in done.conversation.messages] == [2, 1]
+    assert done.changes == [("/messages/1", "nothing", False)]
+
+
 UNTOUCHED: dict[str, tuple[str, Facts, Any]] = {
     "one system message": ("system: A\nuser: Hi\nsystem: L", ONE, None),
     "a target that takes many": (THREE, MANY, None),

@@ -1,7 +1,8 @@
 r"""Several system messages at the opening, for a target that takes one.
 
 `auto` joins them where the target takes one: into one text with a blank line between, or into one message of several
-parts where a part carries a cache hint. `separate` (or `false`) leaves them as they are. `join` (or `true`) joins them
+parts where a part carries a cache hint. `separate` (or `false`) leaves them as they are; where the target has one field
+for them, they become separate parts of it. `join` (or `true`) joins them
 for every target, with the separator `\n\n---\n\n`. For a separator of your own write `{"join": "…"}`, or `join:…` where
 only text can stand; `\n` in the latter is a line break. A text that is no word, such as `" | "`, is a separator too.
 
@@ -33,7 +34,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Part, Text
+from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
 from dragoman.errors import OptionError, near_match
 from dragoman.profiles.facts import Facts, Stance, SystemCount
@@ -44,7 +45,8 @@ from dragoman.rules.rule import FAIL, KEEP, rule
 AUTO_SEPARATOR = "\n\n"
 JOIN_SEPARATOR = "\n\n---\n\n"
 
-OPTIONS = ("auto", "separate", "join")
+SEPARATE = "separate"
+OPTIONS = ("auto", SEPARATE, "join")
 _KEYWORDS: dict[object, str] = {
     **{name: name for name in (*OPTIONS, KEEP, FAIL)},
     True: "join",
@@ -79,7 +81,6 @@ def parse_choice(choice: Any) -> str | dict[str, str]:
     looks_for=Trait.MANY_SYSTEMS,
     loses=Loss.NOTHING,
     options=OPTIONS,
-    idle=("separate",),
     demands=lambda choice: choice not in ("auto", FAIL),
     free=True,
     parse=parse_choice,
@@ -88,12 +89,21 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
     opening = conversation.opening
     if opening < 2:
         return Rewrite(conversation)
-    leading = conversation.messages[:opening]
-    one = _joined(leading, separator(context.choice("many-systems")), context.facts)
+    leading, choice = conversation.messages[:opening], context.choice("many-systems")
+    if choice is not None and parse_choice(choice) == SEPARATE:
+        if context.facts.inline_system is not Stance.REFUSES:
+            return Rewrite(conversation)
+        one = _of_parts(leading)
+    else:
+        one = _joined(leading, separator(choice), context.facts)
     notes = tuple(
         Note("joined with the system message before it", message, before=message, after=one) for message in leading[1:]
     )
     return Rewrite(conversation.but(messages=(one, *conversation.messages[opening:])), notes)
+
+
+def _of_parts(leading: tuple[Message, ...]) -> Message:
+    return leading[0].but(parts=tuple(part for message in leading for part in message.parts), listed=True)
 
 
 def separator(choice: Any) -> str:
@@ -105,14 +115,13 @@ def separator(choice: Any) -> str:
 
 
 def _joined(leading: tuple[Message, ...], between: str, facts: Facts) -> Message:
-    first = leading[0]
-    parts: tuple[Part, ...] = tuple(part for message in leading for part in message.parts)
-    if not plain_text(parts) and facts.system_parts is Stance.ACCEPTS:
-        return first.but(parts=parts, listed=True)
-    if all(type(part) is Text for part in parts):
+    apart = _of_parts(leading)
+    if not plain_text(apart.parts) and facts.system_parts is Stance.ACCEPTS:
+        return apart
+    if all(type(part) is Text for part in apart.parts):
         texts = [_one_text(message) for message in leading]
-        return first.but(parts=(Text(joined(between, [text for text in texts if text != b'""'])),), listed=False)
-    return first.but(parts=parts, listed=True)
+        return apart.but(parts=(Text(joined(between, [text for text in texts if text != b'""'])),), listed=False)
+    return apart
 
 
 def _one_text(message: Message) -> bytes:
