@@ -50,5 +50,5 @@ def provider(url: str) -> Provider:
 
 async def until(done: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
-        while not done():
+        while not done():  # noqa: ASYNC110 - nothing tells when a check is over
             await asyncio.sleep(0.01)

@@ -221,7 +221,7 @@ def test_parse_choice_reads_nothing_beyond_its_bound() -> None:
         ({"metadata": {"thread_id": "t" * 200}}, "t" * 128),
         ({"chat_id": 17}, "17"),
         ({"messages": [{"role": "user", "content": "telegram chat id: 123456789 says hello"}]}, "telegram:123456789"),
-        ({"messages": [{"role": "user", "content": "[Telegram Anna (@a) id:-100123456 +5m] hi"}]}, "telegram:-100123456"),
+        ({"messages": [{"role": "user", "content": "[Telegram Anna id:-100123456 +5m] hi"}]}, "telegram:-100123456"),
     ],
 )
 def test_C27_sessions_are_known_by_their_ids(more: dict[str, Any], key: str) -> None:
